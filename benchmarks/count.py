@@ -19,7 +19,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table, ranked
-from tcc_compiler.counting.sums import integer, weighted_sums
+from tcc_compiler.counting import integer, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard

@@ -23,7 +23,7 @@ VERDICTS = ("VALID", "INVALID", "DECLINED")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RuleFinding:
     """A rule that failed: its code, the place, what was expected there and what was found."""
 
     code: Code
@@ -33,7 +33,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CheckReport:
     """A verdict on an artifact.
 
     Attributes:
@@ -51,7 +51,7 @@ class Report:
     """
 
     verdict: int
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
     checked: Mapping[str, int]
     digest: str
     lines: tuple[str, ...]
@@ -71,7 +71,7 @@ def check_artifact(
     source: bytes | None = None,
     exact: bool = False,
     kernel: Callable[..., CheckedArtifact] = check,
-) -> Report:
+) -> CheckReport:
     """The verdict on the artifact in `data`; never an exception, whatever the bytes are.
 
     Args:
@@ -113,12 +113,12 @@ def _check_core_bytes(checked: CheckedArtifact, expected: bytes) -> None:
         )
 
 
-def _refused(refusal: Rejected) -> Report:
+def _refused(refusal: Rejected) -> CheckReport:
     verdict = DECLINED if refusal.code.declines else INVALID
-    finding = Finding(
+    finding = RuleFinding(
         code=refusal.code, path=refusal.path, expected=refusal.expected, found=refusal.found
     )
-    return Report(
+    return CheckReport(
         verdict=verdict,
         findings=(finding,),
         checked={},
@@ -127,7 +127,7 @@ def _refused(refusal: Rejected) -> Report:
     )
 
 
-def _not_exact(manifest: Manifest, where: Enforced) -> Report:
+def _not_exact(manifest: Manifest, where: Enforced) -> CheckReport:
     reasons = {
         NONDETERMINISTIC: ("manifest.critical", "one path a plan", "derivations are counted"),
         RELAXED: (
@@ -143,11 +143,11 @@ def _not_exact(manifest: Manifest, where: Enforced) -> Report:
     }
     rows = [reasons[feature] for feature in manifest.critical]
     findings = tuple(
-        Finding(code=Code.NOT_EXACT, path=path, expected=clip(expected), found=clip(found))
+        RuleFinding(code=Code.NOT_EXACT, path=path, expected=clip(expected), found=clip(found))
         for path, expected, found in rows
     )
     said = "; ".join([f"{item.path}: {item.found}" for item in findings])
-    return Report(
+    return CheckReport(
         verdict=INVALID,
         findings=findings,
         checked={},
@@ -159,7 +159,7 @@ def _not_exact(manifest: Manifest, where: Enforced) -> Report:
 
 def _valid(
     checked: CheckedArtifact, compared: CoreReport | None, sourced: bool, where: Enforced
-) -> Report:
+) -> CheckReport:
     manifest = checked.file.manifest
     # Two counts and two bounds a state: plans and race count, cost and residual to go.
     counted = {
@@ -188,7 +188,7 @@ def _valid(
         lines.append(_compared(compared, manifest.nondeterministic))
     if sourced:
         lines.append("its core is that of the source")
-    return Report(
+    return CheckReport(
         verdict=VALID,
         findings=(),
         checked=counted,

@@ -1,4 +1,4 @@
-"""Statements over calls as a run keeps them: one integer each, call by call.
+"""Statements over calls as a run keeps them: one integer each, call by call; and sets of calls.
 
 These are the statements that a relaxed automaton leaves to the run, and the run's cut.  The
 validator, the search and the sessions share them; what each one means is held to the set semantics
@@ -12,20 +12,87 @@ a `before` does not allow yet or that completes what a `forbid` rules out; a sto
 a ``uses >=`` or an `after` is still open.  Sums are of numbers that are never negative, so what is
 broken stays broken.  Of the limits on one sum the strictest is the only one that decides.
 Only the constraints that a call is in, or that are not 0, are asked about it.
-Cost: a step of each of those, and what the search for them takes.
+Sets of calls are ranges: statements times calls may be the square of what an artifact takes, so
+neither is ever listed for the other.
+Cost: a step of each of those, and what the search for them takes; of a set a logarithm of the
+number of calls for each range, and for each question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tcc_certs.call_sets import Reach, Reaching
 from tcc_certs.core.derived import summed_parameter
 from tcc_certs.core.model import CallSet, Core, Forbid, ForbidBefore, ForbidNext, Limit, Require
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact
+
+# Sets of calls.
+
+
+class Reach:
+    """A set of calls of an artifact.
+
+    Attributes:
+        ranges: half-open, increasing.
+    """
+
+    __slots__ = ("_ends", "ranges")
+
+    def __init__(self, chosen: CallSet, calls: Sequence[int]) -> None:
+        """Take a call set of the core.
+
+        Args:
+            calls: for each call of the artifact its index in the core, increasing.
+        """
+        self.ranges = [(bisect_left(calls, low), bisect_left(calls, high)) for low, high in chosen]
+        self._ends = [end for pair in self.ranges for end in pair]
+
+    def __contains__(self, call: int) -> bool:
+        """Whether the call is in a range: past the beginning of one and not past its end."""
+        return bisect_right(self._ends, call) & 1 == 1
+
+
+class Reaching:
+    """Which of many sets, by number, a call is in.
+
+    Ranges hang in a binary tree over the calls, each at the few nodes that cover it; the sets with
+    a call in them are met on the way from its leaf to the root.
+    """
+
+    __slots__ = ("_leaves", "_nodes")
+
+    def __init__(self, sets: Iterable[tuple[int, Reach]]) -> None:
+        listed = [(number, pair) for number, reach in sets for pair in reach.ranges]
+        self._leaves = 1 << max([high for _, (_, high) in listed], default=0).bit_length()
+        self._nodes: dict[int, list[int]] = {}
+        for number, (low, high) in listed:
+            self._hang(number, low + self._leaves, high + self._leaves)
+
+    def _hang(self, number: int, low: int, high: int) -> None:
+        while low < high:
+            if low & 1:
+                self._nodes.setdefault(low, []).append(number)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._nodes.setdefault(high, []).append(number)
+            low, high = low >> 1, high >> 1
+
+    def of(self, call: int) -> set[int]:
+        """The numbers of the sets with `call` in them."""
+        found: set[int] = set()
+        node = call + self._leaves if call < self._leaves else 0
+        while node and self._nodes:
+            found.update(self._nodes.get(node, ()))
+            node >>= 1
+        return found
+
+
+# Statements.
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, increasing, no 0
 _MOST_STEPS = 1 << 16  # that are kept for one run
@@ -228,7 +295,7 @@ class Constraints:
             (at, reach) for at, item in enumerate(items) for reach in item.sets or ()
         )
         self._owed = frozenset([at for at, item in enumerate(items) if not item.ends(0)])
-        self._after: dict[Tally, Steps] = {}
+        self._after: dict[Tally, StatementSteps] = {}
         self._most = max(1, _MOST_STEPS // max(1, calls))
 
     def step(self, tally: Tally, call: int) -> Tally | None:
@@ -246,13 +313,13 @@ class Constraints:
         found.sort()
         return tuple(found)
 
-    def after(self, tally: Tally) -> Steps:
+    def after(self, tally: Tally) -> StatementSteps:
         """The tallies after each call, kept for all nodes of one tally."""
         found = self._after.get(tally)
         if found is None:
             if len(self._after) >= self._most:
                 self._after.clear()
-            found = self._after[tally] = Steps(self, tally)
+            found = self._after[tally] = StatementSteps(self, tally)
         return found
 
     def may_stop(self, tally: Tally) -> bool:
@@ -262,7 +329,7 @@ class Constraints:
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
-class Steps(dict[int, "Tally | None"]):
+class StatementSteps(dict[int, "Tally | None"]):
     """:meth:`Constraints.step` by call, from one tally; each made when it is asked for."""
 
     __slots__ = ("_constraints", "held")

@@ -21,12 +21,14 @@ from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 if TYPE_CHECKING:
     from tcc.library.questions import Why
     from tcc_certs.replay import Validation
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.outcome import Run
 
-Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison | Why"
+Result: TypeAlias = (
+    "Run | Artifact | CheckReport | Validation | SessionValidation | Comparison | Why"
+)
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -48,9 +50,11 @@ def to_json(result: Result) -> dict[str, Any]:
     from tcc.library.searching import run_fields
     from tcc.outputs.grammars import InspectOutput
     from tcc_certs.replay import Validation
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
-    from tcc_certs.verbs import check, validate
+    from tcc_certs.verbs.check import document as check_document
+    from tcc_certs.verbs.validate import document as run_document
+    from tcc_certs.verbs.validate import session_document
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.outcome import Run
 
@@ -59,17 +63,17 @@ def to_json(result: Result) -> dict[str, Any]:
             name, fields = "run", run_fields(result)
         case Artifact():
             name, fields = "inspect", InspectOutput(**describe(result)).as_fields()
-        case Report():
-            name, fields = "check", dict(check.document(result))
+        case CheckReport():
+            name, fields = "check", dict(check_document(result))
         case Validation():
-            name, fields = "validate", dict(validate.document(result))
+            name, fields = "validate", dict(run_document(result))
         case Comparison():
             name, fields = "diff", diff_output(result, breaking=False).as_fields()
             del fields["breaking"]  # the command adds which changes are breaking
         case Why():
             name, fields = "why", why_output(result).as_fields()
         case SessionValidation():
-            name, fields = "validate", dict(validate.session_document(result))
+            name, fields = "validate", dict(session_document(result))
         case _:
             raise TypeError(
                 f"a run, an artifact or a report is needed, not {type(result).__name__}"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tcc.outputs import DiagnosticJson
     from tcc_certs.errors import Rejected
     from tcc_certs.replay.findings import Finding as LineFinding
-    from tcc_certs.report import Finding as RuleFinding
+    from tcc_certs.report import RuleFinding as RuleFinding
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source, Span
 

@@ -10,7 +10,9 @@ Cost: for each state one BLAKE3 over its edges, and a sort; linear in the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -19,14 +21,29 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
-from tcc_certs.formats.artifact import Manifest, Relaxed
-from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
-from tcc_certs.formats.codec import Json, call_digest, encode, root_document
-from tcc_certs.race.weights import Beta
+from tcc_certs.formats.artifact import (
+    COLUMNS,
+    LEAF_POLICY,
+    RELAXED,
+    STATEMENTS,
+    Manifest,
+    Relaxed,
+    shape_of,
+)
+from tcc_certs.formats.codec import (
+    Json,
+    blake,
+    call_digest,
+    encode,
+    format_decimal,
+    large,
+    root_document,
+)
+from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
+from tcc_certs.race.numbers import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
-from tcc_compiler.counting.count import Bounds, SuffixCounts, Weights
-from tcc_compiler.counting.sums import Limbs
+from tcc_compiler.counting import Bounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
@@ -358,3 +375,77 @@ def _documents(core: Core, document: Mapping[str, Json], calls: Sequence[int]) -
         [tool for at, tool in enumerate(tools) if at in owners] if isinstance(tools, list) else []
     )
     return {"core": encode(document), "tools": encode(kept)}
+
+
+# The file: the one byte string of a manifest and its columns. A writer trusts its caller;
+# :mod:`tcc_certs.kernel` is the side that is strict.
+
+_TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
+
+
+def write_artifact(manifest: Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
+    """The one byte string of an artifact.
+
+    Args:
+        manifest: its `columns` are ignored: the digests are taken here.
+        columns: raw little-endian bytes of every column but ``manifest``; see :func:`pack`,
+            :func:`pack_limbs`.
+
+    The writer trusts its caller; :mod:`tcc_certs.kernel` is the side that is strict.
+    """
+    text = manifest_bytes(manifest, {name: blake(columns[name]) for name in sorted(columns)})
+    tensors = {}
+    for name, data in {**columns, "manifest": text}.items():
+        dtype, dimensions = COLUMNS[name]
+        items = len(data) // ITEM_SIZE[dtype]
+        shape = shape_of(dimensions, (items, items // max(1, manifest.states)), manifest)
+        tensors[name] = Tensor(dtype=dtype, shape=shape, data=data)
+    return write_container(tensors)
+
+
+def pack(name: str, values: Sequence[int]) -> bytes:
+    """The raw bytes of column `name`; every value must fit its dtype."""
+    column = array(_TYPECODE[COLUMNS[name][0]], values)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()
+
+
+def pack_limbs(values: Sequence[int]) -> bytes:
+    """Counts as rows of 64-bit limbs, least first; the width is the least that holds them all."""
+    size = 8 * max(1, -(-max(values).bit_length() // 64))
+    return b"".join([value.to_bytes(size, "little") for value in values])
+
+
+def pack_texts(texts: Iterable[str]) -> bytes:
+    """The raw bytes of ``call_text``."""
+    return encode(list(texts))
+
+
+def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
+    """The canonical bytes of `manifest` with these column digests."""
+    options: dict[str, Json] = {
+        "beta": format_decimal(*manifest.beta),
+        "fraction_bits": manifest.fraction_bits,
+        "tilt": manifest.tilt,
+    }
+    if manifest.round_counts is not None:
+        options["round_counts"] = manifest.round_counts
+    members: dict[str, Json] = {
+        "format": "tcca",
+        "version": [1, 0],
+        "critical": manifest.critical,
+        "grammar": {"name": manifest.grammar, "version": manifest.version},
+        "options": options,
+        "counts": manifest.counts,
+        "states": manifest.states,
+        "edges": manifest.edges,
+        "calls": manifest.calls,
+        "root": manifest.root.hex(),
+        "cost_max": large(manifest.cost_max),
+        "leaf_policy": {**LEAF_POLICY, "root": manifest.root_document},
+        "columns": {name: digest.hex() for name, digest in columns.items()},
+    }
+    if manifest.relaxed is not None:
+        members[RELAXED] = {name: getattr(manifest.relaxed, name) for name in STATEMENTS}
+    return encode(members)

@@ -16,12 +16,12 @@ from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
 from tcc_compiler.relax.attempts import NextAttempt
-from tcc_compiler.resources import Refused
+from tcc_compiler.resources import CompileRefused
 
 _MOST_CALLS = 12
 
 
-def refusal_diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
+def refusal_diagnostic(refusal: CompileRefused, places: Mapping[str, Span]) -> Diagnostic:
     """The error that a refusal stands for."""
     return Diagnostic(
         code=refusal.code,

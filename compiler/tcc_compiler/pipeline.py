@@ -29,7 +29,7 @@ from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import Json, parse_decimal
-from tcc_certs.race.weights import Beta
+from tcc_certs.race.numbers import Beta
 from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
@@ -38,7 +38,7 @@ from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
-from tcc_compiler.counting.count import bound, check_bits, count, used_calls, weigh
+from tcc_compiler.counting import bound, check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
 from tcc_compiler.frozen import frozen
@@ -61,7 +61,7 @@ from tcc_compiler.relax.attempts import (
     next_attempt,
 )
 from tcc_compiler.relax.names import explained, statements_named, without
-from tcc_compiler.resources import Guard, Refused, Timer
+from tcc_compiler.resources import CompileRefused, Guard, Timer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -100,7 +100,7 @@ def compile_core(core: bytes, options: Options) -> Compiled:
     """Compile the canonical bytes of a core (docs/spec/core.md)."""
     try:
         built, warnings = _compile(core, options, Timer(options))
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return _refused(refusal)
     diagnostics = tuple(relaxed_diagnostic(warning, {}) for warning in warnings)
     return Compiled(artifact=built.artifact, checked=built.checked, diagnostics=diagnostics)
@@ -111,7 +111,7 @@ def compile_file(path: Path, options: Options) -> Compiled:
     timer = Timer(options)
     try:
         front = read_source(path, timer.check_reading)
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front, options, timer)
 
@@ -121,7 +121,7 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     timer = Timer(options)
     try:
         front = read_grammar_text(text, name, timer.check_reading)
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front, options, timer)
 
@@ -136,7 +136,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
     timer = Timer(options)
     try:
         front = read_grammar_bytes(data, name, folder, timer.check_reading)
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front, options, timer)
 
@@ -148,7 +148,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
     timer = Timer(options)
     try:
         front = read_networkx(graph, name, timer.check_reading)
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return _refused(refusal)
     return compile_frontend(front, options, timer)
 
@@ -162,7 +162,7 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Fro
     return read_graph(path, check_time)
 
 
-def _refused(refusal: Refused) -> Compiled:
+def _refused(refusal: CompileRefused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
@@ -186,7 +186,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
             core, unmet = built.core, compared.unmet
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
-        except Refused as refusal:
+        except CompileRefused as refusal:
             diagnostics = [refusal_diagnostic(refusal, places_of(front))]
     return Compiled(
         artifact=artifact,
@@ -219,14 +219,14 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
     def take(attempt: Attempt, guard: Guard) -> int:
         return run_passes(core, document, beta, attempt, options, guard).table.states
 
-    first_refusal: Refused | None = None
+    first_refusal: CompileRefused | None = None
     warnings: list[NextAttempt] = []
     while True:
         guard = Guard(options, timer.share(), attempt.exhaustive)
         try:
             built = run_passes(core, document, beta, attempt, options, guard)
             return built, [w for w in warnings if built.table.nondeterministic or not w.derivations]
-        except Refused as refusal:
+        except CompileRefused as refusal:
             # Where several attempts reach a limit, the error names that of the exact attempt.
             if first_refusal is None or refusal.code not in GUARDED:
                 first_refusal = refusal
@@ -321,14 +321,18 @@ def _check_options(options: Options) -> Beta:
     except Rejected:
         beta = (-1, 0)
     if beta[0] < 0:
-        raise Refused("TCC408", f"beta has to be an exact decimal of at least 0: {options.beta}")
+        raise CompileRefused(
+            "TCC408", f"beta has to be an exact decimal of at least 0: {options.beta}"
+        )
     if not 0 <= options.tilt <= MAX_TILT:
-        raise Refused("TCC408", f"the tilt has to be 0 .. {MAX_TILT}: {options.tilt}")
+        raise CompileRefused("TCC408", f"the tilt has to be 0 .. {MAX_TILT}: {options.tilt}")
     if options.max_states < 1:
-        raise Refused("TCC408", f"the limit on states has to be at least 1: {options.max_states}")
+        raise CompileRefused(
+            "TCC408", f"the limit on states has to be at least 1: {options.max_states}"
+        )
     bits = options.round_counts
     if bits is not None and not 1 <= bits <= MAX_ROUND_BITS:
-        raise Refused("TCC408", f"counts are rounded to 1 .. {MAX_ROUND_BITS} bits: {bits}")
+        raise CompileRefused("TCC408", f"counts are rounded to 1 .. {MAX_ROUND_BITS} bits: {bits}")
     return beta
 
 
@@ -337,7 +341,7 @@ def _read(data: bytes) -> tuple[Core, Mapping[str, Json]]:
         document = decode_core(data)
         return core_of(document), document
     except Rejected as refusal:
-        raise Refused("TCC409", f"this is no core: {refusal}") from refusal
+        raise CompileRefused("TCC409", f"this is no core: {refusal}") from refusal
 
 
 def _finite(core: Core, letters: Letters, automaton: Machine | Table) -> Table:
@@ -359,7 +363,7 @@ def _check(artifact: bytes, options: Options) -> str | None:
     try:
         checked = options.check(artifact)
     except Rejected as refusal:
-        raise Refused(
+        raise CompileRefused(
             "TCC410", f"the artifact does not pass its own certificates: {refusal}"
         ) from refusal
     return None if checked is None else checked.file.digest.hex()

@@ -16,7 +16,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.options import Options
 
 
-class Refused(Exception):
+class CompileRefused(Exception):
     """Raised by a pass that rejects its input or exceeds a limit; a diagnostic for the caller.
 
     Args:
@@ -184,7 +184,7 @@ class Guard:
         """
         self.reached = max(self.reached, count)
         if count > self.max_states:
-            raise Refused(
+            raise CompileRefused(
                 "TCC403",
                 f"{self.pass_name} takes more than {self.max_states} states",
                 hint=_HINT,
@@ -198,7 +198,7 @@ class Guard:
             Refused: TCC403 past what `max_states` states may hold.
         """
         if count > self.max_room:
-            raise Refused(
+            raise CompileRefused(
                 "TCC403",
                 f"{self.pass_name} takes more than {self.max_room} edges or positions, "
                 f"the most for {self.max_states} states",
@@ -217,7 +217,7 @@ class Guard:
         self.note(sets)
         if self._exhaustive or sets < _MANY_SETS or sets < _MANY_SETS_PER_POSITION * positions:
             return
-        raise Refused(
+        raise CompileRefused(
             "TCC403",
             f"{self.pass_name} multiplies: {sets} state sets over {positions} positions so far",
             hint=_HINT,
@@ -235,14 +235,14 @@ class Guard:
             raise out_of_time(self._timeout, self.pass_name, self.place)
 
 
-def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> Refused:
+def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> CompileRefused:
     """The refusal of a pass whose time is over.
 
     Args:
         timeout: the limit of the whole compilation, of which an attempt has a share.
     """
     limit = "" if timeout is None else f" of {timeout:.3g} s"
-    return Refused(
+    return CompileRefused(
         "TCC404",
         f"the time limit{limit} ran out at {pass_name}",
         hint="raise --timeout, add a limit, or make the grammar smaller",

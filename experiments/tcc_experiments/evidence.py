@@ -20,7 +20,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.guards import Descent, Guard
+from tcc_runtime.guards import Descent, SearchGuard
 from tcc_runtime.item import ID, ORDER, VIEW, Item
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.ledger.recorder import Recorder
@@ -156,7 +156,7 @@ class Trace(Recorder):
         """Takes the leaf out of the frontier."""
         self.popped.add(leaf[ID])
 
-    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+    def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
         """Nothing to keep."""
 
     def close(self, run: Run) -> Run:

@@ -11,7 +11,7 @@ from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
 from tcc_certs.formats.ledger import Q64_MAX
-from tcc_runtime.guards import CountKind, Guard, Stop
+from tcc_runtime.guards import CountKind, SearchGuard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict
 from tcc_runtime.pricing.controller import Choice, Spending
@@ -51,7 +51,7 @@ class Timed:
         """Ends the run."""
         if not self._late():
             return None
-        self._search.fire(Guard.TIMEOUT)
+        self._search.fire(SearchGuard.TIMEOUT)
         return Stop.MAX_SECONDS
 
 
@@ -66,7 +66,7 @@ class Capped:
         """Ends the run."""
         if self._search.expansions < self._most:
             return None
-        self._search.fire(Guard.CAP)
+        self._search.fire(SearchGuard.CAP)
         return Stop.MAX_EXPANSIONS
 
 
@@ -81,7 +81,7 @@ class Deep:
         """Ends the run."""
         if sum(1 for _ in nodes_up(item)) - 1 <= self._longest:
             return None
-        self._search.fire(Guard.CAP)
+        self._search.fire(SearchGuard.CAP)
         return Stop.GUARD
 
 
@@ -109,11 +109,11 @@ class Counted:
         state.open()
         counts = self._counts(state)
         if counts is CountKind.WRONG:
-            search.fire(Guard.COUNT)
+            search.fire(SearchGuard.COUNT)
             return Stop.GUARD
         if counts is CountKind.NONE:
             self._fall_back()
-            search.downgrade(Claim.NONE, Guard.COUNT)
+            search.downgrade(Claim.NONE, SearchGuard.COUNT)
             return AGAIN
         if counts is CountKind.UPPER and search.mode == "exact":
             # Exact counts turn out to be bounds; only an unverified artifact has such ones.  What
@@ -121,11 +121,11 @@ class Counted:
             # shown: nothing is claimed.
             search.mode = "surrogate"
             search.switched = True
-            search.downgrade(Claim.NONE, Guard.COUNT)
+            search.downgrade(Claim.NONE, SearchGuard.COUNT)
         return None
 
 
-class Asking:
+class AskCheck:
     """Asks what calls cost before it matters.
 
     Args:
@@ -208,7 +208,7 @@ class Asking:
         if edge is None:
             return None
         if self._late():
-            search.fire(Guard.TIMEOUT)
+            search.fire(SearchGuard.TIMEOUT)
             return Stop.MAX_SECONDS
         choice = refinement.choice(edge, self.slack(item))
         if choice is None:
@@ -221,7 +221,7 @@ class Asking:
             return AGAIN
         asked = refinement.ask(edge, choice)
         if asked.fails:
-            search.fire(Guard.RANGE)
+            search.fire(SearchGuard.RANGE)
             search.claim = Claim.NONE
         if sink is not None:
             sink.refine(asked, refinement.controller.spent)
@@ -231,11 +231,11 @@ class Asking:
         """Nothing more is asked; what is left of the run is fallback."""
         search, refinement = self._search, self._refinement
         refinement.closed = True
-        search.fire(Guard.BUDGET)
+        search.fire(SearchGuard.BUDGET)
         falls = search.mode != "fallback"
         if falls:
             self._fall_back()
         if self._sink is not None:
             self._sink.exhausted(edge, refinement.controller.spent)
         if falls:
-            search.downgrade(Claim.NONE, Guard.BUDGET)
+            search.downgrade(Claim.NONE, SearchGuard.BUDGET)

@@ -18,7 +18,7 @@ from tcc_runtime.states import State
 _NANO_PLACES = 9
 
 
-class Guard(StrEnum):
+class SearchGuard(StrEnum):
     """Guards by the name under which a ledger has them."""
 
     ACYCLICITY = "AcyclicityFail"
@@ -47,7 +47,7 @@ class Stop(StrEnum):
         return self is Stop.BOUND or self is Stop.EXHAUSTED
 
 
-ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}
+ENDING = {Stop.MAX_EXPANSIONS: SearchGuard.CAP, Stop.MAX_SECONDS: SearchGuard.TIMEOUT}
 
 
 def is_late(seconds: float, most: int | None) -> bool:
@@ -86,7 +86,7 @@ class Descent:
         self.fails = fails
 
 
-class Potential:
+class PotentialSum:
     """Phi(v) = (L - depth) + alpha * sum of cost_high of the prefix, in exact decimals.
 
     It must fall by eta at least at every expansion; by alpha 0 it falls by 1, and eta <= 1.

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush, heappushpop
 from typing import Final, Literal, Protocol, TypeAlias
 
-from tcc_runtime.guards import Descent, Guard, Potential, Stop
+from tcc_runtime.guards import Descent, PotentialSum, SearchGuard, Stop
 from tcc_runtime.item import ORDER, Item
 from tcc_runtime.numbers.reals import UNDECIDED
 from tcc_runtime.numbers.rung import Rung
@@ -115,7 +115,7 @@ class Sink(Protocol):
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
         """A leaf was popped: U_P is `word`, B* after it `incumbent`."""
 
-    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+    def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
         """Another mode from here on."""
 
     def flush(self) -> None:
@@ -141,12 +141,12 @@ class Standing(Frontier):
         self.race = race
         self.mode: Mode = mode
         self.claim = claim
-        self.fired: list[Guard] = []
+        self.fired: list[SearchGuard] = []
         self.switched = False
         self.clamping = False
         self.sink: Sink | None = None
 
-    def downgrade(self, claim: Claim, guard: Guard) -> None:
+    def downgrade(self, claim: Claim, guard: SearchGuard) -> None:
         """The mode went down, and the claim with it."""
         self.fire(guard)
         self.claim = claim
@@ -154,14 +154,14 @@ class Standing(Frontier):
             self.sink.enter(self.race)
             self.sink.downgrade(self.mode, claim, guard)
 
-    def fire(self, guard: Guard) -> None:
+    def fire(self, guard: SearchGuard) -> None:
         """A guard fires."""
         if guard not in self.fired:
             self.fired.append(guard)
 
     def clamped(self) -> None:
         """A number had to be clamped."""
-        self.fire(Guard.CLAMP)
+        self.fire(SearchGuard.CLAMP)
         self.claim = Claim.NONE
 
     def note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
@@ -174,10 +174,10 @@ class Standing(Frontier):
         if descent is None:
             return
         if descent.fails:
-            self.fire(Guard.ACYCLICITY)
+            self.fire(SearchGuard.ACYCLICITY)
             self.claim = Claim.NONE
         if descent.clamp:
-            self.fire(Guard.CLAMP)
+            self.fire(SearchGuard.CLAMP)
 
 
 AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
@@ -223,7 +223,7 @@ class Search(Standing):
         self.on_left: Sequence[Check] = ()
         self.opening: Callable[[], Stop | None] | None = None
         self.before: Callable[[], None] | None = None
-        self.potential: Potential | None = None
+        self.potential: PotentialSum | None = None
         self.guarded = False
         self.follow: Follow | None = None
         self._interrupts = interrupts

@@ -12,7 +12,7 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.formats.ledger import format_q64
 from tcc_certs.privacy.spending import Taken
-from tcc_runtime.guards import Guard, Stop
+from tcc_runtime.guards import SearchGuard, Stop
 from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.settings.modes import Claim
 
@@ -102,7 +102,7 @@ class Run:
     gap: str | None
     materialised: int | None
     tail_lse: str | None
-    guards: tuple[Guard, ...]
+    guards: tuple[SearchGuard, ...]
     seed: str
     ledger_head: str | None
     spent: Spending | None = None

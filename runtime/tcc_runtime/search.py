@@ -20,9 +20,9 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
+from tcc_runtime.checks import AskCheck, Capped, Counted, Deep, Timed
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.guards import CountKind, Guard, Potential, Stop, counts_of, is_late
+from tcc_runtime.guards import CountKind, PotentialSum, SearchGuard, Stop, counts_of, is_late
 from tcc_runtime.item import VIEW, Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
@@ -319,7 +319,7 @@ class _Run:
             search.opening = self._weigh_longer
         search.clamping = race.clamping
         if settings.alpha != "0":
-            search.potential = Potential(settings, terms.root.rank)
+            search.potential = PotentialSum(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
         self._hand_in_checks(recorder)
 
@@ -331,7 +331,7 @@ class _Run:
             if self.terms.rounded is not None:
                 # Before a word is drawn: that counts are bounds depends on no arrival.
                 search.mode = "surrogate"
-                search.downgrade(lowered(search.claim), Guard.COUNT)
+                search.downgrade(lowered(search.claim), SearchGuard.COUNT)
             stop = search.run()
             heuristic = self._heuristic() if self.pam else None
             told = self._refinement, self._tail, stop, self._observed, heuristic
@@ -411,7 +411,7 @@ class _Run:
         asking = None
         if self._refinement is not None:
             finalized = self.terms.keys == "finalized" and self.terms.mode != "fallback"
-            asking = Asking(
+            asking = AskCheck(
                 search, self._refinement, self._late, self._fall_back, recorder, finalized
             )
             search.before = asking.overspent
@@ -442,7 +442,7 @@ class _Run:
         except Abandoned:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED
-            self._search.fire(Guard.TIMEOUT)
+            self._search.fire(SearchGuard.TIMEOUT)
             return Stop.MAX_SECONDS
         return None
 

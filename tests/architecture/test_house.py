@@ -47,7 +47,7 @@ OUTSIDE = {
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
-    "tcc_runtime": {"mcp": "executor/calling.py", "safetensors": "adapters/registry.py"},
+    "tcc_runtime": {"mcp": "executor/execute.py", "safetensors": "adapters/registry.py"},
     "tcc_experiments": {"safetensors": "digits.py"},
     "tcc": {
         "cryptography": "signing.py",

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tcc_certs.call_sets import Reach, Reaching
 from tcc_certs.core.model import members
+from tcc_certs.statements import Reach, Reaching
 
 
 def drawn_set(rng: random.Random, calls: int) -> tuple[tuple[int, int], ...]:

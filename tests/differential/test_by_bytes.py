@@ -15,9 +15,9 @@ from tcc_certs.race import arrivals
 from tcc_certs.replay import validate, validation
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.opening import logged_seed
-from tcc_certs.replay.run import Run
+from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.replay.tree import Node
-from tcc_certs.replay.validation import Replay, Trust
+from tcc_certs.replay.validation import RunReplay, Trust
 from tests.differential.test_runtime_validator import artifact, recorded
 from tests.forgery.mutants import field_mutants, line_mutants
 from tests.forgery.test_ledger_forgeries import forged_run
@@ -41,14 +41,14 @@ def in_full(ledger: bytes, data) -> Validation:
 def looked_into(ledger: bytes, data) -> tuple[Validation, list[str]]:
     """The validation, and the kinds of the records that did not pass for their bytes."""
     kinds: list[str] = []
-    record = Replay._record
+    record = RunReplay._record
 
     def noted(self, run, line):
         kinds.append(line.kind)
         record(self, run, line)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Replay, "_record", noted)
+        patch.setattr(RunReplay, "_record", noted)
         return validate(ledger, data), kinds
 
 
@@ -126,9 +126,9 @@ def test_chunks_cut_anywhere_pass_alike():
     assert LedgerReader([ledger]).records == 0
 
 
-def replayed(ledger: bytes, data) -> Run:
+def replayed(ledger: bytes, data) -> ReplayedRun:
     """The run as it stands when its ledger was read."""
-    replay = Replay(Findings())
+    replay = RunReplay(Findings())
     replay.trust = Trust(
         artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
         nonce=None, counts=None,

@@ -177,7 +177,7 @@ def test_a_run_out_of_time_is_valid_and_claims_nothing():
 
 
 def _small_bytes() -> bytes:
-    from tcc_certs.formats.artifact_writer import write_artifact
+    from tcc_compiler.artifact import write_artifact
 
     file = small().file
     columns = {name: bytes(t.data) for name, t in file.columns.items() if name != "manifest"}

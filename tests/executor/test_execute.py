@@ -11,7 +11,7 @@ import pytest
 
 import tcc as library
 from tcc_runtime.errors import BindingError, SettingsError
-from tcc_runtime.executor.course import Step
+from tcc_runtime.executor.course import PlanStep
 from tests.executor.grammars import ARGUMENTS, PLAIN, SEED, SHOP, Log, plain, shop
 
 YES, NO = {"answer": "yes"}, {"answer": "no"}
@@ -163,7 +163,7 @@ def test_other_open_arguments_are_another_call() -> None:
     artifact = shop()
     amounts = count(3)
 
-    def arguments(step: Step) -> dict[str, object]:
+    def arguments(step: PlanStep) -> dict[str, object]:
         assert step.opened == (() if step.tool != "refund" else ("order", "amount", "note"))
         return {} if step.tool != "refund" else {"order": "ord-1", "amount": next(amounts)}
 

@@ -19,7 +19,7 @@ from tcc_certs.replay import validate
 from tcc_certs.replay.closing import close_record, possible_stops
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.opening import logged_seed
-from tcc_certs.replay.validation import Replay, Trust
+from tcc_certs.replay.validation import RunReplay, Trust
 from tests.forgery import test_ledger_forgeries as points
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle_ledger.writer import chained
@@ -40,7 +40,7 @@ def honest(group: str, name: str) -> tuple[CheckedArtifact, Records]:
 def closes(artifact: CheckedArtifact, records: Records) -> Iterator[tuple[int, str, dict]]:
     """How many records stand before a close, its stop, and the close: all that are correct."""
     ledger = chained(records)
-    replay, reader = Replay(Findings()), LedgerReader([ledger])
+    replay, reader = RunReplay(Findings()), LedgerReader([ledger])
     replay.trust = Trust(
         artifact=artifact, seed=logged_seed([ledger]), opening=None, beacon=None, nonce=None,
         counts=None,

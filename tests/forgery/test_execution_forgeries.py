@@ -20,7 +20,7 @@ import tcc as library
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
-from tcc_runtime.account.amounts import Amounts
+from tcc_runtime.account.amounts import AccountAmounts
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.pricing.controller import Spending
 from tests.forgery.mutants import changes
@@ -65,7 +65,7 @@ def session() -> tuple[tuple[dict[str, Any], ...], bytes]:
     with TemporaryDirectory() as folder:
         path, now = Path(folder) / "s", [1000]
         account = library.Account(Path(folder) / "a", price=40, epsilon="9", clock=lambda: 0)
-        account.reserve("another", "run", Amounts(20, 0, 0))
+        account.reserve("another", "run", AccountAmounts(20, 0, 0))
         gate = library.Gate(
             artifact, ledger=path, key=KEY, nonce=bytes(16), durable=False, clock=lambda: now[0]
         )
@@ -90,7 +90,9 @@ def session() -> tuple[tuple[dict[str, Any], ...], bytes]:
             with gate.call("answer") as permit:
                 now[0] += 70
                 getattr(permit, how)(took=took)
-        account.reserve("a third", "run", Amounts(account.statement().sums.left.price - 2, 0, 0))
+        account.reserve(
+            "a third", "run", AccountAmounts(account.statement().sums.left.price - 2, 0, 0)
+        )
         with gate.call("answer") as permit:
             assert permit.model == "slow"
             permit.done()

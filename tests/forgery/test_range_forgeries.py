@@ -21,7 +21,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
 from tcc_runtime.account.account import Granted
-from tcc_runtime.account.amounts import Amounts, Remainder, caps_of
+from tcc_runtime.account.amounts import AccountAmounts, Remainder, caps_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import ResumeError, SettingsError
@@ -146,10 +146,10 @@ class Open:
     def __init__(self, **caps) -> None:
         self.id = "0c" * 32
         self.caps = caps_of(caps.get("price"), caps.get("latency_ms"), caps.get("epsilon"))
-        self._spent, self._held, self._others = Amounts(), Amounts(), Amounts()
+        self._spent, self._held, self._others = AccountAmounts(), AccountAmounts(), AccountAmounts()
 
-    def reserve(self, name: str, run: str, amounts: Amounts) -> Granted:
-        self._others = self._others.plus(Amounts(1))
+    def reserve(self, name: str, run: str, amounts: AccountAmounts) -> Granted:
+        self._others = self._others.plus(AccountAmounts(1))
         if not self._left.holds(amounts):
             return Granted(granted=False, left=self._left)
         self._held = amounts
@@ -158,8 +158,8 @@ class Open:
     def begin(self, name: str) -> None:
         pass
 
-    def settle(self, name: str, took: Amounts) -> Remainder:
-        self._spent, self._held = self._spent.plus(took), Amounts()
+    def settle(self, name: str, took: AccountAmounts) -> Remainder:
+        self._spent, self._held = self._spent.plus(took), AccountAmounts()
         return self._left
 
     @property
@@ -176,7 +176,7 @@ class Transcript:
         self.caps = caps_of(named.get("price"), named.get("latency_ms"), named.get("epsilon"))
         self._told = iter(told)
 
-    def reserve(self, name: str, run: str, amounts: Amounts) -> Granted:
+    def reserve(self, name: str, run: str, amounts: AccountAmounts) -> Granted:
         told = next(self._told)
         granted = told.event == "reserve"
         if (granted and told.left.overdrawn) or (not granted and told.left.holds(amounts)):
@@ -186,7 +186,7 @@ class Transcript:
     def begin(self, name: str) -> None:
         pass
 
-    def settle(self, name: str, took: Amounts) -> Remainder:
+    def settle(self, name: str, took: AccountAmounts) -> Remainder:
         return next(self._told).left
 
 

@@ -17,7 +17,7 @@ import tcc as library
 from tcc.langchain import ForeignHead, build_graph, guard
 from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.binding import Failed
-from tcc_runtime.executor.course import Step
+from tcc_runtime.executor.course import PlanStep
 from tcc_runtime.gate.gate import Gate
 from tests.langchain.world import World, answers
 
@@ -245,9 +245,9 @@ limit sum(send.amount) <= 5
 
 
 def test_arguments_that_are_none_stop_it(route: World) -> None:
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
 
-    def source(step: Step) -> dict[str, Any] | None:
+    def source(step: PlanStep) -> dict[str, Any] | None:
         steps.append(step)
         return {"order": "x", "amount": 3} if step.tool == "refund" else None
 

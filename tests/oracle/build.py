@@ -14,7 +14,6 @@ from typing import Any
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest
-from tcc_certs.formats.artifact_writer import pack, pack_limbs, pack_texts, write_artifact
 from tcc_certs.formats.codec import (
     Json,
     call_digest,
@@ -24,7 +23,8 @@ from tcc_certs.formats.codec import (
     root_document,
     state_digest,
 )
-from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
+from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 
 Word = tuple[int, ...]
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import pytest
 
 from tcc_certs.replay import kinds
-from tcc_certs.replay.run import Run, Turn
+from tcc_certs.replay.run import ReplayedRun, Turn
 
 
 def counts_fall(monkeypatch: pytest.MonkeyPatch, falls: Callable[[int], bool]) -> None:
     """The guard fires where a node is next whose count has so many bits."""
 
-    def due(run: Run) -> bool:
+    def due(run: ReplayedRun) -> bool:
         if run.__dict__.get("due") or not (run.nodes and run.policy.uses_counts):
             return bool(run.__dict__.get("due"))
         top = run.frontier.top
@@ -29,8 +29,8 @@ def counts_fall(monkeypatch: pytest.MonkeyPatch, falls: Callable[[int], bool]) -
         lift = language.fraction_bits * language.rank(top.states) - unit
         return falls(count.bit_length() + lift)
 
-    def set_due(run: Run, value: bool) -> None:
+    def set_due(run: ReplayedRun, value: bool) -> None:
         run.__dict__["due"] = value
 
-    monkeypatch.setattr(Run, "falls_back", property(due, set_due), raising=False)
+    monkeypatch.setattr(ReplayedRun, "falls_back", property(due, set_due), raising=False)
     monkeypatch.setattr(kinds, "BUDGET", "CountFail")

@@ -13,10 +13,10 @@ from typing import Any
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import Relaxed, read_artifact
-from tcc_certs.formats.artifact_writer import pack, pack_limbs, write_artifact
 from tcc_certs.formats.codec import call_digest, state_digest
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.race.weights import call_residual
+from tcc_certs.race.numbers import call_residual
+from tcc_compiler.artifact import pack, pack_limbs, write_artifact
 from tests.oracle.build import build
 from tests.oracle.cores import random_core
 from tests.oracle.plans import Word, plans

@@ -13,7 +13,7 @@ import time
 
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Amounts
+from tcc_runtime.account.amounts import AccountAmounts
 
 
 def draw(path: str, log: str, seed: int) -> None:
@@ -22,7 +22,7 @@ def draw(path: str, log: str, seed: int) -> None:
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     account = Account(path, must_exist=True)
     for number in range(10**9):
-        wish = Amounts(rng.randint(1, 5), rng.randint(1, 30), rng.randint(1, 10**6))
+        wish = AccountAmounts(rng.randint(1, 5), rng.randint(1, 30), rng.randint(1, 10**6))
         name = f"{seed} {number}"
         if not account.reserve(name, f"run {seed}", wish).granted:
             time.sleep(0.01)
@@ -36,7 +36,7 @@ def draw(path: str, log: str, seed: int) -> None:
             if refusal.code is not Code.ACCOUNT_LEASE:
                 raise
             continue  # it was too slow: the question is not put
-        took = wish if rng.random() < 0.5 else Amounts(wish.price - 1, 0, wish.epsilon // 2)
+        took = wish if rng.random() < 0.5 else AccountAmounts(wish.price - 1, 0, wish.epsilon // 2)
         os.write(handle, f"{name},{took.price},{took.latency_ms},{took.epsilon}\n".encode())
         time.sleep(rng.random() * 0.04)
         account.settle(name, took)

@@ -15,7 +15,6 @@ from tcc_certs.core.model import Call, Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest, Relaxed
-from tcc_certs.formats.artifact_writer import pack, pack_limbs, pack_texts, write_artifact
 from tcc_certs.formats.codec import (
     call_digest,
     decode,
@@ -24,7 +23,8 @@ from tcc_certs.formats.codec import (
     root_document,
     state_digest,
 )
-from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
+from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_runtime.artifact.load import Artifact, load
 from tests.oracle.cores import at_most, call, depth, letters, make_core
 

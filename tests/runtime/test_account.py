@@ -19,7 +19,7 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Amounts, Caps
+from tcc_runtime.account.amounts import AccountAmounts, Caps
 from tcc_runtime.account.file import rows_of
 
 WORKER = Path(__file__).with_name("drawing_worker.py")
@@ -45,77 +45,77 @@ def account(tmp_path, clock):
         yield made
 
 
-def used(account: Account) -> tuple[Amounts, Amounts]:
+def used(account: Account) -> tuple[AccountAmounts, AccountAmounts]:
     sums = account.statement().sums
     return sums.spent, sums.held
 
 
 def test_what_is_reserved_is_no_longer_left(account):
-    assert account.reserve("one", "run", Amounts(7, 50, 10**8)).left == (3, None, 4 * 10**8)
-    refused = account.reserve("two", "run", Amounts(4, 0, 0))
+    assert account.reserve("one", "run", AccountAmounts(7, 50, 10**8)).left == (3, None, 4 * 10**8)
+    refused = account.reserve("two", "run", AccountAmounts(4, 0, 0))
     assert (refused.granted, refused.left) == (False, (3, None, 4 * 10**8))
-    assert not account.reserve("two", "run", Amounts(0, 0, 4 * 10**8 + 1)).granted
-    assert account.reserve("two", "run", Amounts(3, 10**9, 4 * 10**8)).granted
+    assert not account.reserve("two", "run", AccountAmounts(0, 0, 4 * 10**8 + 1)).granted
+    assert account.reserve("two", "run", AccountAmounts(3, 10**9, 4 * 10**8)).granted
     assert used(account) == ((0, 0, 0), (10, 10**9 + 50, 5 * 10**8))
 
 
 def test_what_was_taken_stands_in_the_place_of_what_was_reserved(account):
-    account.reserve("one", "run", Amounts(7, 50, 0))
+    account.reserve("one", "run", AccountAmounts(7, 50, 0))
     account.begin("one")
-    assert account.settle("one", Amounts(2, 80, 0)).price == 8
+    assert account.settle("one", AccountAmounts(2, 80, 0)).price == 8
     assert used(account) == ((2, 80, 0), (0, 0, 0))
 
 
 def test_a_lease_that_was_not_begun_goes_back_when_it_ends(account, clock):
-    account.reserve("one", "run", Amounts(7, 0, 0))
+    account.reserve("one", "run", AccountAmounts(7, 0, 0))
     clock.now += 99
-    assert not account.reserve("two", "run", Amounts(4, 0, 0)).granted
+    assert not account.reserve("two", "run", AccountAmounts(4, 0, 0)).granted
     clock.now += 1
-    assert account.reserve("two", "run", Amounts(4, 0, 0)).granted
+    assert account.reserve("two", "run", AccountAmounts(4, 0, 0)).granted
     with pytest.raises(Rejected, match="K106"):
         account.begin("one")
     assert account.statement().numbers["returned"] == 1
 
 
 def test_a_lease_whose_question_was_put_counts_in_full_when_it_ends(account, clock):
-    account.reserve("one", "run", Amounts(7, 5, 0))
+    account.reserve("one", "run", AccountAmounts(7, 5, 0))
     account.begin("one")
     clock.now += 100
     assert used(account) == ((7, 5, 0), (0, 0, 0))
     assert account.statement().numbers["lapsed"] == 1
     # Its holder was only slow: what it took is known after all.
-    assert account.settle("one", Amounts(3, 5, 0)).price == 7
+    assert account.settle("one", AccountAmounts(3, 5, 0)).price == 7
     assert used(account) == ((3, 5, 0), (0, 0, 0))
 
 
 def test_a_question_that_took_more_than_was_reserved_leaves_less_than_nothing(account):
-    account.reserve("one", "run", Amounts(7, 0, 0))
+    account.reserve("one", "run", AccountAmounts(7, 0, 0))
     account.begin("one")
-    left = account.settle("one", Amounts(12, 0, 1 << 63))
+    left = account.settle("one", AccountAmounts(12, 0, 1 << 63))
     assert (left.price, left.overdrawn) == (-2, True)
-    assert not account.reserve("two", "run", Amounts()).granted
+    assert not account.reserve("two", "run", AccountAmounts()).granted
 
 
 def test_nothing_is_settled_twice_or_before_it_was_asked(account):
-    account.reserve("one", "run", Amounts(1, 0, 0))
+    account.reserve("one", "run", AccountAmounts(1, 0, 0))
     with pytest.raises(Rejected, match=r"K106 .* found held"):
-        account.settle("one", Amounts())
+        account.settle("one", AccountAmounts())
     account.begin("one")
-    account.settle("one", Amounts())
+    account.settle("one", AccountAmounts())
     for name in ("one", "never"):
         with pytest.raises(Rejected, match="K106"):
-            account.settle(name, Amounts(1, 1, 1))
+            account.settle(name, AccountAmounts(1, 1, 1))
         with pytest.raises(Rejected, match="K106"):
             account.begin(name)
     assert used(account) == ((0, 0, 0), (0, 0, 0))
 
 
 def test_a_run_that_is_taken_up_again_pays_for_the_question_that_was_cut_off(account):
-    account.reserve("one", "run", Amounts(4, 0, 0))
+    account.reserve("one", "run", AccountAmounts(4, 0, 0))
     account.begin("one")
-    assert account.reserve("one", "run", Amounts(4, 0, 0)).granted
+    assert account.reserve("one", "run", AccountAmounts(4, 0, 0)).granted
     account.begin("one")
-    account.settle("one", Amounts(3, 0, 0))
+    account.settle("one", AccountAmounts(3, 0, 0))
     assert used(account) == ((7, 0, 0), (0, 0, 0))
     assert [(row.attempt, row.state) for row in account.reservations("run")] == [
         (0, "lapsed"),
@@ -124,11 +124,11 @@ def test_a_run_that_is_taken_up_again_pays_for_the_question_that_was_cut_off(acc
 
 
 def test_a_reservation_that_is_given_back_is_left_again(account):
-    account.reserve("one", "run", Amounts(10, 0, 0))
+    account.reserve("one", "run", AccountAmounts(10, 0, 0))
     account.give_back("one")
     account.give_back("one")
     account.give_back("never")
-    assert account.reserve("two", "run", Amounts(10, 0, 0)).granted
+    assert account.reserve("two", "run", AccountAmounts(10, 0, 0)).granted
 
 
 def test_an_account_is_the_same_for_all_who_open_it(tmp_path):
@@ -137,8 +137,8 @@ def test_an_account_is_the_same_for_all_who_open_it(tmp_path):
     sent = pickle.loads(pickle.dumps(first))
     assert first.id == again.id == sent.id
     assert sent.caps == Caps(10, None, 1_250_000_000)
-    first.reserve("one", "run", Amounts(9, 0, 0))
-    assert not sent.reserve("two", "run", Amounts(2, 0, 0)).granted
+    first.reserve("one", "run", AccountAmounts(9, 0, 0))
+    assert not sent.reserve("two", "run", AccountAmounts(2, 0, 0)).granted
 
 
 @pytest.mark.parametrize(
@@ -225,21 +225,21 @@ def test_an_account_that_is_locked_for_too_long_says_so(tmp_path):
     other = sqlite3.connect(tmp_path / "a", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Rejected, match="K104"):
-        account.reserve("one", "run", Amounts())
+        account.reserve("one", "run", AccountAmounts())
     other.execute("ROLLBACK")
-    assert account.reserve("one", "run", Amounts()).granted
+    assert account.reserve("one", "run", AccountAmounts()).granted
     other.close()
 
 
 def test_who_looks_at_an_account_keeps_nobody_from_drawing(tmp_path, monkeypatch):
     account, other = (Account(tmp_path / "a", price=9, wait_ms=0) for _ in range(2))
     for number in range(3):
-        assert account.reserve(f"{number}", "run", Amounts(1)).granted
+        assert account.reserve(f"{number}", "run", AccountAmounts(1)).granted
     drawn = []
 
     def between(*told):
         for row in rows_of(*told):
-            drawn.append(other.reserve(f"other {row.id}", "other", Amounts(1)).granted)
+            drawn.append(other.reserve(f"other {row.id}", "other", AccountAmounts(1)).granted)
             yield row
 
     monkeypatch.setattr("tcc_runtime.account.account.rows_of", between)
@@ -290,7 +290,7 @@ def test_threads_share_one_account(tmp_path):
 
     def draw(worker: int) -> None:
         for number in range(40):
-            if account.reserve(f"{worker} {number}", "run", Amounts(1, 0, 0)).granted:
+            if account.reserve(f"{worker} {number}", "run", AccountAmounts(1, 0, 0)).granted:
                 granted.append(f"{worker} {number}")
 
     threads = [threading.Thread(target=draw, args=(worker,)) for worker in range(4)]
@@ -316,7 +316,7 @@ def stress(folder: Path, rounds: int) -> None:
     """Eight processes draw on one account and are killed at random, again and again."""
     lease = 400
     path, rng = folder / "a", random.Random(7)
-    cap = Amounts(60 * rounds, 600 * rounds, 10**9)
+    cap = AccountAmounts(60 * rounds, 600 * rounds, 10**9)
     account = Account(path, price=cap.price, latency_ms=cap.latency_ms, lease_ms=lease)
     running: dict[int, subprocess.Popen] = {}
 
@@ -343,7 +343,9 @@ def stress(folder: Path, rounds: int) -> None:
     assert found.sums.held == (0, 0, 0)
     assert found.numbers["held"] == found.numbers["asking"] == 0
     truly = taken(folder)
-    for name, most, spent, took in zip(Amounts._fields, cap, found.sums.spent, truly, strict=True):
+    for name, most, spent, took in zip(
+        AccountAmounts._fields, cap, found.sums.spent, truly, strict=True
+    ):
         assert took <= spent, name
         assert name == "epsilon" or spent <= most, name
     print(dict(found.numbers), found.sums.spent, truly)
@@ -361,13 +363,13 @@ def drawing(folder: Path, running: list[int], rng: random.Random) -> int:
     raise AssertionError("no process ever drew")
 
 
-def taken(folder: Path) -> Amounts:
+def taken(folder: Path) -> AccountAmounts:
     """What the processes have truly taken."""
-    total = Amounts()
+    total = AccountAmounts()
     for log in folder.glob("*.log"):
         for line in log.read_text().splitlines():
             _, *amounts = line.split(",")
-            total = total.plus(Amounts(*map(int, amounts)))
+            total = total.plus(AccountAmounts(*map(int, amounts)))
     return total
 
 

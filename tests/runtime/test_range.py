@@ -8,8 +8,8 @@ from itertools import product
 import gmpy2
 import pytest
 
-from tcc_certs.formats.artifact_writer import pack
 from tcc_certs.replay import validate
+from tcc_compiler.artifact import pack
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import Undecided
 from tcc_runtime.guards import CountKind, counts_of

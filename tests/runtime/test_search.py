@@ -12,9 +12,9 @@ import pytest
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import read_artifact
-from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_compiler.artifact import pack, pack_texts, write_artifact
 from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import SettingsError

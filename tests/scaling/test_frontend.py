@@ -20,7 +20,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'
@@ -218,7 +218,7 @@ def test_limits_times_calls_are_by_the_clock():
     assert front.core is not None
     core = core_of(decode_core(front.core))
     guard = Guard(Options(timeout=5.5, clock=_Clock()), 5.5)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(CompileRefused) as refusal:
         find_driver(core, partition(core), guard)
     assert refusal.value.code == "TCC404"
 

@@ -39,11 +39,11 @@ from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_certs.race.numbers import (
     Enclosure,
     decide,
+    enclose_fraction,
     exp_enclosure,
     log_enclosure,
     multiple_of_log_two,
 )
-from tcc_certs.race.weights import enclose_fraction
 
 # Logarithms.
 

@@ -108,7 +108,7 @@ def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
     return listing
 
 
-class Taken:
+class TakenMasses:
     """The masses that were taken out of a row of children, and which children they were.
 
     A tree of partial sums: entry i (from 1) holds what was taken of the last lowbit(i) places.
@@ -154,7 +154,7 @@ class Left(NamedTuple):
     context: bytes
     step: int
     children: Children
-    taken: Taken
+    taken: TakenMasses
     mass: int
     barren: bool = True
 
@@ -197,5 +197,5 @@ class Left(NamedTuple):
 
 def whole(context: bytes, children: Children) -> Left:
     """R of a node that is about to be expanded."""
-    taken = Taken(len(children.running))
+    taken = TakenMasses(len(children.running))
     return Left(context, 0, children, taken, children.total)

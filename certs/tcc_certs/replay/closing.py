@@ -26,14 +26,20 @@ from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, Record, format_q64
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
 from tcc_certs.race.arrivals import WORD, clamp
-from tcc_certs.race.numbers import Enclosure, exp_enclosure, log_enclosure, log_two
-from tcc_certs.race.weights import enclose_fraction, score
+from tcc_certs.race.numbers import (
+    Enclosure,
+    enclose_fraction,
+    exp_enclosure,
+    log_enclosure,
+    log_two,
+    score,
+)
 from tcc_certs.replay.controller import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.opening import Seed
 from tcc_certs.replay.records import compare, plan_record
-from tcc_certs.replay.run import CAP, TIMEOUT, Run, Turn
+from tcc_certs.replay.run import CAP, TIMEOUT, ReplayedRun, Turn
 from tcc_certs.replay.tree import PRIME, Node, share_of
 
 # ---- The tail of a truncated run.
@@ -226,7 +232,7 @@ _ALWAYS_POSSIBLE = ("interrupted", "precision")
 _STOP_GUARD: Mapping[str, str] = {"max_expansions": CAP, "max_seconds": TIMEOUT}
 
 
-def possible_stops(run: Run) -> tuple[str, ...]:
+def possible_stops(run: ReplayedRun) -> tuple[str, ...]:
     """Why a run may have ended here; where the stop rule holds, that is the only reason."""
     if run.nodes == 0:
         return ("precision",)
@@ -241,13 +247,13 @@ def possible_stops(run: Run) -> tuple[str, ...]:
     return tuple(stops)
 
 
-def check_coverage(run: Run) -> None:
+def check_coverage(run: ReplayedRun) -> None:
     """Frontier, popped leaves, and what expanded nodes lost make up the root, exactly.
 
     n(root) = sum of omega * n over the frontier and the popped leaves + sum over expanded nodes of
     omega * (n - the masses of all children + the masses of the forbidden ones).  Every pop has kept
-    its mass as integers (:meth:`tcc_certs.replay.run.Run.begin`), so this holds in exact rationals
-    if every share is counted once; that is what the sum shows, as residues.
+    its mass as integers (:meth:`tcc_certs.replay.run.ReplayedRun.begin`), so this holds in exact
+    rationals if every share is counted once; that is what the sum shows, as residues.
 
     Raises:
         Rejected: L608 they do not.
@@ -258,7 +264,7 @@ def check_coverage(run: Run) -> None:
     require(root, covered, Code.COVERAGE, "coverage")
 
 
-def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:
+def close_record(run: ReplayedRun, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:
     """The ``close`` expected record after a stop of kind `stop`.
 
     Args:
@@ -301,13 +307,13 @@ def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str
     return record
 
 
-def _plan(run: Run, leaf: Node, value: int) -> dict[str, Json]:
+def _plan(run: ReplayedRun, leaf: Node, value: int) -> dict[str, Json]:
     refinement = run.refinement
     high = leaf.cost_low if refinement is None else refinement.costs(leaf)[1]
     return plan_record(leaf, value, high)
 
 
-def _law(run: Run) -> str:
+def _law(run: ReplayedRun) -> str:
     """The law of the race, where each edge has one cost, whoever asks for it and when."""
     refinement, law = run.refinement, run.policy.law
     if law == "softmax" and refinement is not None and not refinement.same:
@@ -315,7 +321,9 @@ def _law(run: Run) -> str:
     return law
 
 
-def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings: Findings) -> None:
+def check_close(
+    record: Record, line: int, run: ReplayedRun, seed: Seed | None, findings: Findings
+) -> None:
     """The ``close`` record ends the run that was replayed.
 
     Args:

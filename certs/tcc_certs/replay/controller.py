@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tcc_certs.core.model import Model
 from tcc_certs.formats.codec import Json, divide_nearest, format_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, format_q32
-from tcc_certs.race.weights import NANO, Beta
+from tcc_certs.race.numbers import NANO, Beta
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
@@ -99,7 +99,7 @@ UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool withou
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amounts:
+class SpentAmounts:
     """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far.
 
     Attributes:
@@ -113,10 +113,10 @@ class Amounts:
     atom: Atom | None = None
     taken: Taken | None = None
 
-    def plus(self, other: Amounts) -> Amounts:
+    def plus(self, other: SpentAmounts) -> SpentAmounts:
         """The sum, and one ask more."""
         taken = self.taken
-        return Amounts(
+        return SpentAmounts(
             price=self.price + other.price,
             latency=self.latency + other.latency,
             epsilon=self.epsilon + other.epsilon,
@@ -130,14 +130,14 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
+class SpendingCaps:
     """The most that a run may spend; None is no cap."""
 
     price: int | None = None
     latency: int | None = None
     epsilon: int | None = None
 
-    def hold(self, spent: Amounts) -> bool:
+    def hold(self, spent: SpentAmounts) -> bool:
         """Whether `spent` is within all three."""
         pairs = (
             (spent.price, self.price),
@@ -148,7 +148,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AskRule:
     """What a run's header says of asking.
 
     Attributes:
@@ -163,7 +163,7 @@ class Rule:
     price_weight: Decimal
     latency_weight: Decimal
     epsilon_weight: Decimal
-    caps: Caps
+    caps: SpendingCaps
     taken: Taken | None = None
     margin: Decimal | None = None
 
@@ -182,7 +182,7 @@ class Choice:
 
     number: int
     model: Model
-    reserved: Amounts
+    reserved: SpentAmounts
     gain: Fraction
     raised: Fraction
     useful: Fraction
@@ -216,10 +216,10 @@ class Controller:
         spent: by all asks that were settled.
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: AskRule) -> None:
         self._rule = rule
         self._seen: dict[tuple[int, int], _Seen] = {}
-        self.spent = Amounts(taken=rule.taken)
+        self.spent = SpentAmounts(taken=rule.taken)
 
     @property
     def overspent(self) -> bool:
@@ -261,7 +261,9 @@ class Controller:
             return -1
         return 1 if self._rank(other, one) else one.number - other.number
 
-    def settle(self, tool: int, choice: Choice, took: Amounts, width: int, gained: int) -> None:
+    def settle(
+        self, tool: int, choice: Choice, took: SpentAmounts, width: int, gained: int
+    ) -> None:
         """Note what an ask took, and how much it raised the low cost of a `width`."""
         self.spent = self.spent.plus(took)
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
@@ -285,7 +287,7 @@ class Controller:
         return Choice(
             number=number,
             model=model,
-            reserved=Amounts(
+            reserved=SpentAmounts(
                 price=model.price,
                 latency=-(-12 * latency // 10),
                 epsilon=model.epsilon,
@@ -309,7 +311,7 @@ class Controller:
             return gain * others_unit > gained * unit
         return burden < others
 
-    def _burden(self, amounts: Amounts) -> int:
+    def _burden(self, amounts: SpentAmounts) -> int:
         """a * price + b * latency + c * epsilon, in units that all offers of a run share."""
         rule = self._rule
         weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
@@ -324,7 +326,7 @@ class Controller:
 # ---- What records say of amounts: what was spent, the caps, a margin (ledger.md, section 11).
 
 
-def spent_fields(spent: Amounts) -> Mapping[str, Json]:
+def spent_fields(spent: SpentAmounts) -> Mapping[str, Json]:
     """The three sums of what asks have taken, and what is stated of their atoms."""
     return {
         "price_spent": str(spent.price),
@@ -334,7 +336,7 @@ def spent_fields(spent: Amounts) -> Mapping[str, Json]:
     }
 
 
-def cap_fields(caps: Caps) -> Mapping[str, Json]:
+def cap_fields(caps: SpendingCaps) -> Mapping[str, Json]:
     """The caps on asking that there are."""
     fields: dict[str, Json] = {}
     if caps.price is not None:
@@ -346,7 +348,9 @@ def cap_fields(caps: Caps) -> Mapping[str, Json]:
     return fields
 
 
-def margin_fields(rule: Rule | None, beta: Beta, choice: Choice) -> tuple[Mapping[str, Json], bool]:
+def margin_fields(
+    rule: AskRule | None, beta: Beta, choice: Choice
+) -> tuple[Mapping[str, Json], bool]:
     """What the prediction was raised by, where the run has a margin; whether it was clamped."""
     if rule is None or rule.margin is None:
         return {}, False

@@ -20,7 +20,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, blake, format_decimal, parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.replay.controller import Amounts, Caps, Rule
+from tcc_certs.replay.controller import AskRule, SpendingCaps, SpentAmounts
 from tcc_certs.replay.findings import (
     NO_CERT,
     RUN_WISE_EXACT,
@@ -39,7 +39,7 @@ _PLACES = {"price": 0, "latency_ms": 0, "epsilon": 9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class AccountRecord:
     """An account as a header names it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Account:
     caps: Mapping[str, int]
 
 
-def read_account(value: Json | None, run: str) -> Account | None:
+def read_account(value: Json | None, run: str) -> AccountRecord | None:
     """The member `account` of an `open` record whose fields have their form.
 
     Raises:
@@ -62,24 +62,29 @@ def read_account(value: Json | None, run: str) -> Account | None:
         return None
     named = [name for name in NAMES if name in value]
     caps = {name: _number(name, value[name]) for name in named}
-    return Account(id=str(value["id"]), run=run, caps=caps)
+    return AccountRecord(id=str(value["id"]), run=run, caps=caps)
 
 
-class Drawn:
+class DrawnRecord:
     """What a run has drawn so far.
 
     Attributes:
         overdrawn: whether the account said last that a cap is exceeded.
     """
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: AccountRecord) -> None:
         self.overdrawn = False
         self._account = account
         self._wishes = 0
         self._used = dict.fromkeys(NAMES, 0)
 
     def wish(
-        self, spent: Amounts, reserved: Amounts, record: Record, line: int, findings: Findings
+        self,
+        spent: SpentAmounts,
+        reserved: SpentAmounts,
+        record: Record,
+        line: int,
+        findings: Findings,
     ) -> Mapping[str, Json]:
         """What a wish for `reserved` says, granted or refused as the record says.
 
@@ -99,7 +104,7 @@ class Drawn:
         return {"reservation": self._name(), **_stated(record)}
 
     def settled(
-        self, spent: Amounts, took: Amounts, record: Record, line: int, findings: Findings
+        self, spent: SpentAmounts, took: SpentAmounts, record: Record, line: int, findings: Findings
     ) -> Mapping[str, Json]:
         """What an answer says of the account, once `took` is taken.
 
@@ -112,7 +117,7 @@ class Drawn:
         self.overdrawn = any(number < 0 for number in left.values())
         return _stated(record)
 
-    def take(self, spent: Amounts, took: Amounts) -> None:
+    def take(self, spent: SpentAmounts, took: SpentAmounts) -> None:
         """Count `took` as drawn, where the record does not say what is left."""
         for name, amount in _takes(spent, took).items():
             self._used[name] += amount
@@ -161,7 +166,7 @@ def _stated(record: Record) -> Mapping[str, Json]:
     return {"account_left": record.get("account_left", {})}
 
 
-def _takes(spent: Amounts, more: Amounts) -> dict[str, int]:
+def _takes(spent: SpentAmounts, more: SpentAmounts) -> dict[str, int]:
     """What an ask takes of each cap: of epsilon, by how much it raises that of the run."""
     raised = max(0, spent.plus(more).used - spent.used)  # a bound of more may be tighter
     return {"price": more.price, "latency_ms": more.latency, "epsilon": raised}
@@ -185,7 +190,7 @@ def _texts(amounts: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class AdapterRecord:
     """An adapter of a run.
 
     Attributes:
@@ -200,15 +205,15 @@ class Adapter:
 NAMED = ("adapter_id", "dp_cert_id", "eps_train", "delta_train")
 
 
-def read_adapters(listed: Json | None) -> tuple[Adapter, ...]:
+def read_adapters(listed: Json | None) -> tuple[AdapterRecord, ...]:
     """The adapters of an `open` record whose fields have their form."""
     if not isinstance(listed, list):
         return ()
     return tuple(_adapter(item) for item in listed if isinstance(item, dict))
 
 
-def _adapter(item: Record) -> Adapter:
-    return Adapter(name=text(item, "name"), fields={name: item[name] for name in NAMED})
+def _adapter(item: Record) -> AdapterRecord:
+    return AdapterRecord(name=text(item, "name"), fields={name: item[name] for name in NAMED})
 
 
 def named_adapters(core: Core) -> list[str]:
@@ -216,7 +221,7 @@ def named_adapters(core: Core) -> list[str]:
     return sorted({model.adapter for tool in core.tools for model in tool.models} - {""})
 
 
-def adapter_fields(adapters: Iterable[Adapter], model: Model) -> Mapping[str, Json]:
+def adapter_fields(adapters: Iterable[AdapterRecord], model: Model) -> Mapping[str, Json]:
     """What a record of an ask says of the adapter of the model that is asked."""
     if not model.adapter:
         return {}
@@ -270,10 +275,10 @@ class Header:
     count_bits: int
     max_expansions: int | None
     timed: bool
-    rule: Rule | None
-    caps: Caps
-    account: Account | None
-    adapters: tuple[Adapter, ...]
+    rule: AskRule | None
+    caps: SpendingCaps
+    account: AccountRecord | None
+    adapters: tuple[AdapterRecord, ...]
     raw: bool
     taken: Taken | None
 
@@ -328,11 +333,11 @@ def read_header(record: Record) -> Header:
     )
 
 
-def caps_of(limits: Json) -> Caps:
+def caps_of(limits: Json) -> SpendingCaps:
     """The caps on asking among the members of an object, their forms looked at."""
     caps = limits if isinstance(limits, dict) else {}
     price, latency, epsilon = (caps.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
-    return Caps(
+    return SpendingCaps(
         price=price if type(price) is int else None,
         latency=latency if type(latency) is int else None,
         epsilon=nano(epsilon, "epsilon_cap") if isinstance(epsilon, str) else None,
@@ -376,13 +381,13 @@ def taken_of(record: Record, says: bool) -> Taken | None:
     return account(exact_delta(text(record, "delta")), atoms, says, rule)
 
 
-def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | None:
+def _rule(controller: Json | None, caps: SpendingCaps, taken: Taken | None) -> AskRule | None:
     if not isinstance(controller, dict):
         return None
     return rule_of(text(controller, "ask"), controller, caps, taken)
 
 
-def rule_of(ask: str, controller: Json, caps: Caps, taken: Taken | None) -> Rule:
+def rule_of(ask: str, controller: Json, caps: SpendingCaps, taken: Taken | None) -> AskRule:
     """The rule that a controller's weights, and its margin where it has one, make.
 
     Raises:
@@ -395,7 +400,7 @@ def rule_of(ask: str, controller: Json, caps: Caps, taken: Taken | None) -> Rule
         for name in ("price_weight", "latency_weight", "epsilon_weight")
     )
     margin = "margin" in controller
-    return Rule(
+    return AskRule(
         ask=ask,
         price_weight=price,
         latency_weight=latency,

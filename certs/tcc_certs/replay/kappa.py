@@ -96,7 +96,7 @@ KAPPA_BITS = 96
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
 
 
-class Exact:
+class ExactCounts:
     """An automaton with exact counts to walk beside the run's.
 
     Attributes:
@@ -148,17 +148,19 @@ class Exact:
         return rows.edge_target[at] if at < end and rows.edge_call[at] == wanted else None
 
 
-def own_counts(artifact: CheckedArtifact, language: Language) -> Exact | None:
+def own_counts(artifact: CheckedArtifact, language: Language) -> ExactCounts | None:
     """The artifact's own automaton, where its plans are exactly the run's."""
     if not language.deterministic or artifact.file.manifest.relaxed is not None:
         return None
     if not language.upper:
-        return Exact(artifact.automaton, None, artifact.race_count)
+        return ExactCounts(artifact.automaton, None, artifact.race_count)
     counts = enclosed_counts(artifact.automaton, language.weight, language.fraction_bits)
-    return Exact(artifact.automaton, None, None, counts)
+    return ExactCounts(artifact.automaton, None, None, counts)
 
 
-def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: Language) -> Exact:
+def handed_counts(
+    exact: CheckedArtifact, artifact: CheckedArtifact, language: Language
+) -> ExactCounts:
     """The automaton of `exact`, handed in by the auditor.
 
     Raises:
@@ -177,7 +179,7 @@ def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: L
     weights = [weight[text] for text in exact.calls]
     counts_here = enclosed_counts(exact.automaton, weights, language.fraction_bits)
     calls = [at.get(text, -1) for text in language.texts]
-    return Exact(exact.automaton, calls, None, counts_here)
+    return ExactCounts(exact.automaton, calls, None, counts_here)
 
 
 class Kappa:
@@ -187,7 +189,7 @@ class Kappa:
         root: the exact state of the run's root; None: there is none.
     """
 
-    def __init__(self, language: Language, exact: Exact | None, root: Root) -> None:
+    def __init__(self, language: Language, exact: ExactCounts | None, root: Root) -> None:
         self._language = language
         self._exact = exact
         self.root = None if exact is None else exact.root(root)

@@ -26,7 +26,7 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.arrivals import Arrival, Fraction, publish
 from tcc_certs.race.digest import REST_ARRIVAL, rest_digest, rest_place, uuid7
 from tcc_certs.replay.children import Left
-from tcc_certs.replay.controller import Amounts, cap_fields, margin_fields, slack, spent_fields
+from tcc_certs.replay.controller import SpentAmounts, cap_fields, margin_fields, slack, spent_fields
 from tcc_certs.replay.controller import slack as off_key
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE
 from tcc_certs.replay.header import adapter_fields, nano
@@ -55,7 +55,7 @@ from tcc_certs.replay.run import (
     CLAMP,
     COUNT,
     RANGE,
-    Run,
+    ReplayedRun,
     Turn,
     at_cost,
     drawn,
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 # ---- ``budget``: the amounts that an ask may take, or that none is left.
 
 
-def slack_of(run: Run, refinement: Refinement, top: Node) -> int | None:
+def slack_of(run: ReplayedRun, refinement: Refinement, top: Node) -> int | None:
     """How far the greatest key lies above what the k best leaves are worth at least, Q64.64.
 
     A leaf that was popped is worth its value, one of the frontier -beta C - ln E at the greatest
@@ -95,7 +95,7 @@ def slack_of(run: Run, refinement: Refinement, top: Node) -> int | None:
     return None if sure is None else min(top.key - sure, Q64_MAX)
 
 
-def replay_budget(run: Run, record: Record, line: int) -> None:
+def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``budget`` record against the ask that comes next.
 
     Raises:
@@ -152,7 +152,7 @@ def replay_budget(run: Run, record: Record, line: int) -> None:
 # counts for nothing, and takes the claim down.
 
 
-def replay_refine(run: Run, record: Record, line: int) -> None:
+def replay_refine(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``refine`` record against the ask before it.
 
     Raises:
@@ -174,13 +174,13 @@ def replay_refine(run: Run, record: Record, line: int) -> None:
 
 
 def _answered(
-    run: Run, refinement: Refinement, ask: Ask, record: Record
-) -> tuple[dict[str, Json], list[str], Amounts]:
+    run: ReplayedRun, refinement: Refinement, ask: Ask, record: Record
+) -> tuple[dict[str, Json], list[str], SpentAmounts]:
     """The record that the answer and amounts in `record` lead to, the guards, and the amounts."""
     width = refinement.width(ask.node)
     answer = _answer(record)
     gained = refinement.narrow(ask.node, ask.choice.number, answer)
-    took = Amounts(
+    took = SpentAmounts(
         price=int(text(record, "price")),
         latency=int(text(record, "latency")),
         epsilon=nano(text(record, "epsilon"), "epsilon"),
@@ -211,7 +211,7 @@ def _answered(
     return expected, [RANGE] * (gained is None) + [CLAMP] * clamped, took
 
 
-def _atom(run: Run, ask: Ask, record: Record) -> Atom | None:
+def _atom(run: ReplayedRun, ask: Ask, record: Record) -> Atom | None:
     """What it took beside its epsilon: another atom than the model's where it says so, never none.
 
     Raises:
@@ -240,11 +240,11 @@ def _answer(record: Record) -> tuple[int, int] | None:
 # ---- ``requeue``: answers since its push have brought the key of the greatest item down.
 
 
-def replay_requeue(run: Run, record: Record, line: int) -> None:
+def replay_requeue(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``requeue`` record against the key that the greatest item has now.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.Run.pop`.
+        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
     """
     node = run.pop(Turn.REQUEUE, record)
     pushed = run.policy.again(node)
@@ -263,7 +263,7 @@ def replay_requeue(run: Run, record: Record, line: int) -> None:
 # The other kinds.
 
 
-def passes(run: Run, body: bytes) -> bool:
+def passes(run: ReplayedRun, body: bytes) -> bool:
     """Whether this is the body of the line of the child that is expected, which is pushed then.
 
     Where it has not, nothing has happened.
@@ -282,7 +282,7 @@ def passes(run: Run, body: bytes) -> bool:
     return True
 
 
-def replay_node(run: Run, record: Record, line: int) -> None:
+def replay_node(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``node`` record against the child that is expected, and push that.
 
     Raises:
@@ -307,7 +307,7 @@ def replay_node(run: Run, record: Record, line: int) -> None:
     _enter(run, node, pushed)
 
 
-def _child(run: Run, parent: Node, word: Word) -> tuple[Node, Pushed]:
+def _child(run: ReplayedRun, parent: Node, word: Word) -> tuple[Node, Pushed]:
     """The child that is expected, and what it is pushed with."""
     slot = run.pushes[0]
     digest = child_digest(run.language, parent.digest, slot)
@@ -316,7 +316,7 @@ def _child(run: Run, parent: Node, word: Word) -> tuple[Node, Pushed]:
     return node, run.policy.push(node, word)
 
 
-def _enter(run: Run, node: Node, pushed: Pushed) -> None:
+def _enter(run: ReplayedRun, node: Node, pushed: Pushed) -> None:
     run.nodes += 1
     run.leaf_nodes += node.states is None
     kappa = run.kappa.note(node.states, node.exact)
@@ -329,11 +329,11 @@ def _enter(run: Run, node: Node, pushed: Pushed) -> None:
 # ---- ``expand``: the greatest item of the frontier is an internal node; its children are next.
 
 
-def replay_expand(run: Run, record: Record, line: int) -> None:
+def replay_expand(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold an ``expand`` record against the pop that is expected.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.Run.pop`.
+        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
     """
     node = run.pop(Turn.EXPAND, record)
     word = run.word(record)
@@ -354,11 +354,11 @@ def replay_expand(run: Run, record: Record, line: int) -> None:
 # ---- ``leaf``: the greatest item of the frontier is a plan; it has its value.
 
 
-def replay_leaf(run: Run, record: Record, line: int) -> None:
+def replay_leaf(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``leaf`` record against the pop that is expected.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.Run.pop`.
+        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
     """
     node = run.pop(Turn.LEAF, record)
     popped = run.policy.pop(node, run.word(record))
@@ -375,7 +375,7 @@ def replay_leaf(run: Run, record: Record, line: int) -> None:
 # ---- ``rest``: what the draw before it has left of a node's children enters the frontier.
 
 
-def replay_rest(run: Run, record: Record, line: int) -> None:
+def replay_rest(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``rest`` record against what is left.
 
     Raises:
@@ -409,11 +409,11 @@ def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
 # ---- ``draw``: the greatest item is what is left of a node; its next child is drawn.
 
 
-def replay_draw(run: Run, record: Record, line: int) -> None:
+def replay_draw(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``draw`` record against the pop that is expected.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.Run.pop`.
+        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.pop`.
     """
     item = run.pop(Turn.DRAW, record)
     left = item.left
@@ -432,7 +432,7 @@ def replay_draw(run: Run, record: Record, line: int) -> None:
 # ---- ``downgrade``: surrogate from the root on, or fallback for every leaf and every item.
 
 
-def replay_downgrade(run: Run, record: Record, line: int) -> None:
+def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     """What a `CountFail` or a `BudgetFail` makes of a run.
 
     Rounded counts are bounds from the root on, and of the claim nothing is lost but its name.  In
@@ -469,7 +469,7 @@ def lowered(claim: str) -> str:
 # ---- ``recovered``: a run that broke off was taken up here; what was dropped nobody can know.
 
 
-def replay_recovered(run: Run, record: Record, line: int) -> None:
+def replay_recovered(run: ReplayedRun, record: Record, line: int) -> None:
     """Hold a ``recovered`` record against the number of records before it.
 
     Raises:
@@ -479,7 +479,7 @@ def replay_recovered(run: Run, record: Record, line: int) -> None:
     ensure(stated == line - 1, Code.LEDGER_ORDER, "records", line - 1, stated)
 
 
-KINDS: Mapping[str, Callable[[Run, Record, int], None]] = {
+KINDS: Mapping[str, Callable[[ReplayedRun, Record, int], None]] = {
     "node": replay_node,
     "expand": replay_expand,
     "leaf": replay_leaf,

@@ -20,7 +20,7 @@ from tcc_certs.formats.ledger_schema import HEX, PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.race.digest import opening_salt, seed_commitment, uuid7
-from tcc_certs.replay.controller import Caps
+from tcc_certs.replay.controller import SpendingCaps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, named_adapters
 from tcc_certs.replay.kappa import NodeSink
@@ -157,7 +157,7 @@ def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
     rule = header.rule
     there = "a controller, as costs are ranges" if has_ranges else "no field"
     yield "controller", (rule is not None) == has_ranges, there
-    yield "run_limits", has_ranges or header.caps == Caps(), "no caps on asking"
+    yield "run_limits", has_ranges or header.caps == SpendingCaps(), "no caps on asking"
     asks = rule is not None and rule.ask != "never"
     yield "account", asks or header.account is None, "no field, as nobody is asked"
     if rule is None:

@@ -34,7 +34,7 @@ from tcc_certs.race.arrivals import (
     publish,
 )
 from tcc_certs.race.digest import FIRST_ARRIVAL, PER_LEAF, RESIDUAL, Uniforms
-from tcc_certs.race.weights import score
+from tcc_certs.race.numbers import score
 from tcc_certs.replay.children import Rate
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.tree import Node
@@ -82,7 +82,7 @@ def with_key(node: Node, pushed: Pushed) -> Node:
     return node
 
 
-class Policy(Protocol):
+class RacePolicy(Protocol):
     """One way to run the race.
 
     Attributes:
@@ -205,7 +205,7 @@ class Coupled:
     met: dict[States | None, Rate] = field(default_factory=dict, compare=False, repr=False)
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
             return push_first(self.language, self.recipe, node, word)
@@ -215,7 +215,7 @@ class Coupled:
         return pushed_at(*self._arrived(before, node, x))
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         if node.arrival is None:
             return again_anchored(self.language, self.recipe, node)
         published = publish(
@@ -227,7 +227,7 @@ class Coupled:
         )
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         if node.arrival is not None:
             return _known(node, node.arrival)
         before = None if node.parent is None else node.parent.arrival
@@ -297,18 +297,18 @@ class Literal:
     uses_counts: bool = True
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
             return push_first(self.language, self.recipe, node, word)
         return push_anchored(self.language, self.recipe, before, node)
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         return again_anchored(self.language, self.recipe, node)
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         states = node.states
         if node.arrival is not None:  # the root
             return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
@@ -347,7 +347,7 @@ class Fallback:
     uses_counts: bool = False
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         if node.states is not None:
             return self._keyed(node, None)
         x = word(PER_LEAF, node.digest, "U")
@@ -355,7 +355,7 @@ class Fallback:
         return pushed._replace(fields={"U": str(x), **pushed.fields})
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         return self._keyed(node, node.word)
 
     def _keyed(self, node: Node, x: int | None) -> Pushed:
@@ -375,7 +375,7 @@ class Fallback:
         )
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.Policy`."""
+        """See :class:`tcc_certs.replay.races.RacePolicy`."""
         if node.states is not None:
             return Popped(arrival=None, value=0, fields={}, clamped=False)
         # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.

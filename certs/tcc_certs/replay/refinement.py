@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.controller import UNNAMED, Choice, Controller, Rule, most_useful
-from tcc_certs.replay.header import Account, Drawn
+from tcc_certs.replay.controller import UNNAMED, AskRule, Choice, Controller, most_useful
+from tcc_certs.replay.header import AccountRecord, DrawnRecord
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
@@ -96,12 +96,16 @@ class Refinement:
     """
 
     def __init__(
-        self, language: Language, asking: Asking, rule: Rule, account: Account | None = None
+        self,
+        language: Language,
+        asking: Asking,
+        rule: AskRule,
+        account: AccountRecord | None = None,
     ) -> None:
         self.controller = Controller(rule)
         self.asks = True
         self.same = True
-        self.drawn = None if account is None else Drawn(account)
+        self.drawn = None if account is None else DrawnRecord(account)
         self.refused: list[int] = []
         self._asking = asking
         self._language = language

@@ -29,13 +29,13 @@ from tcc_certs.formats.codec import Json, divide_nearest
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, Record, format_q32
 from tcc_certs.race.arrivals import winner
 from tcc_certs.race.digest import REST_WINNER, WINNER, Uniforms, rest_place
-from tcc_certs.race.weights import NANO
+from tcc_certs.race.numbers import NANO
 from tcc_certs.replay.children import Children, Left, Listing, whole
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink
 from tcc_certs.replay.language import Language, Root
-from tcc_certs.replay.races import Policy, Word, logged_words
+from tcc_certs.replay.races import RacePolicy, Word, logged_words
 from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.tree import Best, Frontier, Node, Slot, share_of, slots
@@ -94,7 +94,7 @@ def expand(
 
 
 def made_of(
-    policy: Policy,
+    policy: RacePolicy,
     language: Language,
     constraints: Constraints,
     node: Node,
@@ -244,7 +244,7 @@ def next_turn(
     top: Node | None,
     best: Best,
     header: Header,
-    policy: Policy,
+    policy: RacePolicy,
     refinement: Refinement | None,
     expansions: int,
 ) -> Turn:
@@ -272,13 +272,13 @@ def at_cost(node: Node, refinement: Refinement | None) -> Node:
     return node if low == node.cost_low else replace(node, cost_low=low)
 
 
-def _fell(top: Node, policy: Policy, refinement: Refinement) -> bool:
+def _fell(top: Node, policy: RacePolicy, refinement: Refinement) -> bool:
     """Whether answers since the push have brought the key of `top` down."""
     node = at_cost(top, refinement)
     return node is not top and policy.again(node).key < top.key
 
 
-class Run:
+class ReplayedRun:
     """The state of a run between two records.
 
     Attributes:
@@ -306,7 +306,7 @@ class Run:
         root: Root,
         constraints: Constraints,
         header: Header,
-        policy: Policy,
+        policy: RacePolicy,
         refinement: Refinement | None,
         key: Uniforms | None,
         kappa: Kappa,

@@ -45,7 +45,7 @@ from tcc_certs.replay.findings import (
     Validation,
 )
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, read_header
-from tcc_certs.replay.kappa import NO_KAPPA, Exact, Kappa, NodeSink, handed_counts, own_counts
+from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS, passes
 from tcc_certs.replay.language import Language, Root, language_of
 from tcc_certs.replay.opening import (
@@ -58,17 +58,17 @@ from tcc_certs.replay.opening import (
     opening,
     race_salt,
 )
-from tcc_certs.replay.races import Coupled, Fallback, Literal, Policy
+from tcc_certs.replay.races import Coupled, Fallback, Literal, RacePolicy
 from tcc_certs.replay.records import looked_into
 from tcc_certs.replay.refinement import Refinement, read_asking
-from tcc_certs.replay.run import Run
+from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.statements import residual_constraints
 
 _DERIVED = ("draw", "expand", "leaf", "node", "rest")  # a seed says all of what these have to say
 _AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
 
 
-class Replay:
+class RunReplay:
     """Where a validation stands: no run until the header has been passed.
 
     Attributes:
@@ -81,7 +81,7 @@ class Replay:
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.trust: Trust | None = None
-        self.run: Run | None = None
+        self.run: ReplayedRun | None = None
         self.claim = ""
         self.line = 0
         self._closed = False
@@ -147,7 +147,7 @@ class Replay:
             trust.seed.check(header.seed_commitment)
             key = Uniforms(race_key(trust.seed.seed, race_salt(record, bound, root.digest)))
         listing = listing_of(trust.artifact, language)
-        self.run = Run(
+        self.run = ReplayedRun(
             language=language,
             root=root,
             constraints=residual_constraints(
@@ -163,7 +163,7 @@ class Replay:
             tell=trust.tell,
         )
 
-    def _record(self, run: Run, line: Line) -> None:
+    def _record(self, run: ReplayedRun, line: Line) -> None:
         """A record after the header."""
         kind: str = line.kind
         record: Record = line
@@ -182,7 +182,7 @@ class Replay:
         else:
             KINDS[kind](run, record, self.line)
 
-    def _close(self, run: Run, record: Record) -> None:
+    def _close(self, run: ReplayedRun, record: Record) -> None:
         self._closed = True
         self.claim = text(record, "claim_type")
         seed = None if self.trust is None else self.trust.seed
@@ -205,7 +205,7 @@ class Replay:
             raise Rejected(Code.INCOMPLETE, "close", "a close record", known)
 
 
-def policy_of(header: Header, language: Language, listing: Listing | None = None) -> Policy:
+def policy_of(header: Header, language: Language, listing: Listing | None = None) -> RacePolicy:
     """The race and the keys that a run begins with."""
     if header.mode == "fallback":
         return Fallback(language=language, tau=header.tau)
@@ -220,7 +220,7 @@ def policy_of(header: Header, language: Language, listing: Listing | None = None
 
 def _kappa(trust: Trust, language: Language, root: Root) -> Kappa:
     if trust.counts is not None:
-        exact: Exact | None = handed_counts(trust.counts, trust.artifact, language)
+        exact: ExactCounts | None = handed_counts(trust.counts, trust.artifact, language)
     else:
         exact = own_counts(trust.artifact, language)
     return Kappa(language, exact, root)
@@ -261,7 +261,7 @@ def validate(
     """
     findings = Findings()
     chunks = _again(ledger)
-    replay = Replay(findings)
+    replay = RunReplay(findings)
     reader = LedgerReader(chunks)
     try:
         checked = _checked(artifact, pin)
@@ -299,7 +299,11 @@ def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtif
 
 
 def conclude(
-    findings: Findings, claim: str, run: Run | None, trust: Trust | None, reader: LedgerReader
+    findings: Findings,
+    claim: str,
+    run: ReplayedRun | None,
+    trust: Trust | None,
+    reader: LedgerReader,
 ) -> Validation:
     """The validation that these findings come to.
 
@@ -328,7 +332,7 @@ def conclude(
     )
 
 
-def _privacy(run: Run) -> Mapping[str, Json] | None:
+def _privacy(run: ReplayedRun) -> Mapping[str, Json] | None:
     """What the ledger states: on the word of who ran it that its scope is the right one."""
     if run.header.raw:
         return {"privacy_scope": RAW_INPUT}
@@ -341,7 +345,11 @@ def _privacy(run: Run) -> Mapping[str, Json] | None:
 
 
 def _summary(
-    findings: Findings, claim: str, run: Run | None, trust: Trust | None, reader: LedgerReader
+    findings: Findings,
+    claim: str,
+    run: ReplayedRun | None,
+    trust: Trust | None,
+    reader: LedgerReader,
 ) -> str:
     verdict = findings.verdict
     if verdict == VALID and run is not None:
@@ -363,7 +371,7 @@ def _summary(
     return f"declined: {first.code}, {what}"
 
 
-def _claim_text(run: Run, claim: str) -> str:
+def _claim_text(run: ReplayedRun, claim: str) -> str:
     incumbent, found = run.best.incumbent, len(run.best.ranked)
     within = f" of at most {run.header.truncate} calls" if claim == TRUNCATION_ONLY else ""
     if made := len(run.header.after):
@@ -383,7 +391,7 @@ def _claim_text(run: Run, claim: str) -> str:
     return f"claim upheld: {who} could have scored above V = {value} in this run{ranges}"
 
 
-def _no_claim_text(run: Run) -> str:
+def _no_claim_text(run: ReplayedRun) -> str:
     incumbent, top = run.best.incumbent, run.frontier.top
     if not run.best.ranked:
         return "valid, no claim: the run replays; it found no plan, and does not show there is none"

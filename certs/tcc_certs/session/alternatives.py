@@ -8,6 +8,8 @@ Cost: a look-up, and of the calls of a key the latest 64 where conditions are le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from operator import ge, gt, le, lt
 from typing import TypeAlias
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
@@ -37,22 +39,85 @@ class Kept(list[Event]):
     __slots__ = ()
 
 
+class Index:
+    """What one relation needs of the calls of one key: an extreme of each kind, or elements.
+
+    Attributes:
+        sure: of the calls that surely are of the set; may: of all of them.
+        lacking: how many calls have no value, or one with a part that is not known.
+    """
+
+    __slots__ = ("_most", "lacking", "may", "sure")
+
+    def __init__(self, most: bool) -> None:
+        self.sure: dict[State | str, int | Fraction] = {}
+        self.may: dict[State | str, int | Fraction] = {}
+        self.lacking = 0
+        self._most = most
+
+    def add_number(self, state: State, sure: bool, undo: Undo) -> None:
+        """A value of which the greatest, or the least, decides."""
+        kind, value = state
+        if kind not in ("n", "t"):
+            self._lack(undo)
+            return
+        for known in (self.may, self.sure) if sure else (self.may,):
+            before = known.get(kind)
+            if before is None or (value > before if self._most else value < before):
+                known[kind] = value
+                undo.append(_back(known, kind, before))
+
+    def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
+        """A list in which elements are looked up."""
+        if state[0] != "l" or any(item in LACKING for item in state[1]):
+            self._lack(undo)
+            return
+        for known in (self.may, self.sure) if sure else (self.may,):
+            new = [item for item in set(state[1]) if item not in known]
+            known.update(dict.fromkeys(new, 1))
+            undo.append(_all_gone(known, new))
+
+    def _lack(self, undo: Undo) -> None:
+        before = self.lacking
+        self.lacking = before + 1
+        undo.append(lambda: setattr(self, "lacking", before))
+
+
+def _back(
+    known: dict[State | str, int | Fraction], kind: str, before: int | Fraction | None
+) -> Callable[[], object]:
+    if before is None:
+        return lambda: known.pop(kind)
+    return lambda: known.__setitem__(kind, before)
+
+
+def _all_gone(
+    known: dict[State | str, int | Fraction], new: Sequence[State]
+) -> Callable[[], object]:
+    def gone() -> None:
+        for item in new:
+            del known[item]
+
+    return gone
+
+
 class Pool:
     """The calls of which an alternative may speak, by their keys."""
 
-    __slots__ = ("_all", "_by_key", "_odd", "used", "watermark")
+    __slots__ = ("_all", "_by_key", "indices", "odd", "used", "watermark")
 
     def __init__(self) -> None:
         self._all = Kept()
         self._by_key: dict[tuple[State, ...], Kept] = {}
-        self._odd = Kept()  # a part of their key is not known
+        self.odd = Kept()  # a part of their key is not known
+        self.indices: dict[tuple[State, ...], Index] = {}  # of one relation beside the key
         self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
         self.watermark = 0  # of `each`: calls up to this number count as used
 
     def add(self, call: Event, key: tuple[State, ...], undo: Undo) -> None:
         """Keep a call."""
         odd = any(part in LACKING for part in key)
-        kept = self._odd if odd else self._by_key.setdefault(key, Kept())
+        kept = self.odd if odd else self._by_key.setdefault(key, Kept())
         for one in (kept, self._all):
             one.append(call)
             undo.append(one.pop)
@@ -68,9 +133,9 @@ class Pool:
         if any(part in LACKING for part in key):
             return reversed(self._all), len(self._all)
         kept = self._by_key.get(key, ())
-        if not self._odd:
+        if not self.odd:
             return reversed(kept), len(kept)
-        return _latest_first(kept, self._odd), len(kept) + len(self._odd)
+        return _latest_first(kept, self.odd), len(kept) + len(self.odd)
 
 
 def _latest_first(one: Sequence[Event], other: Sequence[Event]) -> Iterator[Event]:
@@ -110,6 +175,10 @@ class Alt:
         self._terms = [compiled_term(term) for _, term in keys]
         self._where = [compiled_relation(one) for one in rest]
         self.bare = not self._where and of.within is None and not of.last
+        only = rest[0] if len(rest) == 1 and of.within is None and of.least == 1 else None
+        # Of one relation that separates the two calls an index decides, whatever came before.
+        self._split = None if of.last or self.alone or only is None else _separated(only)
+        self._other = None if self._split is None else compiled_term(self._split[2])
 
     def key_of(self, call: Event) -> tuple[State, ...]:
         """The key that an earlier call has."""
@@ -122,6 +191,46 @@ class Alt:
     def keeps(self, call: Event) -> bool:
         """Whether it may ever speak of a call."""
         return call.tool in self.tools and (self.last or self._in(call) is not False)
+
+    def keep(self, pool: Pool, call: Event, undo: Undo) -> None:
+        """Keep a call of which :meth:`keeps` is true."""
+        key = self.key_of(call)
+        pool.add(call, key, undo)
+        split = self._split
+        if split is None or any(part in LACKING for part in key):
+            return
+        index = pool.indices.get(key)
+        if index is None:
+            index = pool.indices[key] = Index(split[0] in (">", ">="))
+        sure = call.done and not call.answered and self._in(call) is True
+        add = index.add_elements if split[0] == "in" else index.add_number
+        add(call.states[split[1]], sure, undo)
+
+    def by_index(self, pool: Pool, own: Event, *, sure: bool) -> bool | None:
+        """Whether it surely, or possibly, holds of a call; None: no index decides that.
+
+        Args:
+            sure: else it is asked whether it may hold.
+        """
+        split, other = self._split, self._other
+        if split is None or other is None:
+            return None
+        key = self.key_for(own)
+        if any(part in LACKING for part in key):
+            return False if sure else None
+        if not sure and pool.odd:
+            return None
+        index = pool.indices.get(key)
+        if index is None:
+            return False
+        due = other(own, own, NO_NAMES)
+        if sure:
+            return due not in LACKING and _decides(split[0], index.sure, due)
+        if due in LACKING or index.lacking:
+            return True
+        if split[0] != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
+            return True  # kinds that have no order
+        return _decides(split[0], index.may, due)
 
     def own_holds(self, own: Event) -> Truth:
         """``where`` alone."""
@@ -184,6 +293,33 @@ class Alt:
                 yield call
             if self.last and (call.done or call.answered) and equal:
                 return
+
+
+_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _decides(op: str, known: dict[State | str, int | Fraction], due: State) -> bool:
+    if op == "in":
+        return due in known
+    best = known.get(due[0])
+    return best is not None and bool(_ORDERS[op](best, due[1]))
+
+
+def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
+    """Order, field and term t of ``seen.f OP t``; ``in``, field and t of ``t in seen.f``."""
+    op, *sides = relation
+    if op == "in" and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
+        return op, sides[1][1], sides[0]
+    if op in _ORDERS and _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
+        return op, sides[0][1], sides[1]
+    if op in _ORDERS and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
+        return _FLIPPED[op], sides[1][1], sides[0]
+    return None
+
+
+def _is_seen(term: Tree) -> bool:
+    return term[0] == "seen" and len(term) == 2
 
 
 def _key_in(relation: Tree) -> tuple[str, Tree] | None:

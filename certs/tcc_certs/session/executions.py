@@ -17,12 +17,19 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.replay.controller import Amounts, Caps, Choice, Controller, Rule, spent_fields
+from tcc_certs.replay.controller import (
+    AskRule,
+    Choice,
+    Controller,
+    SpendingCaps,
+    SpentAmounts,
+    spent_fields,
+)
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import (
-    Account,
-    Adapter,
-    Drawn,
+    AccountRecord,
+    AdapterRecord,
+    DrawnRecord,
     adapter_fields,
     caps_of,
     nano,
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class BudgetRecord:
     """What a `budget` record says.
 
     Attributes:
@@ -49,12 +56,12 @@ class Budget:
         account: that they draw on; None: none.
     """
 
-    rule: Rule
-    adapters: tuple[Adapter, ...]
-    account: Account | None
+    rule: AskRule
+    adapters: tuple[AdapterRecord, ...]
+    account: AccountRecord | None
 
 
-def read_budget(record: Record, core: Core, session: str) -> Budget:
+def read_budget(record: Record, core: Core, session: str) -> BudgetRecord:
     """The budget of a session, from a record whose fields have their form.
 
     Raises:
@@ -65,14 +72,14 @@ def read_budget(record: Record, core: Core, session: str) -> Budget:
     rule = rule_of("leaf", record["controller"], caps_of(record), taken)
     for name, holds, expected in _rules(record, rule, core):
         ensure(holds, Code.SESSION_BUDGET, name, expected, record.get(name, "no field"))
-    return Budget(
+    return BudgetRecord(
         rule=rule,
         adapters=read_adapters(record.get("adapters")),
         account=read_account(record.get("account"), session),
     )
 
 
-def _rules(record: Record, rule: Rule, core: Core) -> Iterator[tuple[str, bool, object]]:
+def _rules(record: Record, rule: AskRule, core: Core) -> Iterator[tuple[str, bool, object]]:
     """Field, whether it holds, what is expected."""
     weights = (rule.price_weight[0] > 0, rule.latency_weight[0] > 0, rule.epsilon_weight[0] >= 0)
     yield "controller", all(weights), "weights above 0; of epsilon, at least 0"
@@ -111,13 +118,13 @@ class Executions:
         made: how many calls; asked_times: how many searches took something.
     """
 
-    def __init__(self, budget: Budget, tools: tuple[Tool, ...], findings: Findings) -> None:
+    def __init__(self, budget: BudgetRecord, tools: tuple[Tool, ...], findings: Findings) -> None:
         self.made = self.asked_times = 0
         self._budget = budget
         self._findings = findings
         self._controller = Controller(budget.rule)
         self._models = [executing(tool.models) for tool in tools]
-        self._drawn = None if budget.account is None else Drawn(budget.account)
+        self._drawn = None if budget.account is None else DrawnRecord(budget.account)
         self._pending: tuple[int, Choice] | None = None
 
     def call(self, tool: int, found: Json | None, line: int) -> None:
@@ -196,7 +203,7 @@ class Executions:
         spent, listed = self._controller.spent, record.get("atoms", ())
         spent = spent.plus(_read_amounts(record, None))
         for i, item in enumerate(listed if isinstance(listed, list) else ()):
-            spent = spent.plus(Amounts(atom=self._counted(item, f"atoms[{i}]", _AMOUNT)))
+            spent = spent.plus(SpentAmounts(atom=self._counted(item, f"atoms[{i}]", _AMOUNT)))
         self._controller.spent = spent
         self.asked_times += 1
         taken = ("kind", MAC, *_READ, "atoms")
@@ -207,7 +214,7 @@ class Executions:
         """Whether models make the calls of a tool."""
         return bool(self._models[tool])
 
-    def _settle(self, took: Amounts, gained: int) -> None:
+    def _settle(self, took: SpentAmounts, gained: int) -> None:
         if self._pending is not None:
             tool, choice = self._pending
             self._controller.settle(tool, choice, took, WIDTH, gained)
@@ -242,7 +249,7 @@ class Executions:
 
         return canonical_atom(item, place, Code.LEDGER_SCHEMA)
 
-    def _sums(self, spent: Amounts) -> Mapping[str, Json]:
+    def _sums(self, spent: SpentAmounts) -> Mapping[str, Json]:
         return {**spent_fields(spent), "left": left_of(self._budget.rule.caps, spent)}
 
     def _compare(
@@ -265,7 +272,7 @@ def _code_of(name: str) -> Code:
     return _ACCOUNT if name in ("reservation", "account_left", "refused") else _AMOUNT
 
 
-def _amounts(amounts: Amounts) -> dict[str, Json]:
+def _amounts(amounts: SpentAmounts) -> dict[str, Json]:
     return {
         "price": str(amounts.price),
         "latency": str(amounts.latency),
@@ -273,8 +280,8 @@ def _amounts(amounts: Amounts) -> dict[str, Json]:
     }
 
 
-def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> Amounts:
-    return Amounts(
+def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> SpentAmounts:
+    return SpentAmounts(
         price=int(text(found, "price")),
         latency=int(text(found, "latency")),
         epsilon=nano(text(found, "epsilon"), "epsilon"),
@@ -282,7 +289,7 @@ def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> Amounts:
     )
 
 
-def left_of(caps: Caps, spent: Amounts) -> dict[str, Json]:
+def left_of(caps: SpendingCaps, spent: SpentAmounts) -> dict[str, Json]:
     """What is left of each cap that there is, below 0 where it is exceeded."""
     pairs = (
         ("price", caps.price, spent.price, 0),

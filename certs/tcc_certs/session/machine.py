@@ -84,7 +84,7 @@ class _Look:
     done: dict[Observed, Held] = field(default_factory=dict)
 
 
-class Machine:
+class SessionMachine:
     """An artifact as sessions go through it; made once, for all of them.
 
     Args:
@@ -296,7 +296,7 @@ class Course:
         machine: of its artifact.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: SessionMachine) -> None:
         self.machine = machine
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)

@@ -37,7 +37,7 @@ Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
 Undo: TypeAlias = "list[tuple[tuple[int, Key], int]]"
 _Read: TypeAlias = "Callable[[Values, Mapping[str, object]], Key | None]"
 # A rule, how it reads the two keys of a call of the tool, and the parameter that it adds up.
-_Row: TypeAlias = "tuple[Rule, _Read | None, _Read | None, str | None]"
+_Row: TypeAlias = "tuple[MonitorRule, _Read | None, _Read | None, str | None]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,13 +50,13 @@ class Seen:
             wrote the record answers for it.
     """
 
-    rule: Rule
+    rule: MonitorRule
     a: Key | None
     b: Key | None
     adds: int
 
 
-class Rule(Protocol):
+class MonitorRule(Protocol):
     """One monitor.
 
     Attributes:
@@ -238,7 +238,7 @@ class Monitors:
     def _row(
         self,
         tool: int,
-        rule: Rule,
+        rule: MonitorRule,
         a: _Read | None,
         b: _Read | None,
         compared: Iterable[str],

@@ -75,8 +75,7 @@ class Statement:
         """Remember a call."""
         for alternative in self.alternatives:
             if alternative.keeps(call):
-                pool = memory.pools[alternative.number]
-                pool.add(call, alternative.key_of(call), undo)
+                alternative.keep(memory.pools[alternative.number], call, undo)
 
 
 class _NeedRule(Statement):
@@ -94,6 +93,9 @@ class _NeedRule(Statement):
         if one.alone:
             return one.own_holds(own) is True
         pool, found = memory.pools[one.number], 0
+        helped = None if self._each else one.by_index(pool, own, sure=True)
+        if helped is not None:
+            return helped
         for call in one.surely(pool, own):
             if self._each and (call.at <= pool.watermark or pool.used.get(call.at, 0)):
                 continue
@@ -110,7 +112,7 @@ class _NeedRule(Statement):
             if uses and not one.alone:
                 self._use(pool, one, call, undo)
             if one.keeps(call):
-                pool.add(call, one.key_of(call), undo)
+                one.keep(pool, call, undo)
                 if uses:
                     itself = one.equal(call, one.key_for(call)) is not False
                     if itself and one.conditions(call, call) is not False:
@@ -149,6 +151,13 @@ class _BanRule(Statement):
             if one.alone:
                 if one.own_holds(own) is not False:
                     return True
+                continue
+            against = None
+            if not self._unless:
+                against = one.by_index(memory.pools[one.number], own, sure=False)
+            if against:
+                return True
+            if against is False:
                 continue
             count = 0
             for call in one.possibly(memory.pools[one.number], own, answered=True):

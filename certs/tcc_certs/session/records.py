@@ -23,7 +23,7 @@ from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, F
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.machine import Machine, Observed, Offer
+from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
 from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
@@ -175,7 +175,7 @@ RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class SessionHeader:
     """What the rest of a session depends on.
 
     Attributes:
@@ -205,7 +205,7 @@ def has_macs(record: Record) -> bool:
 
 def read_header(
     record: Record, artifact: CheckedArtifact, key: bytes | None, findings: Findings
-) -> Header:
+) -> SessionHeader:
     """The header, which names this artifact.
 
     Args:
@@ -228,7 +228,7 @@ def read_header(
     if key is not None:
         expected, found = key_commitment(key).hex(), text(record, "key_commitment")
         ensure(found == expected, Code.SESSION_KEY, "key_commitment", expected, found)
-    return Header(
+    return SessionHeader(
         name=text(record, "session_id"),
         shown=_shown(record["arguments"], core),
         key=key,
@@ -275,7 +275,7 @@ class Arguments:
         shown: the same, of values that are shown.
     """
 
-    def __init__(self, machine: Machine, header: Header) -> None:
+    def __init__(self, machine: SessionMachine, header: SessionHeader) -> None:
         self._core = machine.core
         self._monitors = machine.monitors
         self._header = header

@@ -20,8 +20,8 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.machine import Course, Machine, Observed, Offer, Outcome
-from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, Header, answer_of
+from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
+from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, SessionHeader, answer_of
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Tally:
     resolved: int = 0
 
 
-class Session:
+class ReplayedSession:
     """A session between two records.
 
     Attributes:
@@ -129,7 +129,7 @@ class Session:
         makers: who makes the calls.
     """
 
-    def __init__(self, machine: Machine, header: Header, findings: Findings) -> None:
+    def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
         core = machine.core
         self.core = core
         self.machine = machine
@@ -289,12 +289,12 @@ class Session:
             self.findings.add(code, line, name, expected, found)
 
 
-_KINDS: Mapping[str, Callable[[Session, Record, int], None]] = {
-    "budget": Session.budget,
-    "asked": Session.asked,
-    "call": Session.call,
-    "outcome": Session.outcome,
-    "resolve": Session.resolve,
-    "refusal": Session.refusal,
-    "end": Session.end,
+_KINDS: Mapping[str, Callable[[ReplayedSession, Record, int], None]] = {
+    "budget": ReplayedSession.budget,
+    "asked": ReplayedSession.asked,
+    "call": ReplayedSession.call,
+    "outcome": ReplayedSession.outcome,
+    "resolve": ReplayedSession.resolve,
+    "refusal": ReplayedSession.refusal,
+    "end": ReplayedSession.end,
 }

@@ -31,9 +31,9 @@ from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
-from tcc_certs.session.machine import Machine
+from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.records import MAC, check_record, has_macs, open_name, read_header
-from tcc_certs.session.replay import Session
+from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import record_key, record_mac
 
 # What a session shows, in a verdict, a claim and plain words (session.md, section 7).
@@ -83,7 +83,7 @@ class SessionValidation:
 
 
 def conclude(
-    findings: Findings, session: Session | None, reader: LedgerReader
+    findings: Findings, session: ReplayedSession | None, reader: LedgerReader
 ) -> SessionValidation:
     """The validation that these findings and this session come to."""
     claim = _claim(findings, session)
@@ -107,11 +107,11 @@ def conclude(
     )
 
 
-def _unknown(session: Session) -> int:
+def _unknown(session: ReplayedSession) -> int:
     return session.tally.unknown + (session.pending is not None)
 
 
-def _claim(findings: Findings, session: Session | None) -> str:
+def _claim(findings: Findings, session: ReplayedSession | None) -> str:
     if session is None or session.unforeseen or findings.verdict == INVALID:
         return NO_CLAIM
     if findings.verdict == VALID:
@@ -120,7 +120,7 @@ def _claim(findings: Findings, session: Session | None) -> str:
     return CONFORMANT_PREFIX if incomplete else NO_CLAIM
 
 
-def _asserted(session: Session) -> Iterator[str]:
+def _asserted(session: ReplayedSession) -> Iterator[str]:
     """What no reader of this ledger could have found to be wrong."""
     tally, arguments = session.tally, session.arguments
     if tally.calls:
@@ -153,7 +153,9 @@ def _asserted(session: Session) -> Iterator[str]:
         yield "that digests are those of the values shown: the key is not known"
 
 
-def _summary(findings: Findings, session: Session | None, claim: str, reader: LedgerReader) -> str:
+def _summary(
+    findings: Findings, session: ReplayedSession | None, claim: str, reader: LedgerReader
+) -> str:
     if findings.verdict == VALID and session is not None:
         return _valid_text(session, claim)
     first = findings.items[0]
@@ -168,7 +170,7 @@ def _summary(findings: Findings, session: Session | None, claim: str, reader: Le
     return f"declined: {first.code}, {what}"
 
 
-def _valid_text(session: Session, claim: str) -> str:
+def _valid_text(session: ReplayedSession, claim: str) -> str:
     if claim == NO_CLAIM:
         return (
             "valid, no claim: an answer came that no plan foresees, and nothing was done after it"
@@ -212,7 +214,7 @@ def validate(
     except Rejected as refusal:
         findings.refuse(refusal, 0)
         return conclude(findings, None, reader)
-    replay = Replay(checked, machine_of(checked), key)
+    replay = SessionReplay(checked, machine_of(checked), key)
     try:
         _read(replay, reader)
     except Rejected as refusal:
@@ -220,7 +222,7 @@ def validate(
     return conclude(replay.findings, replay.session, reader)
 
 
-def _read(replay: Replay, reader: LedgerReader) -> None:
+def _read(replay: SessionReplay, reader: LedgerReader) -> None:
     """Every record, and the end of the input.
 
     Raises:
@@ -241,7 +243,7 @@ def _read(replay: Replay, reader: LedgerReader) -> None:
         raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
 
 
-class Replay:
+class SessionReplay:
     """Goes through the records of a session, one after the other.
 
     Attributes:
@@ -250,9 +252,11 @@ class Replay:
         line: of the last record.
     """
 
-    def __init__(self, artifact: CheckedArtifact, machine: Machine, key: bytes | None) -> None:
+    def __init__(
+        self, artifact: CheckedArtifact, machine: SessionMachine, key: bytes | None
+    ) -> None:
         self.findings = Findings()
-        self.session: Session | None = None
+        self.session: ReplayedSession | None = None
         self.line = 0
         self._artifact, self._machine, self._key = artifact, machine, key
         self._record_key = None if key is None else record_key(key)
@@ -280,7 +284,7 @@ class Replay:
         if session is None:
             header = read_header(record, self._artifact, self._key, self.findings)
             self._check_mac(record, previous)
-            self.session = Session(self._machine, header, self.findings)
+            self.session = ReplayedSession(self._machine, header, self.findings)
         else:
             self._check_mac(record, previous)
             session.step(kind, record, self.line)
@@ -298,10 +302,10 @@ class Replay:
         ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
 
 
-def machine_of(artifact: CheckedArtifact) -> Machine:
+def machine_of(artifact: CheckedArtifact) -> SessionMachine:
     """The session machine of an artifact."""
     relaxed = artifact.file.manifest.relaxed
-    return Machine(artifact.core, artifact.automaton, artifact.core_calls, relaxed)
+    return SessionMachine(artifact.core, artifact.automaton, artifact.core_calls, relaxed)
 
 
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:

@@ -29,17 +29,17 @@ _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all ar
 _START = 1  # bit 0 stands for the place before the first character
 
 
-def parse(source: str, path: str = "pattern") -> Pattern:
+def parse(source: str, path: str = "pattern") -> TextPattern:
     """The pattern that `source` writes down.
 
     Raises:
         Rejected: C801 it is none of the dialect, or has more than 1,000 positions.
     """
-    return Pattern(_Positions(read_tree(source, path)))
+    return TextPattern(_Positions(read_tree(source, path)))
 
 
 @lru_cache(maxsize=64)
-def pattern_of(source: str) -> Pattern:
+def pattern_of(source: str) -> TextPattern:
     """The pattern that `source` writes down; the last ones are kept.
 
     Raises:
@@ -48,7 +48,7 @@ def pattern_of(source: str) -> Pattern:
     return parse(source)
 
 
-class Pattern:
+class TextPattern:
     """A pattern, ready to be asked."""
 
     def __init__(self, positions: _Positions) -> None:
@@ -121,7 +121,7 @@ class _Set(dict[str, "_Set"]):
 
     __slots__ = ("_bits", "_next", "_pattern", "accepts")
 
-    def __init__(self, pattern: Pattern, bits: int, accepts: bool) -> None:
+    def __init__(self, pattern: TextPattern, bits: int, accepts: bool) -> None:
         super().__init__()
         self._pattern, self._bits, self.accepts = pattern, bits, accepts
         self._next: int | None = None

@@ -90,7 +90,7 @@ _CLASSES = {
 _ANY = complement(((0x0A, 0x0A),))
 
 
-class Parser:
+class PatternReader:
     """Reads one pattern, from left to right."""
 
     def __init__(self, source: str, path: str) -> None:
@@ -261,7 +261,7 @@ def read_tree(source: str, path: str) -> Node:
     Raises:
         Rejected: C801 at `path`: it is none of the dialect, or has more than 1,000 positions.
     """
-    tree = Parser(source, path).parse()
+    tree = PatternReader(source, path).parse()
     size = size_of(tree)
     most = f"at most {MAX_POSITIONS} positions"
     ensure(size <= MAX_POSITIONS, Code.CORE_SCHEMA, path, most, size)

@@ -22,19 +22,19 @@ from tcc_certs.values.text_pattern import pattern_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ValueFault:
     """Why a value is none of its type: R105 another type or outside its limits, R106 no value."""
 
     code: Code
     expected: str
 
 
-def check(kind: OpenType, value: object) -> Finding | None:
+def check(kind: OpenType, value: object) -> ValueFault | None:
     """None where `value` is a JSON value of the type, else why it is not."""
     try:
         encoded(kind, value)
     except Rejected as refusal:
-        return Finding(code=refusal.code, expected=refusal.expected)
+        return ValueFault(code=refusal.code, expected=refusal.expected)
     return None
 
 

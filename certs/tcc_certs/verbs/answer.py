@@ -13,7 +13,7 @@ from tcc_certs.formats.codec import Json, encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class VerbResult:
     """An exit code, lines for people, and a document for programs."""
 
     exit_code: int
@@ -33,7 +33,7 @@ def regular(path: Path) -> Path:
     return path
 
 
-def show(answer: Answer, *, as_json: bool) -> None:
+def show(answer: VerbResult, *, as_json: bool) -> None:
     """Print an answer: its lines, each on one line whatever is in it, or its document.
 
     Raises:

@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from tcc_certs.formats.codec import Json
-from tcc_certs.report import VERDICTS, Report, check_artifact
-from tcc_certs.verbs.answer import Answer, regular
+from tcc_certs.report import VERDICTS, CheckReport, check_artifact
+from tcc_certs.verbs.answer import VerbResult, regular
 
 VERB = "check"
 
@@ -24,7 +24,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--pin", metavar="DIGEST", help="the artifact digest that it must have")
 
 
-def run(options: Namespace) -> Answer:
+def run(options: Namespace) -> VerbResult:
     """The verdict on the file that the arguments name.
 
     Raises:
@@ -32,14 +32,14 @@ def run(options: Namespace) -> Answer:
     """
     data = regular(options.artifact).read_bytes()
     report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
-    return Answer(
+    return VerbResult(
         exit_code=report.verdict,
         lines=[*report.lines, *([f"digest {report.digest}"] if report.digest else [])],
         document=document(report),
     )
 
 
-def document(report: Report) -> dict[str, Json]:
+def document(report: CheckReport) -> dict[str, Json]:
     """A report as the JSON document ``tcc.check`` 1.0."""
     findings = [
         {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.verbs.answer import Answer, regular
+from tcc_certs.verbs.answer import VerbResult, regular
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Finding, Validation
@@ -26,7 +26,7 @@ _OF_RUNS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts")
 _OF_SESSIONS = ("key",)
 
 
-class LedgerFile:
+class LedgerInput:
     """The bytes of a ledger's file in chunks, from the start at each iteration."""
 
     def __init__(self, path: Path) -> None:
@@ -78,13 +78,13 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--key", type=_digest, metavar="HEX64", help="of a session's digests")
 
 
-def run(arguments: Namespace) -> Answer:
+def run(arguments: Namespace) -> VerbResult:
     """The verdict on the ledger that the arguments name.
 
     Raises:
         OSError: a file cannot be read.
     """
-    session = is_session(LedgerFile(regular(arguments.ledger)))
+    session = is_session(LedgerInput(regular(arguments.ledger)))
     stray = [name for name in (_OF_RUNS if session else _OF_SESSIONS) if getattr(arguments, name)]
     if stray:
         return _misused(stray, "a session" if session else "a run")
@@ -93,7 +93,7 @@ def run(arguments: Namespace) -> Answer:
     from tcc_certs.replay import validate
 
     found = validate(
-        LedgerFile(regular(arguments.ledger)),
+        LedgerInput(regular(arguments.ledger)),
         regular(arguments.artifact).read_bytes(),
         pin=arguments.pin,
         seed=_bytes(arguments.seed),
@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> Answer:
         nonce=_bytes(arguments.nonce),
         counts=regular(arguments.counts).read_bytes() if arguments.counts else None,
     )
-    return Answer(exit_code=found.verdict, lines=list(_lines(found)), document=document(found))
+    return VerbResult(exit_code=found.verdict, lines=list(_lines(found)), document=document(found))
 
 
 def document(found: Validation) -> dict[str, Json]:
@@ -141,23 +141,23 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
     }
 
 
-def _of_session(arguments: Namespace) -> Answer:
+def _of_session(arguments: Namespace) -> VerbResult:
     from tcc_certs.session import validate
 
     found = validate(
-        LedgerFile(arguments.ledger),
+        LedgerInput(arguments.ledger),
         regular(arguments.artifact).read_bytes(),
         pin=arguments.pin,
         key=_bytes(arguments.key),
     )
     lines = [*_lines(found), *(f"asserted: {text}" for text in found.asserted)]
-    return Answer(exit_code=found.verdict, lines=lines, document=session_document(found))
+    return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))
 
 
-def _misused(names: Sequence[str], kind: str) -> Answer:
+def _misused(names: Sequence[str], kind: str) -> VerbResult:
     options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
     line = f"DECLINED: this is the ledger of {kind}, which has no use for {options}"
-    return Answer(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
+    return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
 
 
 def _findings(findings: Sequence[Finding]) -> list[Json]:

@@ -42,7 +42,7 @@ from tcc.options import (
 )
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
-from tcc_certs.report import VERDICTS, Report
+from tcc_certs.report import VERDICTS, CheckReport
 
 if TYPE_CHECKING:
     from tcc.outputs.verdicts import CheckedFolderOutput
@@ -122,7 +122,7 @@ def command(
     ctx.exit(report.verdict)
 
 
-def _show(report: Report, artifact: Path, shown: str) -> None:
+def _show(report: CheckReport, artifact: Path, shown: str) -> None:
     if shown == "json":
         screen.print_document(to_json(report))
     elif shown != "text":
@@ -147,7 +147,7 @@ def _show_all(checked: CheckedFile, shown: str) -> None:
             screen.say(f"  help: {one.hint}")
 
 
-def _say(report: Report, where: str) -> None:
+def _say(report: CheckReport, where: str) -> None:
     say = screen.good if report.verdict == CLEAN else screen.bad
     first, *rest = report.lines
     say(f"{where}{first}")
@@ -163,7 +163,7 @@ def _show_source(error: CompileError, source: str, shown: str) -> None:
         print_diagnostics("check", error.diagnostics, {}, shown)
 
 
-Check: TypeAlias = "Callable[[bytes], Report]"
+Check: TypeAlias = "Callable[[bytes], CheckReport]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class CheckedFile:
         pins: what does not agree with the lock.
     """
 
-    reports: Sequence[tuple[Path, Report]]
+    reports: Sequence[tuple[Path, CheckReport]]
     pins: Sequence[ReportedFinding]
 
     @property
@@ -214,7 +214,7 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
     except LockError as error:
         return CheckedFile(reports=(), pins=(error.found,))
     wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
-    reports: list[tuple[Path, Report]] = []
+    reports: list[tuple[Path, CheckReport]] = []
     found: list[ReportedFinding] = []
     for name, path in wanted.items():
         if not is_regular(path):

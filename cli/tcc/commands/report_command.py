@@ -46,7 +46,7 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
-from tcc_certs.report import VALID, VERDICTS, Report, check_artifact
+from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.gate.transcript import transcript_of
@@ -107,7 +107,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
     )
 
 
-def _checked(data: bytes, pin: str | None) -> tuple[Report, str]:
+def _checked(data: bytes, pin: str | None) -> tuple[CheckReport, str]:
     """The verdict, and who says so; of a core that is too large to walk the certificates alone."""
     if len(data) >= _LARGE:
         from tcc_runtime.fastcheck.kernel import check as fast
@@ -189,7 +189,7 @@ def ledger_verdict(found: Validation | SessionValidation) -> Verdict:
     return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
 
 
-def artifact_verdict(report: Report, by: str) -> Verdict:
+def artifact_verdict(report: CheckReport, by: str) -> Verdict:
     """The verdict on an artifact."""
     word = VERDICTS[report.verdict]
     mood: Mood = ("good", "bad", "doubtful")[report.verdict]
@@ -234,7 +234,7 @@ def ledger_findings(
     )
 
 
-def artifact_findings(report: Report) -> Section:
+def artifact_findings(report: CheckReport) -> Section:
     """What does not hold of an artifact."""
     rows = [(code(f.code.value), code(f.path), code(f.expected), code(f.found))
             for f in report.findings]  # fmt: skip

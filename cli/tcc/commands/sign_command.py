@@ -34,7 +34,7 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.report import VALID
 from tcc_certs.session import SessionValidation
-from tcc_certs.verbs.validate import LedgerFile, is_session
+from tcc_certs.verbs.validate import LedgerInput, is_session
 from tcc_runtime.ledger.outputs import write_whole
 
 
@@ -77,7 +77,7 @@ def statement_of(
         is_ledger = file.read(1) == b"{"
     if not is_ledger:
         return _of_artifact(path, core)
-    kind = "session" if is_session(LedgerFile(path)) else "ledger"
+    kind = "session" if is_session(LedgerInput(path)) else "ledger"
     predicate: dict[str, Any] = {"kind": kind, "tcc": version(), "verdict": None}
     head = None
     if artifact is not None:
@@ -131,7 +131,7 @@ def _named(data: bytes) -> dict[str, str]:
 
 def _read_through(path: Path) -> tuple[Digests, str]:
     """The digests of a ledger's bytes, and the head of the chain of these same bytes."""
-    hashing = Hashing(LedgerFile(path))
+    hashing = Hashing(LedgerInput(path))
     reader = LedgerReader(hashing)
     try:
         for _ in reader:

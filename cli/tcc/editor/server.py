@@ -50,7 +50,7 @@ from tcc.editor import (
 )
 from tcc_certs.errors import escaped
 from tcc_certs.formats.codec import written
-from tcc_compiler.editing.completion import Offer, completion
+from tcc_compiler.editing.completion import Completion, completion
 from tcc_compiler.editing.project import Occurrence, Project, statement_ends
 from tcc_compiler.editing.renaming import NotRenamed, renamed
 from tcc_compiler.format.text import format_text
@@ -692,7 +692,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
         return await editor.actions(params)
 
 
-def _item(number: int, offer: Offer, where: types.Range) -> types.CompletionItem:
+def _item(number: int, offer: Completion, where: types.Range) -> types.CompletionItem:
     """An offer; names come before words, in the order of the text."""
     return types.CompletionItem(
         label=offer.text,

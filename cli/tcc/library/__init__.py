@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tcc_certs.kernel import CheckedArtifact
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
@@ -278,7 +278,7 @@ def check(
     pin: str | None = None,
     exact: bool = False,
     kernel: Literal["pure", "fast", "proved"] = "pure",
-) -> Report:
+) -> CheckReport:
     """Verify the certificates of an artifact.
 
     Args:
@@ -318,7 +318,7 @@ def check(
     return _naming_statements(found, data, expected)
 
 
-def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Report:
+def _naming_statements(report: CheckReport, data: Any, expected: bytes | None) -> CheckReport:
     """The report, where its core is another source's with the statement that differs.
 
     The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.

@@ -113,12 +113,12 @@ def lint_read(
         name: how diagnostics name it.
     """
     from tcc_compiler.messages import refusal_diagnostic
-    from tcc_compiler.resources import Refused, Timer
+    from tcc_compiler.resources import CompileRefused, Timer
 
     timer = Timer(options)
     try:
         front = read(timer.check_reading)
-    except Refused as refusal:
+    except CompileRefused as refusal:
         left = refusal_diagnostic(refusal, {})
         return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
     return _Linting(front, options, config, timer).linted(name)

@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from tcc_certs.errors import Code, clip
-from tcc_certs.report import DECLINED, VALID, Finding, Report
+from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
 
 PROGRAM = "tcc-proved"
 SECONDS = 600
@@ -101,7 +101,7 @@ def under_node(script: Path) -> list[str]:
     return [node, "--stack-size=3900", "-e", _UNDER_NODE, str(script)]
 
 
-def with_proved(report: Report, data: bytes) -> Report:
+def with_proved(report: CheckReport, data: bytes) -> CheckReport:
     """The report of the kernel, VALID only where the extracted checker says so of the same file.
 
     A line that is not VALID, or is about another digest, declines: the two do not agree, or the
@@ -117,11 +117,11 @@ def with_proved(report: Report, data: bytes) -> Report:
         shown = line.removeprefix("VALID: ").partition("; digest")[0]
         return replace(report, lines=(*report.lines, f"a proved program says so too: {shown}"))
     feature = line.startswith("DECLINED: a feature")
-    found = Finding(
+    found = RuleFinding(
         code=Code.UNKNOWN_FEATURE if feature else Code.LIMIT,
         path="the proved checker",
         expected="VALID of this file",
         found=clip(line),
     )
     words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
-    return Report(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))
+    return CheckReport(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))

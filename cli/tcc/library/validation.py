@@ -21,7 +21,7 @@ from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.findings import INVALID, VALID, Findings
 from tcc_certs.replay.header import taken_of
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Amounts
+from tcc_runtime.account.amounts import AccountAmounts
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.errors import SettingsError
@@ -129,11 +129,11 @@ def _compare(
         return
     there = {}
     for row in account.reservations(run):
-        if row.took is not None and row.took != Amounts():
+        if row.took is not None and row.took != AccountAmounts():
             there[row.id] = (row.amounts, row.took)
     begun = _begun(header)
     for line, name, amounts in _settled(records, at, begun):
-        if amounts[1] == Amounts():
+        if amounts[1] == AccountAmounts():
             continue
         expected = there.pop(name, "a reservation of this run, settled")
         if expected != amounts:
@@ -153,19 +153,19 @@ def _budget(
     return 1, {}, ()
 
 
-def _begun(record: Mapping[str, Any]) -> Amounts:
+def _begun(record: Mapping[str, Any]) -> AccountAmounts:
     """What the sums begin with: of epsilon, that of the atoms that privatised the input.
 
     Args:
         record: the `open` of a run, the `budget` of a session.
     """
     taken = taken_of(record, says=True)
-    return Amounts() if taken is None else Amounts(epsilon=taken.nano)
+    return AccountAmounts() if taken is None else AccountAmounts(epsilon=taken.nano)
 
 
 def _settled(
-    records: Iterable[Mapping[str, Any]], before: int, begun: Amounts
-) -> Iterator[tuple[int, str, tuple[Amounts, Amounts]]]:
+    records: Iterable[Mapping[str, Any]], before: int, begun: AccountAmounts
+) -> Iterator[tuple[int, str, tuple[AccountAmounts, AccountAmounts]]]:
     """Line, name, and what was reserved and taken, of each wish whose end the account was told.
 
     A call of a session that has no record of its outcome took all that was reserved for it.
@@ -174,8 +174,10 @@ def _settled(
         before: the line that the records follow on.
         begun: what the sums begin with.
     """
-    last, reserved, name = begun, Amounts(), ""
-    under_way: tuple[object, Amounts] | None = None  # a call's number, the sums with all of it
+    last, reserved, name = begun, AccountAmounts(), ""
+    under_way: tuple[object, AccountAmounts] | None = (
+        None  # a call's number, the sums with all of it
+    )
     for line, record in enumerate(records, before + 1):
         kind = record.get("kind")
         if under_way is not None and kind == "resolve" and record["seq"] == under_way[0]:
@@ -196,16 +198,16 @@ def _settled(
             last = now
 
 
-def _drawn(now: Amounts, last: Amounts) -> Amounts:
+def _drawn(now: AccountAmounts, last: AccountAmounts) -> AccountAmounts:
     """What is drawn between two sums; no epsilon where a longer list has the tighter bound."""
     more = now.less(last)
-    return Amounts(more.price, more.latency_ms, max(0, more.epsilon))
+    return AccountAmounts(more.price, more.latency_ms, max(0, more.epsilon))
 
 
-def _sums(record: Mapping[str, Json]) -> Amounts:
+def _sums(record: Mapping[str, Json]) -> AccountAmounts:
     number, places = parse_decimal(str(record["epsilon_used"]), "epsilon_used", Code.LEDGER_SCHEMA)
     scale: int = 10 ** (9 - places)
-    return Amounts(
+    return AccountAmounts(
         price=int(str(record["price_spent"])),
         latency_ms=int(str(record["latency_ms"])),
         epsilon=number * scale,
@@ -253,9 +255,9 @@ def validate(
     """
     from tcc_certs.replay import validate as replay
     from tcc_certs.session import validate as go_through
-    from tcc_certs.verbs.validate import LedgerFile, is_session
+    from tcc_certs.verbs.validate import LedgerInput, is_session
 
-    chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
+    chunks = ledger if isinstance(ledger, bytes) else LedgerInput(Path(ledger))
     if is_session(chunks):
         for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
         if any(given is not None for given in for_runs):

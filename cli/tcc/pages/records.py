@@ -21,7 +21,7 @@ from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.verbs.validate import LedgerFile
+from tcc_certs.verbs.validate import LedgerInput
 
 # Reading.
 
@@ -39,7 +39,7 @@ def records(ledger: Path, head: str) -> Iterator[Record]:
     """
     if head == FIRST_HEAD.hex():
         return
-    reader = LedgerReader(LedgerFile(ledger))
+    reader = LedgerReader(LedgerInput(ledger))
     try:
         for record in reader:
             yield record

@@ -22,7 +22,7 @@ from tcc_compiler.automata.machine import Edges, Machine, trim
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 _MOST_CALLS = 12
 
@@ -265,11 +265,11 @@ def _cut(table: Table, siblings: Siblings, guard: Guard) -> Machine:
     return Machine(start=table.start, accept=accept, edges=edges)
 
 
-def _nothing_left(core: Core, letters: Letters, table: Table) -> Refused:
+def _nothing_left(core: Core, letters: Letters, table: Table) -> CompileRefused:
     """The refusal, with the nearest state in which an answer has no continuation."""
     nearest = next(unanswered(core, letters, table, strict=True))
     tool = core.tools[core.calls[nearest.answered[0]].tool]
-    return Refused(
+    return CompileRefused(
         "TCC414",
         "there is no plan that goes on after every answer of a strict tool: "
         f"{unanswered_text(core, nearest)}",

@@ -11,7 +11,7 @@ from tcc_certs.core.model import Call, Core, OneCall, Repeat
 from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, value_amounts
 from tcc_compiler.automata.machine import Machine, components
-from tcc_compiler.resources import Refused
+from tcc_compiler.resources import CompileRefused
 
 _MOST_CALLS = 12
 
@@ -62,12 +62,14 @@ def _trace(came: dict[int, tuple[int, int]], start: int, end: int) -> list[int]:
     return letters[::-1]
 
 
-def infinite(core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]) -> Refused:
+def infinite(
+    core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]
+) -> CompileRefused:
     """The refusal of a language in which `cycle` can be repeated after `before`."""
     without = "" if _is_planned(core) else ", as no `plan` says what a plan is"
     first = "say in `plan` what follows what, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
-    return Refused(
+    return CompileRefused(
         "TCC401",
         f"there are infinitely many plans: {lead}"
         f"{calls_text(core, letters, cycle)} can be repeated for ever{without}",

@@ -33,7 +33,7 @@ _VALUES = ("NAME", "NUMBER", "STRING")
 
 
 @frozen(kw_only=False)
-class Offer:
+class Completion:
     """Something that may stand here: what it is, and its text."""
 
     sort: Sort
@@ -42,7 +42,7 @@ class Offer:
 
 def completion(
     text: str, offset: int, project: Project, check_time: Callable[[], None] | None = None
-) -> tuple[int, tuple[Offer, ...]]:
+) -> tuple[int, tuple[Completion, ...]]:
     """What may stand at a character, and where what is written of it begins.
 
     Args:
@@ -92,7 +92,7 @@ def _with_arguments(tokens: Sequence[Lexeme]) -> list[Lexeme]:
     return made
 
 
-def _offers(tokens: Sequence[Lexeme], project: Project) -> Iterator[Offer]:
+def _offers(tokens: Sequence[Lexeme], project: Project) -> Iterator[Completion]:
     parser = Parser()
     try:
         for token in tokens:
@@ -105,14 +105,16 @@ def _offers(tokens: Sequence[Lexeme], project: Project) -> Iterator[Offer]:
     words = [word for kind in sorted(expected - _NO_WORDS) for word in _words(kind)]
     if not tokens or "$END" in expected:
         words += OPENERS
-    yield from (Offer("word", word) for word in words)
+    yield from (Completion("word", word) for word in words)
 
 
 def _words(kind: str) -> Sequence[str]:
     return {"UNIT": sorted(UNITS), "TYPE": TYPES}.get(kind, (kind.lower(),))
 
 
-def _names(tokens: Sequence[Lexeme], expected: frozenset[str], project: Project) -> Iterator[Offer]:
+def _names(
+    tokens: Sequence[Lexeme], expected: frozenset[str], project: Project
+) -> Iterator[Completion]:
     statement, last = tokens[0].type, tokens[-1].type
     opened = _open_arguments(tokens)
     if statement == "TOOL":
@@ -126,11 +128,11 @@ def _names(tokens: Sequence[Lexeme], expected: frozenset[str], project: Project)
         for name in names:
             yield from _parameters(project, name)
     elif statement in ("START", "GOAL"):
-        yield from (Offer("state", *key) for key in project.defined("state"))
+        yield from (Completion("state", *key) for key in project.defined("state"))
     elif "NAME" in expected and statement in _WITH_TOOLS:
-        yield from (Offer("tool", written(*key)) for key in project.defined("tool"))
+        yield from (Completion("tool", written(*key)) for key in project.defined("tool"))
         if statement in ("PLAN", "RULE"):
-            yield from (Offer("rule", *key) for key in project.defined("rule"))
+            yield from (Completion("rule", *key) for key in project.defined("rule"))
 
 
 _WITH_TOOLS = frozenset(("PLAN", "RULE", "LIMIT", "REQUIRE", "FORBID", "ACCEPT", "REJECT"))
@@ -147,7 +149,7 @@ def _open_arguments(tokens: Sequence[Lexeme]) -> int | None:
     return None
 
 
-def _in_arguments(tokens: Sequence[Lexeme], opened: int, project: Project) -> Iterator[Offer]:
+def _in_arguments(tokens: Sequence[Lexeme], opened: int, project: Project) -> Iterator[Completion]:
     tool = tokens[opened - 1]
     part = list(tokens[opened + 1 :])
     commas = [at for at, token in enumerate(part) if token.type == "_COMMA"]
@@ -163,34 +165,34 @@ def _in_arguments(tokens: Sequence[Lexeme], opened: int, project: Project) -> It
         yield from _values(project, str(tool), str(current[0]))
 
 
-def _parameters(project: Project, tool: str) -> Iterator[Offer]:
+def _parameters(project: Project, tool: str) -> Iterator[Completion]:
     for owner, name in project.defined("parameter"):
         if owner == tool:
-            yield Offer("parameter", written(name))
+            yield Completion("parameter", written(name))
 
 
-def _values(project: Project, tool: str, parameter: str) -> Iterator[Offer]:
+def _values(project: Project, tool: str, parameter: str) -> Iterator[Completion]:
     for found in project.occurrences:
         if found.kind == "value" and found.defines and found.key[:2] == (tool, parameter):
             source = project.sources[found.region.source]
-            yield Offer("value", source.text[found.region.start : found.region.end])
+            yield Completion("value", source.text[found.region.start : found.region.end])
 
 
-def _in_tool(tokens: Sequence[Lexeme], project: Project) -> Iterator[Offer]:
+def _in_tool(tokens: Sequence[Lexeme], project: Project) -> Iterator[Completion]:
     """States of the signature; in the braces the parameters, and behind ``when p =`` its values."""
     kinds = [token.type for token in tokens]
     if "LBRACE" not in kinds:
         if kinds[-1] == "_ARROW" or (kinds[-1] == "_COLON" and kinds[-2] in ("RPAR", "NAME")):
             depth = sum((kind == "LPAR") - (kind == "RPAR") for kind in kinds)
             if depth == 0:
-                yield from (Offer("state", *key) for key in project.defined("state"))
+                yield from (Completion("state", *key) for key in project.defined("state"))
         return
     declared = _declared(tokens[: kinds.index("LBRACE")])
     if "WHEN" in kinds and kinds[-1] in ("_EQUAL", "_PIPE"):
         at = len(kinds) - 1 - kinds[::-1].index("WHEN")
-        yield from (Offer("value", value) for value in declared.get(str(tokens[at + 1]), ()))
+        yield from (Completion("value", value) for value in declared.get(str(tokens[at + 1]), ()))
     elif kinds[-1] not in ("BIND", "DOC", "MODEL", "MCP", "PYTHON", "ADAPTER", "STRING"):
-        yield from (Offer("parameter", written(name)) for name in declared)
+        yield from (Completion("parameter", written(name)) for name in declared)
 
 
 def _declared(tokens: Sequence[Lexeme]) -> dict[str, list[str]]:

@@ -83,7 +83,7 @@ class Space:
 
 
 @frozen(kw_only=False)
-class Line:
+class LayoutLine:
     """What stands between two tokens that may be parted.
 
     Attributes:
@@ -95,10 +95,10 @@ class Line:
     offset: int = 0
 
 
-Separator: TypeAlias = Space | Line
+Separator: TypeAlias = Space | LayoutLine
 GLUE = Space("")
 SPACE = Space(" ")
-LINE = Line()
+LINE = LayoutLine()
 
 
 @dataclass(slots=True, eq=False)
@@ -169,7 +169,7 @@ class Elements:
     def before(self, token: Lexeme, separator: Separator) -> None:
         """Take what stands before a token, comments included."""
         gap = self._gaps.get(token.region.start, NOTHING)
-        if isinstance(separator, Line):
+        if isinstance(separator, LayoutLine):
             self.made.append(Break(separator.flat, separator.offset, gap))
         elif gap is not NOTHING:
             self.made.append(Break(separator.flat, 0, gap))

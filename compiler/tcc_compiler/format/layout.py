@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.format.elements import GLUE, LINE, SPACE, Elements, Line, Open, Separator
+from tcc_compiler.format.elements import GLUE, LINE, SPACE, Elements, LayoutLine, Open, Separator
 from tcc_compiler.language.syntax.tokens import Lexeme
 
-_CHOICE = Line("")  # between the values of a pattern: `k=5|10`
+_CHOICE = LayoutLine("")  # between the values of a pattern: `k=5|10`
 _EXPRESSION_INDENT = 2  # what a line that goes on is moved to the right
 _SIGNS = frozenset(("PLUS", "MINUS"))
 # Operators from tightest to loosest, each with the groups that end before it.
@@ -145,7 +145,7 @@ def is_sign(token: Lexeme, before: Lexeme) -> bool:
 
 _INSIDE = 2  # what the attributes are moved to the right
 _TOOL_INDENT = 4  # and a line that goes on
-_END = Line(offset=-_INSIDE)
+_END = LayoutLine(offset=-_INSIDE)
 _ATTRIBUTES = frozenset(
     ("COST", "PRICE", "LATENCY", "EPSILON", "DOC", "QUOTES", "STRICT", "ERRORS", "BIND", "MODEL")
 )

@@ -18,7 +18,7 @@ from tcc_compiler.lint.finding import LintFinding, statement_text
 from tcc_compiler.lint.plans import PlanAutomata, SourceStatement, Subset
 from tcc_compiler.relax.contradiction import smallest
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resources import Refused
+from tcc_compiler.resources import CompileRefused
 
 _MOST_QUESTIONS = 2000
 
@@ -95,7 +95,7 @@ def contradiction(
         )
         try:
             return plans.remaining(kept) is None
-        except Refused as refusal:
+        except CompileRefused as refusal:
             if refusal.code == "TCC401":
                 return False  # infinitely many are not none
             raise

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
-from tcc_compiler.counting.count import used_calls
+from tcc_compiler.counting import used_calls
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
@@ -26,7 +26,7 @@ from tcc_compiler.lint.statements import StatementRules
 from tcc_compiler.lint.unused import unused_calls, unused_rules
 from tcc_compiler.options import Options
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resources import Refused, Timer
+from tcc_compiler.resources import CompileRefused, Timer
 
 OF_AUTOMATA = ("TCC701", "TCC703", "TCC704", "TCC705", "TCC706", "TCC712")
 
@@ -89,7 +89,7 @@ class _Linter:
     def _within_limits(self, codes: Sequence[str], look: Callable[[], None]) -> None:
         try:
             look()
-        except Refused as refusal:
+        except CompileRefused as refusal:
             if refusal.code not in ("TCC401", "TCC405", "TCC414", "TCC415"):
                 self._leave_undecided(codes, refusal.message)
 

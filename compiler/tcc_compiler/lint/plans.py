@@ -28,7 +28,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.source import Region
 from tcc_compiler.options import Options
-from tcc_compiler.resources import Guard, Refused, Statement, Timer, place_of
+from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
 StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
 
@@ -172,7 +172,7 @@ class PlanAutomata:
             try:
                 bare = with_parts(self.core, ())
                 self._free = explore(bare, self.letters, self.guard(_FREE_STATES))
-            except Refused as refusal:
+            except CompileRefused as refusal:
                 if refusal.code == "TCC404":
                     raise
         return self._free is not None
@@ -205,7 +205,7 @@ class PlanAutomata:
         """
         try:
             machine = self.expression(kept)
-        except Refused as refusal:
+        except CompileRefused as refusal:
             if refusal.code == "TCC402":
                 return None
             raise
@@ -228,7 +228,7 @@ class PlanAutomata:
                 return apply_limits(core, self.letters, automaton, self.guard())
             machine = as_machine(automaton) if isinstance(automaton, Table) else automaton
             return constrain(core, self.letters, machine, self.guard())
-        except Refused as refusal:
+        except CompileRefused as refusal:
             if refusal.code == "TCC402":
                 return None
             raise

@@ -38,7 +38,7 @@ from tcc_compiler.lint.violations import (
     within_limits,
 )
 from tcc_compiler.relax.contradiction import irreducible
-from tcc_compiler.resources import Refused, Statement
+from tcc_compiler.resources import CompileRefused, Statement
 
 
 @frozen
@@ -116,7 +116,7 @@ class _Search:
             return
         try:
             test(items)
-        except Refused as refusal:
+        except CompileRefused as refusal:
             self.undecided += [
                 Unsettled(statement=item, why=refusal.message)
                 for item in items
@@ -303,7 +303,7 @@ def implied_by(
 
     try:
         return irreducible(others, enough) if enough(others) else None
-    except Refused:
+    except CompileRefused:
         return None
 
 
@@ -328,7 +328,7 @@ def removable(plans: PlanAutomata, redundant: Sequence[Redundant]) -> list[Sourc
         kept = tuple([part for part in every if id(part) not in own])
         try:
             left = plans.remaining(Subset(parts=kept, signed=plans.core.start is not None))
-        except Refused:
+        except CompileRefused:
             continue
         if left is not None and all(satisfies(plans, left, part) for part in item.own):
             gone.append(item)

@@ -27,7 +27,7 @@ from tcc_certs.core.model import (
 from tcc_certs.values.declared import NumberType
 from tcc_compiler.automata.constraint.statements import pattern_text
 from tcc_compiler.automata.table import Table, best_to_go, exact_array
-from tcc_compiler.counting.count import used_calls
+from tcc_compiler.counting import used_calls
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Region, Source, Span
 from tcc_compiler.lint.finding import LintFinding, removal, statement_text, sum_text

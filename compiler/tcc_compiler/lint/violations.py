@@ -18,7 +18,7 @@ import numpy as np
 
 from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.constraint.limit_cyclic import least_to_go
-from tcc_compiler.automata.constraint.statements import Constraint, constraints, product
+from tcc_compiler.automata.constraint.statements import StatementAutomaton, constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine, components, trim
 from tcc_compiler.automata.table import Table, as_machine, best_to_go, exact_array
@@ -35,12 +35,12 @@ def violating(plans: PlanAutomata, automaton: Automaton, part: Statement) -> Mac
     return trim(product(machine, _complement(held), plans.guard()))
 
 
-def _constraint(core: Core, letters: Letters, part: Statement) -> Constraint:
+def _constraint(core: Core, letters: Letters, part: Statement) -> StatementAutomaton:
     (found,) = constraints(with_parts(core, (part,), signed=False), letters)
     return found
 
 
-def _complement(held: Constraint) -> Constraint:
+def _complement(held: StatementAutomaton) -> StatementAutomaton:
     def step(state: int, letter: int) -> int | None:
         after = _BROKEN if state == _BROKEN else held.step(state, letter)
         return _BROKEN if after is None else after
@@ -48,7 +48,7 @@ def _complement(held: Constraint) -> Constraint:
     def accepts(state: int) -> bool:
         return state == _BROKEN or not held.accepts(state)
 
-    return Constraint(text=held.text, start=held.start, step=step, accepts=accepts)
+    return StatementAutomaton(text=held.text, start=held.start, step=step, accepts=accepts)
 
 
 def satisfies(plans: PlanAutomata, automaton: Automaton, part: Statement) -> bool:
@@ -136,7 +136,7 @@ _FAR = 1 << 30
 
 
 def violated_alone(
-    plans: PlanAutomata, machine: Machine, held: Sequence[Constraint], avoid: Sequence[int]
+    plans: PlanAutomata, machine: Machine, held: Sequence[StatementAutomaton], avoid: Sequence[int]
 ) -> set[int]:
     """The members of `held` that some word violates which meets all others and the limits.
 
@@ -154,7 +154,7 @@ class _Walk:
         self,
         plans: PlanAutomata,
         machine: Machine,
-        held: Sequence[Constraint],
+        held: Sequence[StatementAutomaton],
         avoid: Sequence[int],
     ) -> None:
         self.found: set[int] = set()

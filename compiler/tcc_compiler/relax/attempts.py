@@ -30,7 +30,7 @@ from tcc_compiler.automata.letters import partition
 from tcc_compiler.frozen import frozen
 from tcc_compiler.options import AUTO, Options
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
-from tcc_compiler.resources import Guard, Refused, Statement, StatementSize, Timer, place_of
+from tcc_compiler.resources import CompileRefused, Guard, Statement, StatementSize, Timer, place_of
 
 # Refusals after which an attempt with bounds in place of counts may succeed.
 GUARDED = ("TCC403", "TCC404", "TCC407")
@@ -72,7 +72,7 @@ class NextAttempt:
 def next_attempt(
     core: Core,
     attempt: Attempt,
-    refusal: Refused,
+    refusal: CompileRefused,
     guard: Guard,
     options: Options,
     allowed: float | None = None,
@@ -134,7 +134,7 @@ def check_exact(core: Core, attempt: Attempt) -> None:
     tool = strict_tool(core)
     if tool is None or (attempt.relaxed is None and not attempt.nondeterministic):
         return
-    raise Refused(
+    raise CompileRefused(
         "TCC415",
         f"nothing can be relaxed beside the strict tool `{written(tool.name)}`: only the "
         "exact automaton shows which answers lead on",
@@ -143,7 +143,7 @@ def check_exact(core: Core, attempt: Attempt) -> None:
     )
 
 
-def _figure(refusal: Refused, guard: Guard) -> str:
+def _figure(refusal: CompileRefused, guard: Guard) -> str:
     reached = f" ({guard.reached} states reached)" if guard.reached else ""
     return f"{refusal.message}{reached}"
 
@@ -174,7 +174,7 @@ def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
 
 
 def _go_nondeterministic(
-    core: Core, attempt: Attempt, refusal: Refused, options: Options, allowed: float | None
+    core: Core, attempt: Attempt, refusal: CompileRefused, options: Options, allowed: float | None
 ) -> NextAttempt | None:
     if attempt.nondeterministic or attempt.exhaustive:
         return None
@@ -198,7 +198,7 @@ def _determinise_fully(attempt: Attempt) -> NextAttempt:
     )
 
 
-def _round(attempt: Attempt, refusal: Refused, limit: int | None) -> NextAttempt | None:
+def _round(attempt: Attempt, refusal: CompileRefused, limit: int | None) -> NextAttempt | None:
     if attempt.round_counts is not None:
         return None
     bits = min(limit or MAX_ROUND_BITS, MAX_ROUND_BITS)
@@ -217,12 +217,12 @@ _Note = tuple[str, "str | None"]
 def with_alternatives(
     core: Core,
     attempt: Attempt,
-    refusal: Refused,
+    refusal: CompileRefused,
     guard: Guard,
     options: Options,
     timer: Timer,
     take: Take,
-) -> Refused:
+) -> CompileRefused:
     """The refusal with alternatives that fit, as notes and hint; unchanged without a limit reached.
 
     Args:
@@ -241,13 +241,13 @@ def with_alternatives(
     else:
         on = "no way of relaxing it fits these limits"
     hint = f"{refusal.hint}; {on}" if refusal.hint else on
-    return Refused(refusal.code, refusal.message, hint, refusal.place, notes)
+    return CompileRefused(refusal.code, refusal.message, hint, refusal.place, notes)
 
 
 def _tried(
     core: Core,
     attempt: Attempt,
-    refusal: Refused,
+    refusal: CompileRefused,
     guard: Guard,
     options: Options,
     timer: Timer,
@@ -270,7 +270,7 @@ def _tried(
         guard = Guard(options, timer.half(), at.exhaustive)
         try:
             fits = f"{given_up}; it takes {take(at, guard)} states"
-        except Refused as again:
+        except CompileRefused as again:
             notes.append((f"too large as well: {given_up}: {again.message}", following.place))
             refusal = again
             continue

@@ -27,7 +27,7 @@ from tcc_compiler.automata.letters import join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.options import Options
 from tcc_compiler.relax.names import statements
-from tcc_compiler.resources import Guard, Refused, Statement, Timer, place_of
+from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
@@ -110,12 +110,14 @@ class _Trials:
         guard = Guard(self.options, self.timer.half())
         try:
             constrain(kept, letters, explore(kept, letters, guard), guard)
-        except Refused as refusal:
+        except CompileRefused as refusal:
             return refusal.code == "TCC402"
         return False
 
 
-def with_contradiction(core: Core, refusal: Refused, options: Options, timer: Timer) -> Refused:
+def with_contradiction(
+    core: Core, refusal: CompileRefused, options: Options, timer: Timer
+) -> CompileRefused:
     """The refusal; one for lack of a plan (TCC402) names the statements that contradict."""
     if refusal.code != "TCC402":
         return refusal
@@ -152,7 +154,7 @@ def _only(core: Core, parts: Sequence[_Part]) -> Core:
     return replace(core, patterns=patterns, rules={}, plan=any_calls)
 
 
-def _explained(core: Core, parts: Sequence[_Part]) -> Refused:
+def _explained(core: Core, parts: Sequence[_Part]) -> CompileRefused:
     named = [part for part in parts if not isinstance(part, str)]
     texts = [_text(core, part) for part in parts]
     places = [part if isinstance(part, str) else place_of(part) for part in parts]
@@ -161,7 +163,7 @@ def _explained(core: Core, parts: Sequence[_Part]) -> Refused:
         if _SIGNATURE in parts:
             message += " that leads from `start` to a `goal`"
         hint = "follow the states of the calls through the plan" if _SIGNATURE in parts else _NONE
-        return Refused("TCC402", f"there is no plan: {message}", hint, _PLAN)
+        return CompileRefused("TCC402", f"there is no plan: {message}", hint, _PLAN)
     if len(parts) == 1:
         message = f"{texts[0]} alone leaves none"
     elif len(parts) == 2 and _PLAN in parts:
@@ -180,7 +182,7 @@ def _explained(core: Core, parts: Sequence[_Part]) -> Refused:
     hint = "change one of them, or take it away" if notes else "change it, or take it away"
     rest = len(notes) - _MOST_NOTES
     more = [(f"and with {rest} more", None)] if rest > 0 else []
-    return Refused(
+    return CompileRefused(
         "TCC402", f"there is no plan: {message}", hint, places[main], [*notes[:_MOST_NOTES], *more]
     )
 

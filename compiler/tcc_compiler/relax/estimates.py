@@ -22,7 +22,7 @@ from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Kind, Nodes, build
 from tcc_compiler.options import Options
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 
 def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
@@ -130,7 +130,7 @@ def find_large_rule(
     guard = Guard(replace(options or Options(), max_states=16 * _CAP, progress=None), allowed)
     try:
         return _first_large(core, letters, names, guard)
-    except Refused:  # out of time: of no rule is anything said
+    except CompileRefused:  # out of time: of no rule is anything said
         return None
 
 
@@ -149,7 +149,7 @@ def _first_large(core: Core, letters: Letters, names: list[str], guard: Guard) -
         nodes = Nodes([[weights[letter] for letter in p] for p in letters.patterns], guard)
         rules = nodes.add_rules(core.rules)
         nodes.settle()
-    except Refused as refusal:
+    except CompileRefused as refusal:
         _pass_on(refusal)
         return inner_first[0]
     network = Network(nodes, letters.patterns, guard)
@@ -160,12 +160,12 @@ def _first_large(core: Core, letters: Letters, names: list[str], guard: Guard) -
 def _is_large(network: Network, rule: int, driver: Driver | None, guard: Guard) -> bool:
     try:
         return determinise(network, network.initial(rule), driver, _CAP, guard) is None
-    except Refused as refusal:
+    except CompileRefused as refusal:
         _pass_on(refusal)
         return True
 
 
-def _pass_on(refusal: Refused) -> None:
+def _pass_on(refusal: CompileRefused) -> None:
     """Raise the refusal again if it is a timeout."""
     if refusal.code == "TCC404":
         raise refusal

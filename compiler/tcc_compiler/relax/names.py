@@ -13,7 +13,7 @@ from dataclasses import replace
 from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.formats.artifact import Relaxed
 from tcc_compiler.automata.constraint.statements import statement_text
-from tcc_compiler.resources import Refused, Statement
+from tcc_compiler.resources import CompileRefused, Statement
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "sum", "depth", "require", "forbid")
 
@@ -101,12 +101,12 @@ def only(core: Core, relaxed: Relaxed) -> Core:
     )
 
 
-def explained(refusal: Refused, core: Core, asked: Relaxed | None) -> Refused:
+def explained(refusal: CompileRefused, core: Core, asked: Relaxed | None) -> CompileRefused:
     """The refusal; one for infinitely many plans names the relaxed statements."""
     if asked is None or refusal.code not in ("TCC401", "TCC406"):
         return refusal
     texts = " and ".join(f"`{statement_text(core, s)}`" for s in relaxed_statements(core, asked))
-    return Refused(
+    return CompileRefused(
         "TCC412",
         f"{texts} cannot be relaxed: without, {refusal.message}",
         hint="relax another statement; or " + (refusal.hint or "keep a limit"),
@@ -128,7 +128,7 @@ def _check(core: Core, statement: Statement) -> None:
     if may_relax(core, statement):
         return
     worst = min(core.calls, key=lambda call: call.cost_low)
-    raise Refused(
+    raise CompileRefused(
         "TCC412",
         f"`{statement_text(core, statement)}` cannot be relaxed: `{worst.text}` may cost less than "
         "nothing, so a plan past the limit could still come back below it",
@@ -136,7 +136,7 @@ def _check(core: Core, statement: Statement) -> None:
     )
 
 
-def _unknown(core: Core, name: str) -> Refused:
+def _unknown(core: Core, name: str) -> CompileRefused:
     known = list(dict.fromkeys(n for statement in statements(core) for n in _names(statement)))
     from difflib import get_close_matches
 
@@ -152,4 +152,4 @@ def _unknown(core: Core, name: str) -> Refused:
         hint = "name one of: " + ", ".join(known[:12])
     else:
         hint = "this grammar has no limit, require or forbid"
-    return Refused("TCC412", message, hint=hint)
+    return CompileRefused("TCC412", message, hint=hint)

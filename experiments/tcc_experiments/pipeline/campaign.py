@@ -26,7 +26,7 @@ from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import Validation
 from tcc_certs.replay import validate as replay
 from tcc_certs.session.validation import validate as go_through
-from tcc_certs.verbs.validate import LedgerFile as Lines
+from tcc_certs.verbs.validate import LedgerInput as Lines
 from tcc_experiments.model import Row, seed_of
 from tcc_experiments.pipeline.comparison import looped
 from tcc_experiments.pipeline.corpus import CATEGORIES, Corpus, all_texts, build
@@ -35,7 +35,7 @@ from tcc_experiments.pipeline.errors import PipelineCode, PipelineError, bring
 from tcc_experiments.pipeline.modes import MODES, CompiledPlans, Mode, plans
 from tcc_experiments.pipeline.policy import ScriptedPolicy
 from tcc_experiments.pipeline.questions import Question, all_questions
-from tcc_runtime.executor.course import Step
+from tcc_runtime.executor.course import PlanStep
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.ledger.outputs import write_whole
@@ -248,7 +248,7 @@ def _done(
     """The plan, done."""
     desk, policy = Desk(corpus), ScriptedPolicy(question.text)
 
-    def opened(step: Step) -> dict[str, Any]:
+    def opened(step: PlanStep) -> dict[str, Any]:
         return policy.opened(step.tool, step.arguments)
 
     with Gate(found.artifact, ledger=path, durable=False) as gate:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tcc_certs.errors import Code, Rejected, require
-from tcc_runtime.account.amounts import NAMES, Amounts, Remainder, caps_of, whole_cap
+from tcc_runtime.account.amounts import NAMES, AccountAmounts, Remainder, caps_of, whole_cap
 from tcc_runtime.account.file import (
     OPEN,
     STATES,
@@ -146,7 +146,7 @@ class Account:
                 self._connection.close()
                 self._connection = None
 
-    def reserve(self, reservation: str, run: str, amounts: Amounts) -> Granted:
+    def reserve(self, reservation: str, run: str, amounts: AccountAmounts) -> Granted:
         """Holds `amounts`, where they are left.
 
         One of that name that is there belongs to a run that was cut off and is taken up again: if
@@ -187,7 +187,7 @@ class Account:
             row = _of_state(database, reservation, ("held",), "a reservation that is held")
             mark(database, row, "asking", now + read_sums(database).lease_ms)
 
-    def settle(self, reservation: str, took: Amounts) -> Remainder:
+    def settle(self, reservation: str, took: AccountAmounts) -> Remainder:
         """Puts what a question took in the place of what was reserved for it; what is left.
 
         Raises:
@@ -219,7 +219,7 @@ class Account:
             Rejected: K101 they are not those that it has; K103, K104.
         """
         numbers: Counter[str] = Counter()
-        spent = held = Amounts()
+        spent = held = AccountAmounts()
         with self._transaction() as database:
             self._sweep(database)
         # All of them take a while to read, in which others may draw.
@@ -283,7 +283,7 @@ def _end(database: sqlite3.Connection, row: Reservation) -> None:
 
 
 def _move(
-    database: sqlite3.Connection, row: Reservation, state: str, took: Amounts | None = None
+    database: sqlite3.Connection, row: Reservation, state: str, took: AccountAmounts | None = None
 ) -> None:
     """Takes a reservation out of the sum that it is in, and into that of its new state."""
     sums = read_sums(database)

@@ -16,7 +16,7 @@ _MOST: Final = 1 << 53
 _NANO: Final = 9
 
 
-class Amounts(NamedTuple):
+class AccountAmounts(NamedTuple):
     """What one question takes, or many together.
 
     Attributes:
@@ -29,13 +29,13 @@ class Amounts(NamedTuple):
     latency_ms: int = 0
     epsilon: int = 0
 
-    def plus(self, other: Amounts) -> Amounts:
+    def plus(self, other: AccountAmounts) -> AccountAmounts:
         """The sum."""
-        return Amounts(*(one + more for one, more in zip(self, other, strict=True)))
+        return AccountAmounts(*(one + more for one, more in zip(self, other, strict=True)))
 
-    def less(self, other: Amounts) -> Amounts:
+    def less(self, other: AccountAmounts) -> AccountAmounts:
         """The difference; what it is below 0 it is overdrawn by."""
-        return Amounts(*(one - less for one, less in zip(self, other, strict=True)))
+        return AccountAmounts(*(one - less for one, less in zip(self, other, strict=True)))
 
 
 class Caps(NamedTuple):
@@ -45,7 +45,7 @@ class Caps(NamedTuple):
     latency_ms: int | None = None
     epsilon: int | None = None
 
-    def left(self, used: Amounts) -> Remainder:
+    def left(self, used: AccountAmounts) -> Remainder:
         """What of each cap is left."""
         pairs = zip(self, used, strict=True)
         return Remainder(*(None if cap is None else cap - amount for cap, amount in pairs))
@@ -58,7 +58,7 @@ class Remainder(NamedTuple):
     latency_ms: int | None = None
     epsilon: int | None = None
 
-    def holds(self, amounts: Amounts) -> bool:
+    def holds(self, amounts: AccountAmounts) -> bool:
         """Whether `amounts` are left."""
         return all(
             left is None or amount <= left for left, amount in zip(self, amounts, strict=True)

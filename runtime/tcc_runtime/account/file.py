@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any, Final
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_runtime.account.amounts import NAMES, Amounts, Caps, Remainder
+from tcc_runtime.account.amounts import NAMES, AccountAmounts, Caps, Remainder
 
 # Rows: one with the sums, and one for each reservation.
 
@@ -52,8 +52,8 @@ class Reservation:
     attempt: int
     run: str
     state: str
-    amounts: Amounts
-    took: Amounts | None
+    amounts: AccountAmounts
+    took: AccountAmounts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ class Sums:
     id: str
     lease_ms: int
     caps: Caps
-    spent: Amounts
-    held: Amounts
+    spent: AccountAmounts
+    held: AccountAmounts
 
     @property
     def left(self) -> Remainder:
@@ -107,7 +107,7 @@ def read_sums(database: sqlite3.Connection) -> Sums:
     )
 
 
-def write_sums(database: sqlite3.Connection, spent: Amounts, held: Amounts) -> None:
+def write_sums(database: sqlite3.Connection, spent: AccountAmounts, held: AccountAmounts) -> None:
     """The two sums of an account."""
     database.execute(
         f"UPDATE account SET ({_SPENT}, {_HELD}) = (?, ?, ?, ?, ?, ?)",
@@ -129,7 +129,7 @@ def mark(
     row: Reservation,
     state: str,
     until_ms: int = 0,
-    took: Amounts | None = None,
+    took: AccountAmounts | None = None,
 ) -> None:
     """Gives a reservation another state, and what it took, where that is known now."""
     key = (row.id, row.attempt)
@@ -183,8 +183,8 @@ def _reservation(row: Sequence[Any]) -> Reservation:
     )
 
 
-def _amounts(row: Sequence[object]) -> Amounts:
-    return Amounts(*(_whole(item, name) for name, item in zip(NAMES, row, strict=True)))
+def _amounts(row: Sequence[object]) -> AccountAmounts:
+    return AccountAmounts(*(_whole(item, name) for name, item in zip(NAMES, row, strict=True)))
 
 
 def _whole(value: object, name: str) -> int:

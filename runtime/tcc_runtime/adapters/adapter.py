@@ -32,7 +32,7 @@ _SETS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class AdapterTensor:
     """One tensor of a file.
 
     Attributes:
@@ -46,7 +46,7 @@ class Tensor:
     digest: bytes
 
 
-def adapter_id(config: Mapping[str, object], tensors: Iterable[Tensor]) -> str:
+def adapter_id(config: Mapping[str, object], tensors: Iterable[AdapterTensor]) -> str:
     """The identity of an adapter, 64 hexadecimal digits.
 
     Args:
@@ -88,7 +88,7 @@ _DOWN, _UP = ".lora_A", ".lora_B"
 _PARTS: Final = (".weight", ".default.weight")
 
 
-def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: str) -> None:
+def check_lora(config: Mapping[str, object], tensors: Sequence[AdapterTensor], path: str) -> None:
     """A method is named; a LoRA adapter's rank and modules are those of its tensors.
 
     Args:

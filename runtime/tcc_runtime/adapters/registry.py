@@ -26,7 +26,7 @@ from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.formats.ledger_schema import AMOUNT, HEX, PROBABILITY, Format
 from tcc_certs.privacy.accountant import PLACES, epsilon_text, stated, total_of
 from tcc_certs.privacy.spending import exact_delta
-from tcc_runtime.adapters.adapter import Adapter, Tensor, adapter_id, check_lora
+from tcc_runtime.adapters.adapter import Adapter, AdapterTensor, adapter_id, check_lora
 from tcc_runtime.toml_text import read_toml
 
 # Folders that PEFT wrote.
@@ -65,7 +65,7 @@ def _config(path: Path) -> Mapping[str, object]:
     return _object(data, path)
 
 
-def _tensors(path: Path) -> Sequence[Tensor]:
+def _tensors(path: Path) -> Sequence[AdapterTensor]:
     """The tensors of a file, in the order of their names."""
     with _regular(path) as handle:
         before = os.fstat(handle.fileno())
@@ -103,7 +103,7 @@ def _tensor(
     name: str,
     place: object,
     known: tuple[str, list[int]],
-) -> Tensor:
+) -> AdapterTensor:
     item: Mapping[str, Any] = place if isinstance(place, dict) else {}
     dtype, shape = known
     offsets = item.get("data_offsets")
@@ -117,7 +117,7 @@ def _tensor(
         begin += len(piece)
     if begin != end:
         _malformed(path, f"the bytes of {name[:80]}", f"{end - begin} less")
-    return Tensor(name=name, dtype=dtype, shape=tuple(shape), digest=hasher.digest())
+    return AdapterTensor(name=name, dtype=dtype, shape=tuple(shape), digest=hasher.digest())
 
 
 def _pieces(handle: IO[bytes], size: int) -> Iterator[bytes]:

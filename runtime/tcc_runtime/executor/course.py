@@ -30,7 +30,7 @@ _SEED = b"tcc.execute.v1\0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PlanStep:
     """A call that is to be made.
 
     Attributes:
@@ -67,7 +67,7 @@ class ExecutionStop:
     reason: str = ""
 
 
-class Course:
+class PlanCourse:
     """Follows a session, plan by plan.
 
     Args:
@@ -131,7 +131,7 @@ class Course:
         found = [h.seq for h in self._gate.history if h.outcome in ("unknown", "open")]
         return found[0] if found else None
 
-    def next(self) -> Step | ExecutionStop:
+    def next(self) -> PlanStep | ExecutionStop:
         """What comes now; every outcome has to be known."""
         history = self._gate.history
         if history and history[-1].unforeseen:
@@ -167,11 +167,11 @@ class Course:
                     found.append(policy.table(policy.machine.offer_of(index).tool).tool.name)
         return found
 
-    def refuse(self, step: Step, code: str) -> None:
+    def refuse(self, step: PlanStep, code: str) -> None:
         """The gate does not let it through: another plan of the run is taken, if one fits."""
         self._refused[step.call] = code
 
-    def _step(self) -> Step | ExecutionStop:
+    def _step(self) -> PlanStep | ExecutionStop:
         fitting = self._fitting()
         if not fitting:
             return ExecutionStop(
@@ -189,13 +189,13 @@ class Course:
             return ExecutionStop(kind="budget", reason=said)
         return ExecutionStop(kind="refused", reason=f"the gate refuses {refused}")
 
-    def _stepped(self, call: str) -> Step:
+    def _stepped(self, call: str) -> PlanStep:
         policy, index = policy_of(self._artifact), self._artifact.call_index(call)
         if index is None:
             raise ValueError(f"the run is another artifact's: it has no call {call}")
         return self._of(policy.machine.offer_of(index), len(self._gate.history) + 1, call)
 
-    def made_step(self, seq: int) -> Step:
+    def made_step(self, seq: int) -> PlanStep:
         """The step of a call that was made."""
         call = self._gate.history[seq - 1].call
         offer = policy_of(self._artifact).machine.offer(call)
@@ -203,10 +203,10 @@ class Course:
             raise ValueError(f"call {seq} is no call of the artifact")
         return self._of(offer, seq, call)
 
-    def _of(self, offer: Offer, seq: int, call: str) -> Step:
+    def _of(self, offer: Offer, seq: int, call: str) -> PlanStep:
         table = policy_of(self._artifact).table(offer.tool)
         allowed = table.allowed(offer)
-        return Step(
+        return PlanStep(
             seq=seq,
             call=call,
             tool=allowed.tool,

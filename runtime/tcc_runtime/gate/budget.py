@@ -22,7 +22,7 @@ from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Amounts, Caps, Remainder
+from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import Adapter, adapter_of, adapters_of
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.ledger.lines import (
@@ -98,9 +98,9 @@ class Budget:
         return record
 
 
-def used(spent: Spending) -> Amounts:
+def used(spent: Spending) -> AccountAmounts:
     """What was spent, as caps are held against it."""
-    return Amounts(spent.price, spent.latency, spent.epsilon_used)
+    return AccountAmounts(spent.price, spent.latency, spent.epsilon_used)
 
 
 def budget_of(
@@ -199,7 +199,7 @@ _PLACES: Final = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class ModelCall:
     """A model that makes a call.
 
     Attributes:
@@ -215,7 +215,7 @@ class Execution:
     wish: Wish | None = None
 
 
-class Executions:
+class ModelCalls:
     """The calls that models make in one session.
 
     Attributes:
@@ -227,7 +227,7 @@ class Executions:
     def __init__(self, core: Core, budget: Budget, session_id: str) -> None:
         self.budget = budget
         self.account: Account | None = None
-        self.pending: Execution | None = None
+        self.pending: ModelCall | None = None
         self._controller = Controller(budget.settings, budget.taken)
         self._models = [executing(tool.models) for tool in core.tools]
         self._session_id = session_id
@@ -247,7 +247,7 @@ class Executions:
         """The model that makes the next call of a tool; None: none fits."""
         return self._controller.choose(tool, self._models[tool], refused, WIDTH)
 
-    def reserve(self, tool: int) -> Execution | None:
+    def reserve(self, tool: int) -> ModelCall | None:
         """The model that makes the next call, with what the account has granted; None: none does.
 
         Raises:
@@ -256,7 +256,7 @@ class Executions:
         refused: list[tuple[int, str, Remainder]] = []
         while (choice := self.choice(tool, [place for place, _, _ in refused])) is not None:
             if self.budget.account is None:
-                return Execution(tool=tool, choice=choice)
+                return ModelCall(tool=tool, choice=choice)
             if self.account is None:
                 return None
             number = self._wishes + len(refused) + 1
@@ -267,11 +267,11 @@ class Executions:
                 # Begun before anything says that the call is made: whatever comes, it counts.
                 self.account.begin(name)
                 wish = Wish(name=name, granted=True, left=found.left)
-                return Execution(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
+                return ModelCall(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
             refused.append((choice.place, choice.model.name, found.left))
         return None
 
-    def fields(self, execution: Execution) -> dict[str, Json]:
+    def fields(self, execution: ModelCall) -> dict[str, Json]:
         """`execute` of a `call`."""
         choice, wish = execution.choice, execution.wish
         adapter = adapter_of(choice.model, self.budget.adapters)
@@ -285,7 +285,7 @@ class Executions:
             **({} if wish is None else {"reservation": wish.name, **left_field(wish.left)}),
         }
 
-    def told(self, tool: int, record: Mapping[str, Any], line: int) -> Execution:
+    def told(self, tool: int, record: Mapping[str, Any], line: int) -> ModelCall:
         """The execution that `execute` of a `call` speaks of; the record was held to what follows.
 
         Raises:
@@ -304,14 +304,14 @@ class Executions:
         if "account_left" in record:
             left = left_in(record["account_left"], line)
             wish = Wish(name=str(record.get("reservation")), granted=True, left=left)
-        return Execution(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
+        return ModelCall(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
 
-    def begin(self, execution: Execution) -> None:
+    def begin(self, execution: ModelCall) -> None:
         """The call is made."""
         self.pending = execution
         self._wishes += len(execution.refused) + (execution.wish is not None)
 
-    def give_back(self, execution: Execution) -> None:
+    def give_back(self, execution: ModelCall) -> None:
         """The call is not made, though its reservation was begun.
 
         Raises:
@@ -398,7 +398,7 @@ class Executions:
         left = left_texts(self.budget.caps.left(used(spent)))
         return {**spent_fields(spent), "left": left}
 
-    def _execution(self) -> Execution:
+    def _execution(self) -> ModelCall:
         if self.pending is None:
             raise ValueError("no model makes a call")
         return self.pending

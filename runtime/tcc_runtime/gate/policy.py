@@ -7,7 +7,8 @@ it gives the same bytes and the same codes as the definitions, :mod:`tcc_certs.v
 Decimal, bool, None, dict, list, tuple): an object of another class could answer differently each
 time it is asked.
 Text: docs/gate.md; docs/spec/core.md, section 2; docs/spec/session.md, section 2.  Everything is
-made when it is first asked for, and kept with the artifact.
+made when it is first asked for, and kept with the artifact; the tables of what plans may begin with
+when a small artifact is opened.
 Cost: a look-up for each listed argument and one for the call, an open argument its size (a text
 with a pattern some tens of nanoseconds a character); of a tool's table its calls, once.
 """
@@ -28,12 +29,12 @@ from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
-from tcc_certs.session.machine import Held, Machine, Observed, Offer, Place
+from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_pattern import Pattern, pattern_of
-from tcc_certs.values.text_syntax import Chars, Either, Join, Node, Parser, Times
+from tcc_certs.values.text_pattern import TextPattern, pattern_of
+from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -71,7 +72,7 @@ def matcher(source: str) -> Callable[[str], bool]:
         Rejected: C801 `source` is no pattern of the dialect.
     """
     pattern = pattern_of(source)
-    tree = Parser(source, "pattern").parse()
+    tree = PatternReader(source, "pattern").parse()
     if not is_deterministic(pattern) or _loops_on_nothing(tree):
         return lambda text: reduce(getitem, text, pattern.set_of(_START)).accepts
     quick = re.compile(_translated(tree)).fullmatch
@@ -83,7 +84,7 @@ def matcher(source: str) -> Callable[[str], bool]:
     return matches
 
 
-def is_deterministic(pattern: Pattern) -> bool:
+def is_deterministic(pattern: TextPattern) -> bool:
     """Whether after every position each character is at one position at most.
 
     A pattern that is too large to be worth the look is taken for one that is not.
@@ -99,7 +100,7 @@ def is_deterministic(pattern: Pattern) -> bool:
     return True
 
 
-def size_of(pattern: Pattern) -> int:
+def size_of(pattern: TextPattern) -> int:
     """How many positions it has, that before the text among them."""
     return max(1, *[positions.bit_length() for positions in pattern.at])
 
@@ -450,7 +451,7 @@ class ToolTable:
         "tool",
     )  # fmt: skip
 
-    def __init__(self, machine: Machine, number: int) -> None:
+    def __init__(self, machine: SessionMachine, number: int) -> None:
         self.number = number
         self.tool: Tool = machine.core.tools[number]
         parameters = self.tool.parameters
@@ -551,6 +552,9 @@ def ensure_values_distinct(tools: Sequence[Tool]) -> None:
                 raise Rejected(Code.CORE_SCHEMA, path, "one text for each JSON value", "two")
 
 
+_MOST_PREPARED: Final = 1 << 12  # calls of a core; the tables of larger ones are made on demand
+
+
 class Policy:
     """An artifact as its gates use it.
 
@@ -571,7 +575,9 @@ class Policy:
         self.core: Core = artifact.core
         ensure_values_distinct(self.core.tools)
         self._core_calls = core_calls(artifact)
-        self.machine = Machine(self.core, artifact.automaton, self._core_calls, artifact.relaxed)
+        self.machine = SessionMachine(
+            self.core, artifact.automaton, self._core_calls, artifact.relaxed
+        )
         self._numbers = {tool.name: at for at, tool in enumerate(self.core.tools)}
         self._tables: dict[int, ToolTable] = {}
         self._amounts: list[Callable[[int], int]] | None = None
@@ -590,6 +596,11 @@ class Policy:
         if found is None:
             found = self._tables[number] = ToolTable(self.machine, number)
         return found
+
+    def prepare(self) -> None:
+        """Makes the tables of the tools that plans may begin with: no first call waits for them."""
+        for offer in self.next_offers(self.machine.start):
+            self.table(offer.tool)
 
     def takes(self, offer: Offer, observed: Observed | None) -> tuple[int, ...]:
         """What a call takes of each limit; the most, where its observed values are not known."""
@@ -670,4 +681,6 @@ def policy_of(artifact: Artifact) -> Policy:
     found = artifact.kept.get("gate")
     if not isinstance(found, Policy):
         found = artifact.kept["gate"] = Policy(artifact)
+        if len(found.core.calls) <= _MOST_PREPARED:
+            found.prepare()
     return found

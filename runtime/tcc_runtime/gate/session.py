@@ -29,7 +29,7 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors import Seen
 from tcc_certs.session.records import MAC, SCHEMA, open_name
-from tcc_certs.session.validation import Replay
+from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.canonical import (
     call_key,
     digest,
@@ -39,7 +39,7 @@ from tcc_certs.values.canonical import (
     reference_digest,
 )
 from tcc_runtime.errors import ResumeError
-from tcc_runtime.gate.budget import Budget, Executions, asked_in, budget_in
+from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 
@@ -356,8 +356,8 @@ class Follower:
         self._policy = policy
         self.key = key
         self.session_id = ""
-        self.executions: Executions | None = None
-        self._replay: Replay | None = None
+        self.executions: ModelCalls | None = None
+        self._replay: SessionReplay | None = None
 
     def open(self, shown: tuple[str, ...], session_id: str) -> None:
         """The session shows these open parameters, and has this name."""
@@ -366,7 +366,7 @@ class Follower:
 
     def begin_budget(self, budget: Budget) -> None:
         """From here on models make calls."""
-        self.executions = Executions(self._policy.core, budget, self.session_id)
+        self.executions = ModelCalls(self._policy.core, budget, self.session_id)
 
     def apply(self, news: News) -> None:
         """Follow one record; the session knows of one's own already.
@@ -381,7 +381,7 @@ class Follower:
     def _hold(self, news: News) -> int:
         """The number of a record that has no finding."""
         if self._replay is None:
-            self._replay = Replay(self._policy.checked(), self._policy.machine, self.key)
+            self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
         replay = self._replay
         try:
             replay.step(news.record, news.previous)

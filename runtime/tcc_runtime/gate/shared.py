@@ -29,7 +29,7 @@ from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.budget import Budget, Execution
+from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Nested, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Policy
@@ -588,7 +588,7 @@ def admit(
     return seq, str(record["key"]), model
 
 
-def _execution(shared: Shared, found: Permitted, tool: str) -> Execution | None:
+def _execution(shared: Shared, found: Permitted, tool: str) -> ModelCall | None:
     """The model that makes a call that is allowed; None: calls of its tool are made by none.
 
     Raises:

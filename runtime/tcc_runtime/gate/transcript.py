@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.session.records import REFUSALS
-from tcc_certs.session.replay import Session
-from tcc_certs.session.validation import Replay
+from tcc_certs.session.replay import ReplayedSession
+from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy, policy_of
 
@@ -106,12 +106,12 @@ class _Teller:
 
     def __init__(self, policy: Policy) -> None:
         self.events: list[Event] = []
-        self._replay = Replay(policy.checked(), policy.machine, None)
+        self._replay = SessionReplay(policy.checked(), policy.machine, None)
         self._call: tuple[Record, Sequence[int]] | None = None
         self._calls: dict[int, str] = {}  # their texts by number
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ReplayedSession:
         """Where it is.
 
         Raises:

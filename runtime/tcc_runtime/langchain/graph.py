@@ -32,7 +32,7 @@ from langgraph.types import Checkpointer
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import BindingError
-from tcc_runtime.executor.course import Course, ExecutionStop, Step
+from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
 from tcc_runtime.executor.execute import Resolve
 from tcc_runtime.gate.budget import adapters_in
 from tcc_runtime.gate.gate import Gate
@@ -53,7 +53,7 @@ from tcc_runtime.pricing.quotes import Quoter
 # Route: the plan of a certified search, compared with the ledger.
 
 Opened: TypeAlias = "Mapping[str, Any]"
-Source: TypeAlias = "Mapping[str, Opened] | Callable[[Step], Opened | None]"
+Source: TypeAlias = "Mapping[str, Opened] | Callable[[PlanStep], Opened | None]"
 _PLAN_REFUSED: Final = ("R201", "R202", "R203")
 _ENDED: Final = "R303"
 _ALREADY_DONE: Final = "R304"
@@ -94,12 +94,12 @@ class Route:
     """
 
     gate: Gate
-    begin: Callable[[], Course]
+    begin: Callable[[], PlanCourse]
     tools: Collection[str]
     source: Source | None
     resolve: Resolve | None
     _lock: threading.Lock
-    _courses: list[Course]
+    _courses: list[PlanCourse]
 
     def controller(self, state: RouteState) -> dict[str, Any]:
         """Proposes the next call of the plan, or says why there is none."""
@@ -150,7 +150,7 @@ class Route:
             if refusal.code != _ENDED:
                 raise
 
-    def _next(self, refused: str) -> Step | ExecutionStop:
+    def _next(self, refused: str) -> PlanStep | ExecutionStop:
         if not self._courses:
             self._courses.append(self.begin())
         course = self._courses[0]
@@ -160,7 +160,7 @@ class Route:
                     kind="unknown", reason=f"call {seq}, {self.gate.history[seq - 1].call}"
                 )
         found = course.next()
-        if isinstance(found, Step) and found.call == refused:
+        if isinstance(found, PlanStep) and found.call == refused:
             course.refuse(found, "")
             found = course.next()
         for tool in course.tools():
@@ -179,7 +179,7 @@ class Route:
         self.gate.resolve(seq, "done" if outcome == "done" else "failed", observed)
         return True
 
-    def _arguments(self, step: Step) -> dict[str, Any]:
+    def _arguments(self, step: PlanStep) -> dict[str, Any]:
         opened = self.source(step) if callable(self.source) else (self.source or {}).get(step.tool)
         foreign = sorted(set(opened or ()) - set(step.opened))
         if foreign:
@@ -214,7 +214,7 @@ def build_graph(
         gate: of the session; None begins one that is kept in memory.
         run: of :func:`tcc.search` over the artifact; None searches when the graph first runs.
         arguments: the open arguments: by tool, or a callable from a
-            :class:`tcc_runtime.executor.course.Step`.
+            :class:`tcc_runtime.executor.course.PlanStep`.
         results, observe, interrupts: as of :func:`guard`.
         resolve: is asked what became of a call whose outcome is unknown, as of
             :func:`tcc.execute`; it runs inside a node, and may interrupt to ask a person.
@@ -236,10 +236,10 @@ def build_graph(
 
     known = adapters_in(adapters)
 
-    def begin() -> Course:
+    def begin() -> PlanCourse:
         # A session may have got its budget since: its asks draw on what its calls do.
         limits = {} if opened.fixed_costs else held.limits
-        return Course(
+        return PlanCourse(
             held,
             run,
             seed=seed,

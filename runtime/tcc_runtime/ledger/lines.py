@@ -16,9 +16,9 @@ from tcc_certs.formats.codec import Json, divide_nearest, encode, format_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
-from tcc_runtime.account.amounts import Amounts, Caps, Remainder
+from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import adapter_of
-from tcc_runtime.guards import Guard
+from tcc_runtime.guards import SearchGuard
 from tcc_runtime.item import ID, LEFT, ORDER, Item, call_of, step_of
 from tcc_runtime.pricing.controller import Choice, Spending
 from tcc_runtime.pricing.drawing import Wish
@@ -46,7 +46,7 @@ class Marks:
     def __init__(self, lowered: bool = False) -> None:
         self.lowered = lowered
 
-    def guards(self, names: list[Guard], lowers: bool) -> dict[str, Json]:
+    def guards(self, names: list[SearchGuard], lowers: bool) -> dict[str, Json]:
         """The members `guards` and `claim_type` of a record where `names` fired."""
         found: dict[str, Json] = {}
         if names:
@@ -148,7 +148,7 @@ def member(name: str, members: Mapping[str, Json], *, before: bool = False) -> s
 
 def clamp_members(marks: Marks) -> tuple[str, str]:
     """The members `claim_type` and `guards` of a record with a clamped number."""
-    members = marks.guards([Guard.CLAMP], True)
+    members = marks.guards([SearchGuard.CLAMP], True)
     return member("claim_type", members), member("guards", members)
 
 
@@ -189,7 +189,7 @@ class AskLines:
             "node_id": node_id,
             "key_raw": q64_text(-node[ORDER]),
             **({} if left is None else {"step": step_of(left)}),
-            **marks.guards([Guard.CLAMP] * clamp, clamp),
+            **marks.guards([SearchGuard.CLAMP] * clamp, clamp),
         }
 
     def reserve(
@@ -215,7 +215,7 @@ class AskLines:
             **left_field(None if wish is None else wish.left),
             **spent_fields(spent if refused else spent + choice.expected),
             **self._caps,
-            **marks.guards([Guard.CLAMP] * clamped, False),
+            **marks.guards([SearchGuard.CLAMP] * clamped, False),
         }
 
     def _predicted(self, choice: Choice) -> tuple[Mapping[str, Json], bool]:
@@ -237,7 +237,7 @@ class AskLines:
             **({} if node is None or node_id is None else _edge(node, node_id)),
             **spent_fields(spent),
             **self._caps,
-            **marks.guards([Guard.BUDGET], False),
+            **marks.guards([SearchGuard.BUDGET], False),
         }
 
     def refine(
@@ -251,7 +251,7 @@ class AskLines:
             low, high = asked.answer
             answer["cost_low"] = format_decimal(low, _PLACES)
             answer["cost_high"] = format_decimal(high, _PLACES)
-        fired = [Guard.RANGE] * asked.fails + [Guard.CLAMP] * (one or other)
+        fired = [SearchGuard.RANGE] * asked.fails + [SearchGuard.CLAMP] * (one or other)
         return {
             "kind": "refine",
             **_edge(asked.node, node_id),
@@ -320,7 +320,7 @@ def account_field(terms: Terms) -> Mapping[str, Json]:
 def account_member(name: str, caps: Caps) -> Mapping[str, Json]:
     """An account as records name it, by its identity and its caps."""
     shown: dict[str, Json] = {"id": name}
-    for cap, number in caps.left(Amounts()).capped():
+    for cap, number in caps.left(AccountAmounts()).capped():
         shown[cap] = _amount(cap, number) if cap == "epsilon" else number
     return shown
 

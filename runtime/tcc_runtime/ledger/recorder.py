@@ -21,7 +21,7 @@ from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import seed_commitment, uuid7
 from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.guards import Descent, Guard
+from tcc_runtime.guards import Descent, SearchGuard
 from tcc_runtime.item import ID, Item, node_of
 from tcc_runtime.ledger.lines import AskLines, Contexts, Marks, node_id, stamp_of
 from tcc_runtime.ledger.sinks import HashOnly, LineSink
@@ -203,7 +203,7 @@ class Recorder:
         if waiting:
             self.lines(self._steps.lines(self._current, waiting))
 
-    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+    def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
         """Writes `downgrade`; it carries the claim, so no later record repeats NoCert."""
         self.flush()
         self._marks.lowered |= claim is Claim.NONE

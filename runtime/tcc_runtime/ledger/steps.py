@@ -16,7 +16,7 @@ from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import format_q32
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.guards import Descent, Guard, Stop
+from tcc_runtime.guards import Descent, SearchGuard, Stop
 from tcc_runtime.item import EDGE, ID, LEFT, ORDER, SOURCE, VIEW, WORD, Item, node_of, step_of
 from tcc_runtime.ledger.lines import (
     DROP,
@@ -116,7 +116,7 @@ def _public(settings: Settings) -> dict[str, Json]:
     return {name: value.hex() for name, value in named.items() if value is not None}
 
 
-def downgrade_record(mode: Mode, claim: Claim, guard: Guard) -> dict[str, Json]:
+def downgrade_record(mode: Mode, claim: Claim, guard: SearchGuard) -> dict[str, Json]:
     """`downgrade`."""
     return {
         "kind": "downgrade",
@@ -173,7 +173,7 @@ def close_record(run: Run, settings: Settings) -> dict[str, Json]:
     return record
 
 
-def _ending_guard(run: Run) -> Guard | None:
+def _ending_guard(run: Run) -> SearchGuard | None:
     """The guard that ended the run: it fired last, and only there."""
     if run.stop in (Stop.MAX_EXPANSIONS, Stop.MAX_SECONDS, Stop.GUARD):
         return run.guards[-1]
@@ -332,13 +332,13 @@ class StepLines:
         if race.late and item[SOURCE] is not None:
             own, arrived = _word(item), _arrived(race.shown(item)[0])
             if race.clamping and clamps(race, item, popped=True):
-                fired, lowers = [Guard.CLAMP], True
+                fired, lowers = [SearchGuard.CLAMP], True
         if descent is None and not fired:
             return f'{{{own}{word}{end}"kind":"expand",{arrived}"node_id":"{name}"{won}}}'.encode()
         phi = {}
         if descent is not None:
             phi = descent_members(descent)
-            fired += [Guard.ACYCLICITY] * descent.fails + [Guard.CLAMP] * descent.clamp
+            fired += [SearchGuard.ACYCLICITY] * descent.fails + [SearchGuard.CLAMP] * descent.clamp
             lowers |= descent.fails
         marks = self._marks.guards(fired, lowers)
         after = member("phi_after", phi, before=True) + member("phi_before", phi, before=True)

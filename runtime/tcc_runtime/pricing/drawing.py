@@ -16,7 +16,7 @@ from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, blake
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Amounts, Remainder
+from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.errors import AnswerError, ResumeError
 from tcc_runtime.pricing.quotes import Answer, Question, Quoter, nano
 
@@ -45,13 +45,13 @@ def reservation_name(account: str, run: str, number: int) -> str:
 class Drawing(Protocol):
     """Draws for one run."""
 
-    def wish(self, amounts: Amounts) -> Wish:
+    def wish(self, amounts: AccountAmounts) -> Wish:
         """Reserves what a question is expected to take."""
 
     def begin(self) -> None:
         """The question is put now."""
 
-    def settle(self, took: Amounts) -> Remainder:
+    def settle(self, took: AccountAmounts) -> Remainder:
         """It took that; what is left."""
 
 
@@ -74,11 +74,11 @@ class Drawn:
         self._name = reservation_name(self.account.id, self._run, self._wishes)
         return self._name
 
-    def wish(self, amounts: Amounts) -> Wish:
+    def wish(self, amounts: AccountAmounts) -> Wish:
         """See :class:`Drawing`."""
         return self.reserve(self.next_name(), amounts)
 
-    def reserve(self, name: str, amounts: Amounts) -> Wish:
+    def reserve(self, name: str, amounts: AccountAmounts) -> Wish:
         """Holds that much under that name."""
         found = self.account.reserve(name, self._run, amounts)
         return Wish(name=name, granted=found.granted, left=found.left)
@@ -87,7 +87,7 @@ class Drawn:
         """See :class:`Drawing`."""
         self.account.begin(self._name)
 
-    def settle(self, took: Amounts) -> Remainder:
+    def settle(self, took: AccountAmounts) -> Remainder:
         """See :class:`Drawing`."""
         return self.account.settle(self._name, took)
 
@@ -124,7 +124,7 @@ class Redrawn:
         self._met += found is not None
         return found
 
-    def wish(self, amounts: Amounts) -> Wish:
+    def wish(self, amounts: AccountAmounts) -> Wish:
         """See :class:`Drawing`.
 
         Raises:
@@ -148,7 +148,7 @@ class Redrawn:
         if self._real:
             self._drawn.begin()
 
-    def settle(self, took: Amounts) -> Remainder:
+    def settle(self, took: AccountAmounts) -> Remainder:
         """See :class:`Drawing`."""
         told = self._next()
         return self._drawn.settle(took) if told is None else told.left

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
-from tcc_runtime.account.amounts import Amounts, Remainder
+from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import AnswerError
 from tcc_runtime.item import (
@@ -291,14 +291,14 @@ def refinement_of(
     return Refinement(artifact, terms, asked, clock)
 
 
-def drawn_amounts(before: Spending, after: Spending, one: Spending) -> Amounts:
+def drawn_amounts(before: Spending, after: Spending, one: Spending) -> AccountAmounts:
     """What an ask takes of an account: of epsilon, by how much it raises that of the run.
 
     That is never below 0: the bound of a longer list may be the tighter one by its rounding, and
     an account gives nothing back for an ask.
     """
     raised = max(0, after.epsilon_used - before.epsilon_used)
-    return Amounts(price=one.price, latency_ms=one.latency, epsilon=raised)
+    return AccountAmounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
 def taken_amounts(answer: Answer, model: Model, measured: int) -> Spending:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, cast
 
 from blake3 import blake3
 
-from tcc_certs.statements import Constraints, Steps
+from tcc_certs.statements import Constraints, StatementSteps
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.item import SOURCE, VIEW, Item
 from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
@@ -123,7 +123,7 @@ def _digests() -> tuple[Digest, Digests]:
     return digest, digests
 
 
-def held_after(steps: Steps, edge: Edge) -> Held | None:
+def held_after(steps: StatementSteps, edge: Edge) -> Held | None:
     """What is held at a child; None where a statement forbids it."""
     call = edge[2]
     return steps.stopped() if call is None else steps[call.index]

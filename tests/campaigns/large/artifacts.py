@@ -7,7 +7,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from tcc_certs.formats.artifact_writer import write_artifact
+from tcc_compiler.artifact import write_artifact
 from tests.campaigns.large import drawn_size, texts
 from tests.campaigns.mutate import TOKENS, mutate_bytes
 from tests.oracle.cores import depth as depth_limit

@@ -7,15 +7,15 @@ import pytest
 from tcc_certs.core.atoms import Exact
 from tcc_certs.core.model import Model
 from tcc_certs.privacy.spending import account
-from tcc_certs.replay.controller import Amounts, Caps, Controller, Rule
+from tcc_certs.replay.controller import AskRule, Controller, SpendingCaps, SpentAmounts
 from tests.certs.privacy.truth import atom
 
 WIDTH = 1000
 
 
-def rule(**changed: object) -> Rule:
+def rule(**changed: object) -> AskRule:
     told = {"price_weight": (1, 0), "latency_weight": (1, 0), "epsilon_weight": (1, 0)}
-    return Rule(**{"ask": "leaf", **told, "caps": Caps(), **changed})
+    return AskRule(**{"ask": "leaf", **told, "caps": SpendingCaps(), **changed})
 
 
 def model(price: int, latency: int = 0, epsilon: int = 0) -> Model:
@@ -29,7 +29,7 @@ def chosen(models: list[Model], gained: tuple[int, ...] = (), **changed: object)
         tried = [other for other in range(len(models)) if other != number]
         choice = controller.choose(0, models, tried, WIDTH)
         assert choice is not None and choice.number == number
-        controller.settle(0, choice, Amounts(), WIDTH, gain)
+        controller.settle(0, choice, SpentAmounts(), WIDTH, gain)
     found = controller.choose(0, models, [], WIDTH)
     return None if found is None else found.number
 
@@ -82,42 +82,44 @@ def test_of_atoms_a_burden_weighs_what_each_comes_to_by_itself():
 
 @pytest.mark.parametrize("name", ["price", "latency", "epsilon"])
 def test_a_cap_may_be_reached_and_not_exceeded(name):
-    spent = Amounts(**{name: 7})
+    spent = SpentAmounts(**{name: 7})
     for cap, holds in ((6, False), (7, True), (8, True), (None, True)):
-        assert Caps(**{name: cap}).hold(spent) is holds
+        assert SpendingCaps(**{name: cap}).hold(spent) is holds
     at_least = {"price": 9, "latency": 9, "epsilon": 9}
-    assert Caps(**at_least).hold(Amounts(price=7, latency=7, epsilon=7))
-    assert not Caps(**{**at_least, name: 6}).hold(Amounts(price=7, latency=7, epsilon=7))
+    assert SpendingCaps(**at_least).hold(SpentAmounts(price=7, latency=7, epsilon=7))
+    assert not SpendingCaps(**{**at_least, name: 6}).hold(
+        SpentAmounts(price=7, latency=7, epsilon=7)
+    )
 
 
 def test_a_cap_on_epsilon_is_held_against_the_account_where_there_is_one():
     taken = account(Exact(1, 6), (), True)
     of = atom(mechanism="laplace", scale="8", sensitivity="1")
-    spent = Amounts(taken=taken).plus(Amounts(epsilon=5, atom=of))
+    spent = SpentAmounts(taken=taken).plus(SpentAmounts(epsilon=5, atom=of))
     assert spent.epsilon == 5
     assert spent.used > 10**8
     for cap, holds in ((5, False), (spent.used - 1, False), (spent.used, True)):
-        assert Caps(epsilon=cap).hold(spent) is holds
-    assert Amounts().plus(Amounts(epsilon=5, atom=of)).used == 5
+        assert SpendingCaps(epsilon=cap).hold(spent) is holds
+    assert SpentAmounts().plus(SpentAmounts(epsilon=5, atom=of)).used == 5
 
 
 @pytest.mark.parametrize(("cap", "due"), [(2, None), (3, 1), (4, 1), (5, 0), (None, 0)])
 def test_only_what_fits_the_caps_is_asked(cap, due):
     # The first has the lesser burden, as it answers at once; the second the lesser price.
-    controller = Controller(rule(caps=Caps(price=cap)))
+    controller = Controller(rule(caps=SpendingCaps(price=cap)))
     found = controller.choose(0, [model(5, 1), model(3, 100)], [], WIDTH)
     assert (None if found is None else found.number) == due
 
 
 def test_what_was_spent_counts_against_a_cap():
-    controller, models = Controller(rule(caps=Caps(price=5))), [model(2)]
+    controller, models = Controller(rule(caps=SpendingCaps(price=5))), [model(2)]
     for _ in range(2):
         choice = controller.choose(0, models, [], WIDTH)
         assert choice is not None
-        controller.settle(0, choice, Amounts(price=2), WIDTH, 0)
+        controller.settle(0, choice, SpentAmounts(price=2), WIDTH, 0)
     assert controller.choose(0, models, [], WIDTH) is None
     assert not controller.overspent
-    controller.settle(0, choice, Amounts(price=2), WIDTH, 0)
+    controller.settle(0, choice, SpentAmounts(price=2), WIDTH, 0)
     assert controller.overspent
 
 
@@ -128,7 +130,7 @@ def test_what_costs_nothing_comes_first_even_where_it_is_raised_to_nothing(free)
     controller = Controller(rule(margin=(5, 1)))
     choice = controller.choose(0, models, [1 - free], WIDTH)
     assert choice is not None
-    controller.settle(0, choice, Amounts(), WIDTH, 0)
+    controller.settle(0, choice, SpentAmounts(), WIDTH, 0)
     again = controller.choose(0, models, [], WIDTH)
     assert again is not None
     assert (again.number, again.raised) == (free, (0, 1))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.core.model import Model
-from tcc_certs.replay.controller import Amounts, Caps, Controller, Rule, raised
+from tcc_certs.replay.controller import AskRule, Controller, SpendingCaps, SpentAmounts, raised
 
 ONE = (1, 1)
 
@@ -39,13 +39,13 @@ def test_what_is_raised_stays_within_the_width_and_above_nothing():
 
 
 def test_a_residual_is_what_was_gained_less_what_was_predicted_of_that_model_alone():
-    rule = Rule(ask="leaf", price_weight=ONE, latency_weight=(1, 3), epsilon_weight=(0, 0),
-                caps=Caps(), margin=(5, 1))  # fmt: skip
+    rule = AskRule(ask="leaf", price_weight=ONE, latency_weight=(1, 3), epsilon_weight=(0, 0),
+                caps=SpendingCaps(), margin=(5, 1))  # fmt: skip
     models = [Model(name=name, price=1, latency=0, epsilon=0) for name in "ab"]
     controller = Controller(rule)
     first = controller.choose(0, models, [], 1000)
     assert (first.number, first.gain, first.raised) == (0, (1000 * 1000, 2000), (1000, 1))
-    controller.settle(0, first, Amounts(price=1), 1000, 400)
+    controller.settle(0, first, SpentAmounts(price=1), 1000, 400)
     again = controller.choose(0, models, [1], 800)
     gain, high = Fraction(*again.gain), Fraction(*again.raised)
     assert gain == Fraction(800 * (800 + 2 * 400), 2 * (800 + 1000))

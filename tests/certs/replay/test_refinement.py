@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.replay.children import Listing, whole
-from tcc_certs.replay.controller import Amounts, Caps, Rule
-from tcc_certs.replay.header import Account
+from tcc_certs.replay.controller import AskRule, SpendingCaps, SpentAmounts
+from tcc_certs.replay.header import AccountRecord
 from tcc_certs.replay.language import read_language, root_of
 from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
@@ -22,7 +22,9 @@ LOW, HIGH = 3 * 10**8, 15 * 10**8  # what call `a` costs
 def refinement(ask: str = "leaf", same: bool = True) -> Refinement:
     _, artifact = ranges(same=same)
     one = (1, 0)
-    rule = Rule(ask=ask, price_weight=one, latency_weight=one, epsilon_weight=one, caps=Caps())
+    rule = AskRule(
+        ask=ask, price_weight=one, latency_weight=one, epsilon_weight=one, caps=SpendingCaps()
+    )
     return Refinement(read_language(artifact), read_asking(artifact), rule)
 
 
@@ -114,14 +116,18 @@ def test_what_has_to_be_asked_before_a_pop(ask):
 def test_a_run_is_overspent_by_its_own_caps_or_by_its_account():
     _, artifact = ranges()
     one = (1, 0)
-    rule = Rule(
-        ask="leaf", price_weight=one, latency_weight=one, epsilon_weight=one, caps=Caps(price=3)
+    rule = AskRule(
+        ask="leaf",
+        price_weight=one,
+        latency_weight=one,
+        epsilon_weight=one,
+        caps=SpendingCaps(price=3),
     )
     for own, account in itertools.product((False, True), (None, False, True)):
-        shared = None if account is None else Account(id="0c" * 32, run="r", caps={})
+        shared = None if account is None else AccountRecord(id="0c" * 32, run="r", caps={})
         known = Refinement(read_language(artifact), read_asking(artifact), rule, shared)
         assert (known.drawn is None) is (account is None)
         if known.drawn is not None:
             known.drawn.overdrawn = account is True
-        known.controller.spent = Amounts(price=4 if own else 3)
+        known.controller.spent = SpentAmounts(price=4 if own else 3)
         assert known.overspent is (own or account is True)

@@ -15,7 +15,7 @@ from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import read_language, root_of
-from tcc_certs.replay.run import Run, Turn, made_of
+from tcc_certs.replay.run import ReplayedRun, Turn, made_of
 from tcc_certs.replay.tree import PRIME, root_node, share_of
 from tcc_certs.replay.validation import policy_of
 from tcc_certs.statements import residual_constraints
@@ -281,7 +281,7 @@ def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
     language = read_language(small())
     header = read_header(reference_records(small())[0])
     constraints = residual_constraints(small(), header.truncate)
-    run = Run(
+    run = ReplayedRun(
         language=language,
         root=root_of(small()),
         constraints=constraints,

@@ -16,7 +16,7 @@ import pytest
 import tcc
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.session.machine import Course, Machine, Offer
+from tcc_certs.session.machine import Course, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
 from tcc_certs.session.validation import machine_of
 from tests.oracle_session.brute import Brute, Did
@@ -55,7 +55,7 @@ def moves(call: int) -> Iterator[Move]:
 class Both:
     """A session of the machine, and one of brute force."""
 
-    def __init__(self, machine: Machine, checked: CheckedArtifact) -> None:
+    def __init__(self, machine: SessionMachine, checked: CheckedArtifact) -> None:
         self.brute = Brute(checked)
         self.course = Course(machine)
 
@@ -108,7 +108,7 @@ def played(statements: str, trace: Sequence[Move]) -> Both | None:
 
 
 @cache
-def machine(statements: str) -> Machine:
+def machine(statements: str) -> SessionMachine:
     return machine_of(artifact(statements))
 
 

@@ -41,7 +41,8 @@ def ban(*alternatives: Any, **more: Any) -> Any:
     return {"kind": "ban", "any": list(alternatives), "of": B, **more}
 
 
-GREATER = [["<", ["own", "n"], ["seen", "n"]]]
+GREATER = [["<", ["own", "n"], ["seen", "n"]], ["=", ["own", "v"], ["own", "v"]]]
+ALONE = GREATER[:1]
 
 
 def test_of_a_key_the_latest_64_help_and_no_older_one() -> None:
@@ -177,3 +178,52 @@ def test_a_text_that_takes_too_long_to_match_is_unsure() -> None:
     held = memory(need({"where": [["~", ["own", "k"], "a*b*"]]}))
     assert held.refuses(call(1, 1, k="a" * 1000)) is None
     assert held.refuses(call(1, 1, k="a" * (1 << 20))) == (0, True)
+
+
+def test_one_relation_that_separates_the_calls_looks_at_all_of_them() -> None:
+    asked: list[Any] = [*ALONE, ["in", ["own", "k"], ["seen", "l"]]]
+    for relation in asked:
+        helps, hurts = ({"calls": A, "where": [relation]} for _ in range(2))
+        held = memory(need(helps), ban(hurts))
+        first = held.add(call(1, 0, n=5, done=True, states={"l": ("l", (("s", "x"),))}))
+        for at in range(2, 300):
+            held.add(call(at, 0, done=True))
+        assert held.refuses(call(300, 1, n=1)) == (1, True)
+        assert held.refuses(call(300, 1, n=5, k="y")) == (0, True)
+        assert memory(ban(hurts)).refuses(call(1, 1)) is None
+        assert first
+
+
+def test_an_index_is_undone() -> None:
+    held = memory(need({"calls": A, "same": MINE, "where": ALONE}))
+    held.add(call(1, 0, n=2, done=True))
+    undo = held.add(call(2, 0, n=5, done=True))
+    assert held.refuses(call(3, 1, n=4)) is None
+    held.undo(undo)
+    assert held.refuses(call(3, 1, n=4)) == (0, True)
+    assert held.refuses(call(3, 1, n=1)) is None
+    held.add(call(2, 0, n=5))  # nobody knows whether it was done
+    assert held.refuses(call(3, 1, n=4)) == (0, True)
+
+
+def test_the_last_call_that_may_be_meant_hides_none_that_is() -> None:
+    held = memory(ban({"calls": A, "last": True, "same": MINE, "where": ALONE}))
+    held.add(call(1, 0, n=5, done=True))
+    held.add(call(2, 0, n=0, done=True, states={"k": UNKNOWN}))
+    assert held.refuses(call(3, 1, n=1)) == (0, True)
+    held.add(call(3, 0, n=0, done=True))
+    assert held.refuses(call(4, 1, n=1)) is None
+
+
+def test_an_index_counts_what_is_not_known_against_a_call_and_never_for_it() -> None:
+    bound = ["calls", 0, [["v", ["a"]]]]
+    held = memory(ban({"calls": A, "where": ALONE}))
+    held.add(call(1, 0, n=0, done=True))
+    assert held.refuses(call(2, 1, n=1)) is None
+    held.add(call(2, 0, done=True, states={"n": UNKNOWN}))
+    assert held.refuses(call(3, 1, n=1)) == (0, True)
+    helps = memory(need({"calls": bound, "where": ALONE}))
+    helps.add(call(1, 0, n=5, done=True, states={"v": UNKNOWN}))
+    assert helps.refuses(call(2, 1, n=1)) == (0, True)
+    helps.add(call(2, 0, n=5, done=True))
+    assert helps.refuses(call(3, 1, n=1)) is None

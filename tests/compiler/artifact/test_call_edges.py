@@ -7,13 +7,13 @@ import random
 import numpy as np
 import pytest
 
+from tcc_compiler import counting as sums
 from tcc_compiler.artifact import CallEdges
 from tcc_compiler.automata import table as tables_module
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import trim
 from tcc_compiler.automata.table import Table, as_table, portions, ranked
-from tcc_compiler.counting import sums
-from tcc_compiler.counting.sums import packed, weighted_sums
+from tcc_compiler.counting import packed, weighted_sums
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
+from tcc_compiler.automata.constraint.apply import at_least, at_most
 from tcc_compiler.automata.constraint.limit_cyclic import (
     NegativeCycle,
     cyclic_at_least,

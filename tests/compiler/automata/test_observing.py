@@ -30,7 +30,7 @@ from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
-from tcc_compiler.resources import Guard, Refused, place_of
+from tcc_compiler.resources import CompileRefused, Guard, place_of
 from tests.oracle.observing import (
     random_observing,
     sisters,
@@ -78,7 +78,7 @@ def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> 
         due = frozenset(plans(without_strict(core), MOST))
         try:
             table, letters = automaton(core)
-        except Refused as refusal:
+        except CompileRefused as refusal:
             assert refusal.code in ("TCC402", "TCC401")
             assert refusal.code == "TCC401" or not due
             empty += 1
@@ -93,7 +93,7 @@ def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> 
         left = strict_part(core, everything)
         try:
             kept = keep_strict(core, letters, table, Guard(Options()))
-        except Refused as refusal:
+        except CompileRefused as refusal:
             assert (refusal.code, left) == ("TCC414", frozenset())
             empty += 1
             continue
@@ -128,7 +128,7 @@ def test_each_statement_alone_is_what_listing_says(kind: str) -> None:
         )
         try:
             table, letters = automaton(core)
-        except Refused as refusal:
+        except CompileRefused as refusal:
             assert (refusal.code, due) == ("TCC402", frozenset())
             continue
         assert listed(table, letters) == due
@@ -244,7 +244,7 @@ def test_nothing_left_names_the_nearest_answer_that_leads_nowhere() -> None:
     some = replace(core, patterns=patterns, plan=plan)
     table, letters = automaton(some)
     assert isinstance(table, Table)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(CompileRefused) as caught:
         keep_strict(some, letters, table, Guard(Options()))
     refusal = caught.value
     assert (refusal.code, refusal.place) == ("TCC414", "tool run")
@@ -254,7 +254,7 @@ def test_nothing_left_names_the_nearest_answer_that_leads_nowhere() -> None:
     )
     at_once = replace(some, plan=OneCall(1))
     table, letters = automaton(at_once)
-    with pytest.raises(Refused, match="at the start, `run"):
+    with pytest.raises(CompileRefused, match="at the start, `run"):
         keep_strict(at_once, letters, table, Guard(Options()))
 
 
@@ -265,7 +265,7 @@ def test_questions_left_open_are_those_that_listing_finds(strict: bool) -> None:
         _, core = random_observing(random.Random(seed), MOST)
         try:
             table, letters = automaton(core)
-        except Refused:
+        except CompileRefused:
             continue
         if isinstance(table, Machine):
             continue
@@ -312,7 +312,7 @@ def test_after_the_cut_no_strict_question_is_open() -> None:
             if isinstance(table, Machine):
                 continue
             kept = keep_strict(core, letters, table, Guard(Options()))
-        except Refused:
+        except CompileRefused:
             continue
         assert isinstance(kept, Table)
         assert list(unanswered(core, letters, kept)) == []

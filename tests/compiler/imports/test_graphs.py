@@ -13,8 +13,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import read_artifact
 from tcc_compiler.frontend import Frontend
-from tcc_compiler.imports.graph_calls import parse_call
-from tcc_compiler.imports.graph_grammar import read_graph, read_networkx
+from tcc_compiler.imports.graph_grammar import parse_call, read_graph, read_networkx
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 

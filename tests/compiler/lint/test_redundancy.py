@@ -6,7 +6,7 @@ import pytest
 
 from tcc_compiler.automata.table import Table
 from tcc_compiler.lint.redundancy import find_redundant
-from tcc_compiler.resources import Refused
+from tcc_compiler.resources import CompileRefused
 from tests.compiler.lint.small import every, read, small_grammar, without, words
 
 LONGER = 3  # calls beyond the limit on depth, where that is left out
@@ -20,7 +20,7 @@ def compare(text: str) -> tuple[int, int]:
         if not isinstance(full, Table):
             return 0, 0
         plans.with_answers(full)
-    except Refused:
+    except CompileRefused:
         return 0, 0
     answer = find_redundant(plans, stated, full)
     assert answer.undecided == ()

@@ -11,7 +11,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes
 from tcc_compiler.relax.attempts import Attempt
 from tcc_compiler.relax.names import statements_named
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "require", "forbid")
 
@@ -36,7 +36,7 @@ def made(
         )
         beta = _check_options(options)
         return run_passes(resolved, value, beta, attempt, options, Guard(options)).artifact
-    except Refused as refusal:
+    except CompileRefused as refusal:
         return refusal.code
 
 

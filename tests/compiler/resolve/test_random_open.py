@@ -14,7 +14,7 @@ from tcc_certs.core.model import Call, Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.imports.graph_calls import parse_call
+from tcc_compiler.imports.graph_grammar import parse_call
 from tests.compiler.compiling import compiled, words
 from tests.oracle.plans import meets_all, plans
 from tests.property.open_grammars import (

@@ -3,14 +3,26 @@
 First the statements on the order of calls.  Then the limits: depth, if there are cycles, since it
 removes them all; then the other sums, the lowest bound of a kind first; cost last, since costs may
 be negative.
+
+A limit on a sum without cycles: pairs of a state and the sum spent.  Weights are first made
+non-negative by a potential, the least weight to go of each state, so negative costs need no case of
+their own, and ``>=`` is ``<=`` with the signs reversed. Spent is the weight beyond the cheapest way
+to finish: it begins at 0 and never decreases.
+Cost: a few passes over the edges; a shift and an `or` for each edge, over the words of a bit set of
+sums; then linear in the pairs and their edges.
+Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
 from tcc_compiler.automata.constraint.limit_cyclic import (
     NegativeCycle,
     cyclic_at_least,
@@ -20,10 +32,292 @@ from tcc_compiler.automata.constraint.limit_cyclic import (
 from tcc_compiler.automata.constraint.statements import constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine, trim
-from tcc_compiler.automata.minimise import minimise
-from tcc_compiler.automata.table import Table, as_machine
+from tcc_compiler.automata.minimise import merged, minimise
+from tcc_compiler.automata.table import (
+    Exact,
+    Ints,
+    Numbers,
+    Table,
+    as_machine,
+    best_to_go,
+    distinct,
+    exact_array,
+    exact_type,
+    spread,
+    starts,
+)
 from tcc_compiler.automata.witness import infinite, word_to
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.frozen import frozen
+from tcc_compiler.resources import CompileRefused, Guard
+
+# A limit on a sum of a table.
+
+_SOME = 64
+
+
+def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
+    """The smallest table of the words whose letters weigh at most `bound`; None without any.
+
+    Args:
+        table: minimal.
+        weights: [letters], of any sign.
+
+    Raises:
+        Refused: TCC403, TCC404 from the guard.
+    """
+    weight = exact_array(weights, len(table.levels) + 1, bound).take(table.letter)
+    least = best_to_go(table, weight, np.minimum, guard)
+    spare = bound - int(least[table.start])
+    if spare < 0:
+        return None
+    steps = weight + least.take(table.target) - np.repeat(least, table.degree)
+    stop = np.where(table.accept, -least, 0)
+    unit = _unit(steps, stop)
+    most = spare // unit
+    if unit > 1:
+        steps, stop = steps // unit, stop // unit
+    to_go = best_to_go(table, steps, np.maximum, guard, stop)
+    if int(to_go[table.start]) <= most:
+        return table
+    # All amounts beyond the limit are equivalent.
+    past = np.array(most + 1, dtype=exact_type(most + 1))
+    steps, stop, to_go = (
+        np.minimum(amounts, past).astype(past.dtype, copy=False) for amounts in (steps, stop, to_go)
+    )
+    pairs = pairs_spent(table, steps, stop, to_go, most, guard)
+    return unfold(table, pairs, steps, stop, most, guard)
+
+
+def at_least(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
+    """The smallest table of the words whose letters weigh at least `bound`; None without any."""
+    return at_most(table, [-weight for weight in weights], -bound, guard)
+
+
+def _unit(steps: Exact, stop: Exact) -> int:
+    """The greatest number that all amounts are multiples of; 1 where all are 0."""
+    unit = int(np.gcd.reduce(stop, initial=0))
+    # A few steps mostly decide it.
+    for part in (steps[:_SOME], steps[_SOME:]):
+        unit = unit if unit == 1 else int(np.gcd.reduce(part, initial=unit))
+    return unit or 1
+
+
+# The pairs. Each amount is replaced by the greatest amount with the same words to go, so that sums
+# that can never be used up make no further states: where sums fit into bit sets, by the next amount
+# from which some word ends at exactly `most`; else by the amount that leaves enough for the dearest
+# word. The sums of a state are the bits of a Python integer: moving them over an edge is one shift,
+# and raising them all is one addition, in which a carry runs from each amount to the next one
+# allowed.
+
+_MAX_SUM_BITS = 1 << 14
+_MAX_TABLE_BITS = 1 << 30
+_CHUNK_BYTES = 1 << 22
+# The guard is called once in so many steps.
+_STEPS = 1 << 10
+# The bits of a byte below each place, and how many bits each byte has.
+_BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.int64)
+
+# The targets of a state and what is spent on the way there.
+_Row: TypeAlias = "list[tuple[int, int]]"
+Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
+
+
+@frozen
+class SpentPairs:
+    """The pairs (state, spent) that occur, by state, then by what is spent.
+
+    Attributes:
+        spent: [pairs].
+        start: [states+1], the pairs of each state.
+        locate: from states and amounts spent there, none above `most`, to their pairs.
+    """
+
+    spent: Exact
+    start: Ints
+    locate: Locate
+
+
+def pairs_spent(
+    table: Table, steps: Exact, stop: Exact, to_go: Exact, most: int, guard: Guard
+) -> SpentPairs:
+    """The pairs of a limit of `most`.
+
+    Args:
+        steps: [edges], what each spends, at least 0; on some way out of each state all are 0.
+        stop: [states], what stopping spends; where the state accepts.
+        to_go: [states], the most that a word from there spends.
+
+    Raises:
+        Refused: TCC403, TCC404 from the guard.
+    """
+    moves = list(zip(table.target.tolist(), steps.tolist(), strict=True))
+    rows = [moves[first:last] for first, last in pairwise(table.edge_start.tolist())]
+    bits = most + 1
+    if bits > _MAX_SUM_BITS or bits * table.states > _MAX_TABLE_BITS:
+        return _listed(rows, to_go, most, guard)
+    ends = _end_masks(table, rows, stop, most, guard)
+    return _unpacked(_spent_masks(rows, ends, most, guard), most)
+
+
+def _end_masks(
+    table: Table, rows: Sequence[_Row], stop: Exact, most: int, guard: Guard
+) -> list[int]:
+    """For each state the amounts from which a word comes out at exactly `most`, as bits."""
+    masks: list[int] = []
+    ends = np.where(table.accept & (stop <= most), most - stop, -1).tolist()
+    for end, row in zip(ends, rows, strict=True):
+        mask = 0 if end < 0 else 1 << end
+        for target, step in row:
+            mask |= masks[target] >> step
+        masks.append(mask)
+    guard.tick(table.edges)
+    return masks
+
+
+def _spent_masks(rows: Sequence[_Row], ends: Sequence[int], most: int, guard: Guard) -> list[int]:
+    """For each state the amounts that occur there, raised, as bits."""
+    keep = (1 << most + 1) - 1
+    masks = [0] * len(rows)
+    masks[-1] = 1
+    pairs = 0
+    most_pairs, steps = guard.max_states, 0
+    for q in range(len(rows) - 1, -1, -1):
+        seen, end, row = masks[q] & keep, ends[q], rows[q]
+        gaps = keep & ~end
+        # A carry starts at every amount in a gap, and stops at the first amount after the gap.
+        masks[q] = mask = (((seen & gaps) + gaps) | seen) & end
+        pairs += mask.bit_count()
+        if pairs > most_pairs:
+            guard.states(pairs)
+        steps += 1 + len(row)
+        if steps > _STEPS:
+            guard.note(pairs)
+            guard.tick(steps)
+            steps = 0
+        for target, step in row:
+            masks[target] |= mask << step
+    guard.states(pairs)
+    guard.tick(steps)
+    return masks
+
+
+def _unpacked(masks: list[int], most: int) -> SpentPairs:
+    width = (most >> 3) + 1
+    rows = max(1, _CHUNK_BYTES // (8 * width))
+    data = np.frombuffer(b"".join([mask.to_bytes(width, "little") for mask in masks]), np.uint8)
+    held = _BITS.take(data)
+    before = starts(held)
+    amounts = []
+    for at in range(0, len(masks), rows):
+        chunk = data[at * width : (at + rows) * width]
+        places = np.flatnonzero(np.unpackbits(chunk, bitorder="little"))
+        amounts.append(places % (8 * width))
+
+    def locate(states: Numbers, spent: Ints) -> Ints:
+        byte = states * width + (spent >> 3)
+        return before.take(byte) + _BITS.take(data.take(byte) & _BELOW.take(spent & 7))
+
+    return SpentPairs(spent=np.concatenate(amounts), start=before[::width], locate=locate)
+
+
+def _listed(rows: Sequence[_Row], to_go: Exact, most: int, guard: Guard) -> SpentPairs:
+    """The pairs where sums are too many for bits: sets of amounts, raised by `to_go` alone."""
+    least = [max(0, most - left) for left in to_go.tolist()]
+    seen: list[set[int]] = [set() for _ in rows]
+    seen[-1].add(least[-1])
+    pairs = 0
+    for q in range(len(rows) - 1, -1, -1):
+        amounts, row = seen[q], rows[q]
+        pairs += len(amounts)
+        guard.states(pairs)
+        guard.tick(1 + len(amounts) * len(row))
+        for target, step in row:
+            below, floor = seen[target], least[target]
+            for amount in amounts:
+                spent = amount + step
+                if spent <= most:
+                    below.add(spent if spent > floor else floor)
+    return _searched([sorted(amounts) for amounts in seen], np.array(least, dtype=to_go.dtype))
+
+
+def _searched(rows: Sequence[Sequence[int]], least: Exact) -> SpentPairs:
+    spent = np.array([amount for row in rows for amount in row], dtype=least.dtype)
+    values, place = np.unique(spent, return_inverse=True)
+    start = starts(np.fromiter(map(len, rows), dtype=np.int64))
+    state = np.repeat(np.arange(len(rows)), np.diff(start))
+    keys = state * len(values) + place
+
+    def locate(states: Numbers, amounts: Exact) -> Ints:
+        raised = np.maximum(amounts, least.take(states))
+        row = states.astype(np.int64) * len(values)
+        return np.searchsorted(keys, row + np.searchsorted(values, raised))
+
+    return SpentPairs(spent=spent, start=start, locate=locate)
+
+
+# The unfolded table. Edges are made in portions of many states, which bounds the memory beside the
+# result.
+
+_PORTION = 1 << 16
+
+
+def unfold(
+    table: Table, pairs: SpentPairs, steps: Exact, stop: Exact, most: int, guard: Guard
+) -> Table:
+    """The smallest table of the words of `table` that spend at most `most`.
+
+    Args:
+        steps, stop: as in :func:`pairs_spent`.
+
+    Raises:
+        Refused: TCC403, TCC404 from the guard.
+    """
+    count = pairs.start[1:] - pairs.start[:-1]
+    state = np.repeat(np.arange(table.states), count)
+    left = most - pairs.spent
+    degree = table.degree.take(state)
+    before = starts(degree)
+    cuts = np.searchsorted(before, np.arange(0, before[-1], _PORTION)).tolist()
+    letters: list[Numbers] = []
+    targets: list[Numbers] = []
+    degrees = []
+    held = 0
+    for first, last in zip(cuts, [*cuts[1:], len(state)], strict=True):
+        sizes = degree[first:last]
+        edges = spread(table.edge_start.take(state[first:last]), sizes)
+        room = np.repeat(left[first:last], sizes) - steps.take(edges)
+        fits = room >= 0
+        passed = starts(fits)
+        passed = passed.take(before[first : last + 1] - before[first])
+        degrees.append(passed[1:] - passed[:-1])
+        kept = np.flatnonzero(fits)
+        edges = edges.take(kept)
+        letters.append(table.letter.take(edges))
+        spent = most - room.take(kept)
+        targets.append(pairs.locate(table.target.take(edges), spent).astype(np.int32))
+        held += len(edges)
+        guard.tick(len(fits))
+        guard.room(held >> 2)
+    unfolded = Table(
+        accept=table.accept.take(state) & (stop.take(state) <= left),
+        edge_start=starts(_joined(degrees)),
+        letter=_joined(letters),
+        target=_joined(targets),
+        levels=distinct(pairs.start.take(table.levels)),
+        nondeterministic=table.nondeterministic,
+    )
+    unfolded = merged(unfolded, guard)
+    guard.room(unfolded.edges)
+    return unfolded
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The concatenated parts; usually there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+# All statements.
 
 _ORDER = ("depth", "uses", "price", "latency", "epsilon", "sum", "cost")
 
@@ -102,8 +396,8 @@ def _tidy(
     return minimise(trimmed, guard)
 
 
-def _no_plan(statement: str, place: str | None) -> Refused:
-    return Refused(
+def _no_plan(statement: str, place: str | None) -> CompileRefused:
+    return CompileRefused(
         "TCC402",
         f"there is no plan: {statement} leaves none",
         hint="take statements away until plans appear",

@@ -32,7 +32,7 @@ from tcc_compiler.resources import Guard, Statement
 
 
 @frozen
-class Constraint:
+class StatementAutomaton:
     """A deterministic automaton over letters; its states are integers.
 
     Attributes:
@@ -50,7 +50,7 @@ class Constraint:
     accepts: Callable[[int], bool]
 
 
-def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
+def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> Machine:
     """The automaton of the words of `machine` that `constraint` allows; not trimmed.
 
     Raises:
@@ -87,7 +87,7 @@ def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
     return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)
 
 
-def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
+def constraints(core: Core, letters: Letters) -> Iterator[StatementAutomaton]:
     """The constraints of a core, in the order in which they are applied."""
     if core.start is not None:
         yield signature(core, letters)
@@ -103,7 +103,7 @@ def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
             yield forbid_before(core, letters, forbid)
 
 
-def signature(core: Core, letters: Letters) -> Constraint:
+def signature(core: Core, letters: Letters) -> StatementAutomaton:
     """The state flows from `start` through `IN -> OUT` of each call to one of the goals."""
     tools = [core.tools[core.calls[group[0]].tool] for group in letters.calls]
     names = sorted(
@@ -120,7 +120,7 @@ def signature(core: Core, letters: Letters) -> Constraint:
             return state
         return gives[letter] if takes[letter] == state else None
 
-    return Constraint(
+    return StatementAutomaton(
         text="start and goal",
         start=number[core.start or ""],
         step=step,
@@ -128,7 +128,7 @@ def signature(core: Core, letters: Letters) -> Constraint:
     )
 
 
-def require_before(core: Core, letters: Letters, require: Require) -> Constraint:
+def require_before(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
     """State 1 once an A was seen.  A call in both does not serve itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -141,7 +141,7 @@ def require_before(core: Core, letters: Letters, require: Require) -> Constraint
     return _constraint(core, require, step)
 
 
-def require_after(core: Core, letters: Letters, require: Require) -> Constraint:
+def require_after(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
     """State 1 while a B waits for its A.  A call in both serves the ones before, not itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -154,7 +154,7 @@ def require_after(core: Core, letters: Letters, require: Require) -> Constraint:
     return _constraint(core, require, step, accepts=lambda state: state == 0)
 
 
-def require_each(core: Core, letters: Letters, require: Require) -> Constraint:
+def require_each(core: Core, letters: Letters, require: Require) -> StatementAutomaton:
     """State 1 once an A was seen since the last B.  A call in both is a B, and serves nobody."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -170,7 +170,7 @@ def require_each(core: Core, letters: Letters, require: Require) -> Constraint:
 _REQUIRE = {"before": require_before, "after": require_after, "each": require_each}
 
 
-def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Constraint:
+def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> StatementAutomaton:
     """Bit i of the state: the last i + 1 calls match the first i + 1 patterns."""
     holds = [0] * len(letters.calls)
     for at, pattern in enumerate(forbid.patterns):
@@ -185,7 +185,7 @@ def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Constraint:
     return _constraint(core, forbid, step)
 
 
-def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Constraint:
+def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> StatementAutomaton:
     """Bits of the state: an A was seen, a B was seen; both together are forbidden."""
     seen = [0] * len(letters.calls)
     for bit, pattern in ((1, forbid.first), (2, forbid.second)):
@@ -199,7 +199,7 @@ def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Constraint:
     return _constraint(core, forbid, step)
 
 
-def forbid_before(core: Core, letters: Letters, forbid: ForbidBefore) -> Constraint:
+def forbid_before(core: Core, letters: Letters, forbid: ForbidBefore) -> StatementAutomaton:
     """State 1 once an A was seen.  One call in both may stand, a second one not."""
     first = frozenset(letters.patterns[forbid.first])
     second = frozenset(letters.patterns[forbid.second])
@@ -217,9 +217,9 @@ def _constraint(
     statement: Require | Forbid,
     step: Callable[[int, int], int | None],
     accepts: Callable[[int], bool] = lambda _: True,
-) -> Constraint:
+) -> StatementAutomaton:
     text = statement_text(core, statement)
-    return Constraint(text=text, statement=statement, start=0, step=step, accepts=accepts)
+    return StatementAutomaton(text=text, statement=statement, start=0, step=step, accepts=accepts)
 
 
 def statement_text(core: Core, statement: Statement) -> str:
@@ -281,7 +281,7 @@ class Control:
 
     def __init__(self, core: Core, letters: Letters, limits: bool) -> None:
         """Args: limits: False leaves every limit out."""
-        self._constraints: tuple[Constraint, ...] = tuple(constraints(core, letters))
+        self._constraints: tuple[StatementAutomaton, ...] = tuple(constraints(core, letters))
         self._sums, left_out = _sums(core, letters) if limits else ((), len(core.limits))
         self.exact = not left_out
         first = (*(constraint.start for constraint in self._constraints), *(0 for _ in self._sums))

@@ -24,7 +24,7 @@ from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Kind, Nodes
 from tcc_compiler.automata.witness import calls_text, cuts
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 # A node of the table, or the operand sets of a `&` or `-` (see Network.operands).
 Unit: TypeAlias = "int | tuple[int, tuple[int, ...]]"
@@ -218,7 +218,7 @@ def _decide(
 ) -> int | None:
     roots = [item for item in items if control.accepts(item[2])]
     if not roots:
-        raise Refused(
+        raise CompileRefused(
             "TCC402",
             "there is no plan: the expression and the statements together leave none",
             hint="take statements away until plans appear",
@@ -273,7 +273,7 @@ def _useful(table: Summaries, roots: Sequence[Item]) -> list[Item]:
 
 def _infinite(
     core: Core, letters: Letters, table: Summaries, item: Item, way: Way, inner: Item
-) -> Refused:
+) -> CompileRefused:
     """The refusal with the calls on both sides of an item that derives itself."""
     before, after = _around(table, way, inner)
     path = _path(table, inner, item)
@@ -282,7 +282,7 @@ def _infinite(
         before, after = before + left, right + after
     first = f"{calls_text(core, letters, before)} " if before else ""
     sides = f"{first}... {calls_text(core, letters, after)}" if after else first.strip()
-    return Refused(
+    return CompileRefused(
         "TCC401",
         f"there are infinitely many plans: {sides} can be repeated for ever, one inside the other",
         hint=f"add {' or '.join(cuts(core, letters, [*before, *after]))}",

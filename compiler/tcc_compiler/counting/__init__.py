@@ -1,1 +1,0 @@
-"""Sums and bounds over the minimal automaton: plans, race counts, cost and residual to go."""
