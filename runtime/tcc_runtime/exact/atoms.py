@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_pattern import Pattern, pattern_of
+from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType, check
 
 MAX_PRODUCT = 600  # states of a product of patterns
@@ -266,7 +266,7 @@ class _Product:
         Undecided: P505 it has too many states.
     """
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
+    def __init__(self, patterns: Sequence[TextPattern]) -> None:
         marks = {0, 0xD800, 0xE000, 0x110000}
         marks |= {ord(mark) + step for mark, step in zip(_NICE, (0, 1) * 3, strict=True)}
         for pattern in patterns:
@@ -281,7 +281,7 @@ class _Product:
         self.vectors = set(self._vectors)
         self._backs: dict[tuple[bool, ...], list[frozenset[int]]] = {}
 
-    def _explore(self, patterns: Sequence[Pattern]) -> None:
+    def _explore(self, patterns: Sequence[TextPattern]) -> None:
         """States by sets of positions, as bits: a pattern may forget its own objects."""
         start = tuple([1] * len(patterns))
         number, order = {start: 0}, [start]
@@ -393,7 +393,7 @@ def _niceness(low: int) -> int:
     )
 
 
-def _place(pattern: Pattern, code: int) -> int:
+def _place(pattern: TextPattern, code: int) -> int:
     from bisect import bisect_right
 
     return bisect_right(pattern.bounds, code) - 1

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 from tcc_certs.core.derived import minor_version
 from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.session.machine import Machine, Place
+from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors import Counts, Key, Monitors, Seen, Values
 from tcc_certs.statements import Constraints, Tally, statement_constraints
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
@@ -52,7 +52,7 @@ class OfPlans:
         self._numbers = numbers
         self._mine = {index: call for call, index in enumerate(numbers)}
         core, relaxed = artifact.core, artifact.manifest.relaxed
-        self._machine = Machine(core, artifact.automaton, numbers, relaxed)
+        self._machine = SessionMachine(core, artifact.automaton, numbers, relaxed)
         self.start: Place = self._machine.start[0]
 
     def step(self, place: Place, call: int) -> Place | None:
