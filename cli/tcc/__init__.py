@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.permit import Took
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
+    from tcc_runtime.gate.store import Sessions
     from tcc_runtime.outcome import Run
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "Proof",
     "Refused",
     "Run",
+    "Sessions",
     "Took",
     "Why",
     "batch",
@@ -122,6 +124,7 @@ _MODULES: Final = {
     "tcc_runtime.gate.gate": ("Gate",),
     "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),
     "tcc_runtime.gate.permit": ("Took",),
+    "tcc_runtime.gate.store": ("Sessions",),
     "tcc_runtime.outcome": ("Run",),
     "tcc_runtime.analysis.comparison": ("Comparison",),
 }

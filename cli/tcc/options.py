@@ -41,6 +41,8 @@ _NOT_OF_EXECUTIONS: Final = frozenset(
 )
 _DELTA = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?:[eE]([+-]?[0-9]{1,2}))?")
 _MOST_PLACES = 40
+_DURATION = re.compile(r"([0-9]{1,9})(s|m|h|d)")
+_UNITS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 # Sections of the help of `run` and `exec`, by names of parameters.
 SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Tools": ("tools", "arguments", "servers", "once", "deadline", "retries"),
@@ -70,6 +72,19 @@ class GivenPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert as click does, but for `-`."""
         return STDIN if value == "-" or value is STDIN else super().convert(value, param, ctx)
+
+
+class Duration(click.ParamType[int]):
+    """A time as people write it, `90s`, `30m`, `24h`, `7d`: milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Convert a whole number with its unit."""
+        found = _DURATION.fullmatch(str(value))
+        if found is None or not int(found[1]):
+            self.fail(f"{value!r} is no time such as 90s, 30m, 24h or 7d", param, ctx)
+        return int(found[1]) * _UNITS[found[2]]
 
 
 class Sectioned(click.Command):

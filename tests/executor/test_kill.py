@@ -64,7 +64,7 @@ def killed_and_taken_up(text: str, mode: str, tmp_path: Path, stride: int) -> No
     code, out = ran(artifact, whole, tmp_path / "whole.log", 0, mode)
     assert code == 0 and json.loads(out)["stop"] == "finished"
     events = json.loads(out)["events"]
-    assert events > 15
+    assert events > 11
     kills, first = 0, 1 + ((mode == "key") + 2 * (text is PLAIN)) % stride
     for at in sorted({*range(first, events + 1, stride), events}):
         ledger, log = tmp_path / f"{at}", tmp_path / f"{at}.log"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
 from pathlib import Path
 
 import pytest
@@ -79,8 +80,14 @@ def test_an_interrupt_while_an_outcome_is_written_leaves_a_ledger_that_conforms(
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path)
     permit = session.call("b")
-    with pytest.raises(KeyboardInterrupt), permit:
-        _interrupted(monkeypatch, 1)
+    write = os.write
+
+    def interrupted(handle: int, data: bytes) -> int:
+        write(handle, data)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), permit, monkeypatch.context() as patch:
+        patch.setattr(journal.os, "write", interrupted)
         permit.done()
     with pytest.raises(tcc.Refused) as refused:
         do(session, "b")

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -302,9 +303,69 @@ def test_a_record_is_on_disk_before_the_permit(
     with session.call("b") as permit:
         assert synced == ["call"]
         permit.done()
-        assert synced == ["call", "outcome"]
+        assert synced == ["call"]
+    with session.call("b") as permit:
+        assert synced == ["call", "call"]
     session.finish()
-    assert synced == ["call", "outcome", "end"]
+    assert synced == ["call", "call", "end"]
+
+
+def test_an_outcome_is_on_disk_soon_or_with_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "s.ledger", []
+    session = gate(LONG, ledger=path)
+    sync = journal._sync
+    monkeypatch.setattr(
+        journal,
+        "_sync",
+        lambda handle: (sync(handle), synced.append(kinds(path.read_bytes())[-1])),
+    )
+    do(session, "b")
+    head = session.head
+    assert synced == ["call"] and session.is_ancestor(head)
+    time.sleep(0.1)  # nobody calls: a thread does it
+    assert synced == ["call", "outcome"]
+    assert session.head != head and session.is_ancestor(session.head)
+    with session.call("b"):
+        pass
+    session.resolve(2, "done")
+    do(session, "b")
+    session.close()
+    assert synced[2:] == ["call", "resolve", "call", "outcome"]
+    synced.clear()
+    with gate(LONG, ledger=path) as again:
+        assert synced == ["outcome"], "what is taken up is on the disk before it is gone on with"
+        assert again.head == again._shared.journal.head.hex()
+
+
+def test_nothing_is_waited_for_where_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("no fsync of anything")
+
+    for name in ("_sync", "sync_folder"):
+        monkeypatch.setattr(journal, name, never)
+    monkeypatch.setattr(os, "fsync", never)
+    session = gate(LONG, ledger=tmp_path / "s.ledger", durable=False)
+    do(session, "b")
+    assert session.head == session._shared.journal.head.hex()
+    time.sleep(0.1)
+    session.close()
+
+
+def test_a_disk_that_fails_later_permits_nothing_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.ledger"
+    session = gate(LONG, ledger=path)
+    do(session, "b")
+    monkeypatch.setattr(journal, "_sync", lambda _: no_room())
+    time.sleep(0.12)
+    monkeypatch.undo()
+    with pytest.raises(tcc.Refused, match="R306"):
+        do(session, "b")
 
 
 @pytest.mark.parametrize("how", ["removed", "cut", "other lines", "another session's"])

@@ -48,7 +48,7 @@ class Enforced:
 def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
     """Where each statement of `core` is enforced in an artifact that relaxes `relaxed`."""
     left = Relaxed() if relaxed is None else relaxed
-    texts = _Texts(core)
+    texts = StatementTexts(core)
     held = ["plan"]
     if core.start is not None:
         held += [f"start {core.start}", f"goal {' | '.join(core.goals)}"]
@@ -91,7 +91,7 @@ def type_text(of: OpenType) -> str:
             return "json" if most == JsonType().most else f"json max {most}"
 
 
-class _Texts:
+class StatementTexts:
     """Texts of statements; each call set is looked at once, however many statements name it."""
 
     def __init__(self, core: Core) -> None:

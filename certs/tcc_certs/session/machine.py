@@ -30,6 +30,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.session.errors import ErrorForbids, How, Known
 from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class SessionMachine:
         relaxed: the statements that the automaton leaves to the run.
 
     Attributes:
-        core: the grammar; monitors: its monitors.
+        core: the grammar; monitors: its monitors; errors: its forbids, over errors that were read.
         start: what a session holds before its first call.
     """
 
@@ -105,6 +106,7 @@ class SessionMachine:
     ) -> None:
         self.core = core
         self.monitors = Monitors(core)
+        self.errors = ErrorForbids(core)
         self._automaton = automaton
         self._core_calls = core_calls
         self._constraints: Constraints | None = None
@@ -276,6 +278,7 @@ class Step:
         seen: as monitors see it; without observed values.
         certain: whether it is known to be done.
         answer: its observed values; None where they are not known, or were not foreseen.
+        read: whether it failed with an error that was read: it counts for forbids alone.
     """
 
     seq: int
@@ -283,6 +286,7 @@ class Step:
     seen: Sequence[Seen]
     certain: bool = False
     answer: Observed | None = None
+    read: bool = False
 
 
 class Course:
@@ -301,7 +305,8 @@ class Course:
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
-        self._before: list[tuple[Held, Undo]] = []  # of those that were gone through
+        self._errors: Known = machine.errors.start
+        self._before: list[tuple[Held, Undo, Known]] = []  # of those that were gone through
         # Steps that a reader of the records has gone through by now, and how many of them again.
         self._reached = self._repeated = 0
 
@@ -338,6 +343,8 @@ class Course:
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
+            if text is None and self._errors:
+                text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
         return None if code is None else (code, "")
@@ -351,14 +358,15 @@ class Course:
         self._reached = len(self._steps)
         self._steps.append(Step(seq=seq, offer=offer, seen=seen))
 
-    def settle(self, outcome: Outcome, answer: Observed | None) -> None:
+    def settle(self, outcome: Outcome, answer: Observed | None, *, read: bool = False) -> None:
         """The outcome of the call that was made last.
 
         Args:
             answer: of one that is done; None: it was not foreseen.
+            read: of one that failed: with an error that was read.
         """
         if outcome != "unknown":
-            self._know(len(self._steps) - 1, outcome, answer)
+            self._know(len(self._steps) - 1, outcome, answer, read)
         self._reached = len(self._steps)
 
     def resolve(self, seq: int, outcome: Outcome, answer: Observed | None) -> None:
@@ -383,13 +391,15 @@ class Course:
     def _at(self, seq: int) -> int:
         return bisect_left(self._steps, seq, key=lambda step: step.seq)
 
-    def _know(self, at: int, outcome: Outcome, answer: Observed | None) -> None:
+    def _know(self, at: int, outcome: Outcome, answer: Observed | None, read: bool = False) -> None:
         while len(self._before) > at:
-            self._held, undo = self._before.pop()
+            self._held, undo, self._errors = self._before.pop()
             self._memory.undo(undo)
         step = self._steps[at]
         if outcome == "done":
             step.certain, step.answer = True, answer
+        elif read:
+            step.read = True
         else:
             del self._steps[at]
 
@@ -400,8 +410,16 @@ class Course:
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
         values = step.offer.answered(step.answer)
-        undo = self._memory.add(step.seen, values, certain=step.certain) if step.seen else []
-        self._before.append((held, undo))
+        undo = []
+        if step.seen:
+            undo = self._memory.add(step.seen, values, certain=step.certain, read=step.read)
+        self._before.append((held, undo, self._errors))
+        if self._errors:
+            how: How = "answered" if step.read else "done" if step.certain else "unknown"
+            after = machine.errors.after(self._errors, step.offer.tool, values, how)
+            self._errors = after
+        if step.read:
+            return
         if not step.certain:
             self._held = machine.unknown(held, step.offer)
         elif step.answer is None:

@@ -61,9 +61,11 @@ class MonitorRule(Protocol):
 
     Attributes:
         number: of the monitor.
+        forbids: whether it is a `forbid`, for which an error that was read counts as done.
     """
 
     number: int
+    forbids: bool
 
     def allows(self, counts: Counts, seen: Seen) -> bool:
         """Whether the call may be made."""
@@ -77,6 +79,8 @@ class _Order:
 
     Whether a call is of the first selection may hang on observed values.
     """
+
+    forbids = True
 
     def __init__(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
         self.number = number
@@ -97,6 +101,8 @@ class _Order:
 
 class _Require(_Order):
     """A call of `second` needs one of `first` before it, with `each` since the one before it."""
+
+    forbids = False
 
     def allows(self, counts: Counts, seen: Seen) -> bool:
         """See :class:`Rule`."""
@@ -144,6 +150,8 @@ class _ForbidWith(_Order):
 
 class _AtMost:
     """A sum, whose one key is empty, or the uses of a selection for each value."""
+
+    forbids = False
 
     def __init__(self, number: int, most: int) -> None:
         self.number = number
@@ -264,12 +272,15 @@ class Memory:
                 return self._monitors.texts[seen.rule.number]
         return None
 
-    def add(self, call: Iterable[Seen], values: Values, *, certain: bool) -> Undo:
+    def add(
+        self, call: Iterable[Seen], values: Values, *, certain: bool, read: bool = False
+    ) -> Undo:
         """Remember a call that was done, or may have been.
 
         Args:
             values: with the observed values, where they are known.
             certain: whether it is known to be done.
+            read: it failed with an error that was read: it counts for forbids alone.
 
         Returns:
             what :meth:`undo` takes.
@@ -277,6 +288,8 @@ class Memory:
         before: Undo = []
         counts = self._counts
         for seen in call:
+            if read and not seen.rule.forbids:
+                continue
             for key, value in seen.rule.marks(counts, seen, certain, values):
                 before.append((key, counts.get(key, 0)))
                 _set(counts, key, value)

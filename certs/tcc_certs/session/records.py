@@ -84,6 +84,11 @@ STATES: Format = ("a list of states", _is_states)
 OUTCOME: Format = ("done, failed or unknown", lambda value: value in OUTCOMES)
 RESOLUTION: Format = ("done or failed", lambda value: value in RESOLVED)
 
+WHO: Format = (
+    "a text of 1 to 255 characters",
+    lambda value: isinstance(value, str) and 0 < len(value) <= 255,
+)
+
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "session": {
         "kind": TEXT, "schema": TEXT, "session_id": UUID, "started_ms": TIME, "nonce": KEY,
@@ -108,7 +113,14 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "resolve": {"observed": OBSERVED},
     "end": {},
 }
+# What ledgers may have since their records have MACs.
+_MORE: Mapping[str, Mapping[str, Format]] = {
+    "session": {"principal": HEX},
+    "outcome": {"answered": TRUE},
+    "resolve": {"who": WHO, "at_ms": TIME},
+}
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
+_SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
 KINDS = tuple(_REQUIRED)
 
 
@@ -124,7 +136,8 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
-    required, optional = (_SEALED if macs else _REQUIRED)[kind], _OPTIONAL[kind]
+    required = (_SEALED if macs else _REQUIRED)[kind]
+    optional = (_SEALED_OPTIONAL if macs else _OPTIONAL)[kind]
     if kind in ("asked", "budget") or "execute" in record or "took" in record:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS
@@ -138,6 +151,8 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
             raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
         if not form[1](value):
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
+    if "who" in record or "at_ms" in record:
+        required = {**required, "who": WHO, "at_ms": TIME}  # both or neither
     for name in required:
         if name not in record:
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")

@@ -107,6 +107,7 @@ class Tally:
 
     Attributes:
         unknown: calls whose outcome is unknown; failed: those that are said to have failed;
+            read: those of these whose error was read;
             resolved: those whose outcome was said later.
     """
 
@@ -116,6 +117,7 @@ class Tally:
     unknown: int = 0
     failed: int = 0
     resolved: int = 0
+    read: int = 0
 
 
 class ReplayedSession:
@@ -202,9 +204,14 @@ class ReplayedSession:
             answer = answer_of(self.core, offer, outcome, record)
         done = outcome == "done" or "result" not in record
         ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
+        read = "answered" in record
+        failing = outcome == "failed" and self.core.tools[offer.tool].errors_failed
+        expected = "no field, but of a failed call of a tool whose errors mean failure"
+        ensure(failing or not read, Code.SESSION_OUTCOME, "answered", expected, outcome)
         self.makers.outcome(record, line)
         self.tally.outcomes += 1
-        self._settle(seq, offer, outcome, answer)
+        self.tally.read += read
+        self._settle(seq, offer, outcome, answer, read)
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
@@ -258,9 +265,16 @@ class ReplayedSession:
             self.makers.give_up()
             self._settle(*self.pending, "unknown", None)
 
-    def _settle(self, seq: int, offer: Offer, outcome: Outcome, answer: Observed | None) -> None:
+    def _settle(
+        self,
+        seq: int,
+        offer: Offer,
+        outcome: Outcome,
+        answer: Observed | None,
+        read: bool = False,
+    ) -> None:
         self.pending = None
-        self.course.settle(outcome, answer)
+        self.course.settle(outcome, answer, read=read)
         if outcome == "failed":
             self.tally.failed += 1
         elif outcome == "unknown":

@@ -125,8 +125,10 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
     tally, arguments = session.tally, session.arguments
     if tally.calls:
         yield "that every call was recorded, and every outcome is what came of its call"
-    if tally.failed:
-        yield f"that {tally.failed} calls said to have failed did not happen"
+    if tally.failed > tally.read:
+        yield f"that {tally.failed - tally.read} calls said to have failed did not happen"
+    if tally.read:
+        yield f"that {tally.read} calls that were answered with an error changed nothing"
     if tally.resolved:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:

@@ -1,39 +1,189 @@
-"""``tcc session``: what an agent did, told from the ledger of its session."""
+"""``tcc session``: what an agent did, and the sessions of a store.
+
+Text: docs/sessions.md.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from tcc import screen
+from tcc.files import is_regular
 from tcc.library.validation import validate
-from tcc.opening import require_artifact, require_ledger
-from tcc.options import digest_option, input_option, json_option, ledger_argument, pin_option
-from tcc.screen import CLEAN
+from tcc.opening import refuse, require_artifact, require_ledger
+from tcc.options import digest_option, input_option, json_option, pin_option
+from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.validate import session_document
 from tcc_runtime.artifact.load import load
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session import is_name
+from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
 from tcc_runtime.gate.transcript import Event, Transcript, transcript_of
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
 
 
+_SESSION_ID = click.argument("session_id", metavar="ID")
+_STORE = click.argument("store", type=click.Path(file_okay=False, path_type=Path))
+
+
 @click.group("session")
 def command() -> None:
-    """Look at the ledger of a session."""
+    """Look at sessions, and settle what only their owner can."""
+
+
+@contextmanager
+def _store_errors(store: Path) -> Iterator[None]:
+    """Say what is wrong with a store or a session in it, and end the command."""
+    try:
+        yield
+    except SettingsError as error:
+        raise click.BadParameter(str(error), param_hint=error.field) from None
+    except ResumeError as error:
+        screen.say(f"{store}: {error}", err=True)
+        raise click.exceptions.Exit(FINDINGS) from None
+    except Rejected as refusal:
+        refuse(store, refusal)
+    except LedgerError as error:
+        busy = isinstance(error.cause, BlockingIOError)
+        said = "another process has its lock" if busy else error.cause.strerror
+        raise click.ClickException(f"{error.path}: {said}") from None
+
+
+@command.command("list")
+@_STORE
+@json_option
+@click.pass_context
+def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
+    """List the sessions of STORE, oldest first.
+
+    A session is live, spent (plans allow no call any more), ended or abandoned. Exit code 1: a
+    ledger is not what it should be; the others are listed.
+    """
+    found: list[StoredSession] = []
+    broken = 0
+    with _store_errors(store):
+        sessions = Sessions.of(store)
+        for session_id in sessions.ids():
+            try:
+                found.append(sessions.look(session_id))
+            except ResumeError as error:
+                broken += 1
+                screen.say(f"{session_id}: {error}", err=True)
+    if as_json:
+        from tcc.outputs.verdicts import SessionListOutput, StoredSessionJson
+
+        screen.print_output(
+            SessionListOutput(
+                sessions=[
+                    StoredSessionJson(
+                        id=one.id,
+                        started_ms=one.started_ms,
+                        calls=one.calls,
+                        unknown=one.unknown,
+                        state=one.state,
+                    )
+                    for one in found
+                ]
+            )
+        )
+    else:
+        for one in found:
+            unknown = f", {one.unknown} unknown" if one.unknown else ""
+            screen.say(
+                f"{one.id}  {_time(one.started_ms)}  {one.state:<9}  {one.calls} calls{unknown}"
+            )
+    ctx.exit(FINDINGS if broken else CLEAN)
+
+
+@command.command("resolve")
+@_STORE
+@_SESSION_ID
+@click.argument("seq", type=click.IntRange(min=1))
+@click.argument("outcome", type=click.Choice(("done", "failed")))
+@click.option("--observed", metavar="JSON", help="the observed values, an object by name")
+@click.option("--who", metavar="NAME", required=True, help="says so; the ledger has it")
+def resolve_command(
+    store: Path,
+    session_id: str,
+    seq: int,
+    outcome: Literal["done", "failed"],
+    observed: str | None,
+    who: str,
+) -> None:
+    """Say what became of call SEQ of session ID, whose outcome is unknown.
+
+    Exit code 1: there is no such session, or no such unknown call. 2: the session is in use.
+    """
+    if not is_name(who):
+        raise click.BadParameter("1 to 255 characters that can be printed", param_hint="--who")
+    given = None if observed is None else _object(observed)
+    with _store_errors(store), Sessions.of(store).get(session_id) as gate:
+        try:
+            turn = gate.try_turn()
+            if turn is None:
+                raise click.ClickException("a call of this session is under way: try again")
+            gate.resolve(seq, outcome, given, turn=turn, who=who)
+        except (Refused, ValueError) as error:
+            screen.say(f"{session_id}: {error}", err=True)
+            raise click.exceptions.Exit(FINDINGS) from None
+    screen.say(f"call {seq} of {session_id} is {outcome}")
+
+
+@command.command("end")
+@_STORE
+@_SESSION_ID
+@click.option("--abandon", is_flag=True, help="also where no plan ends")
+def end_command(store: Path, session_id: str, abandon: bool) -> None:
+    """End session ID; its principal begins another with the next connection.
+
+    Exit code 1: there is no such session, it has ended, or no plan ends here. 2: it is in use.
+    """
+    with _store_errors(store):
+        sessions = Sessions.of(store)
+        with sessions.get(session_id) as gate:
+            try:
+                turn = gate.try_turn()
+                if turn is None:
+                    raise click.ClickException("a call of this session is under way: try again")
+                gate.finish(abandon=abandon, turn=turn)
+            except Refused as refusal:
+                more = "" if abandon else " (--abandon ends it all the same)"
+                screen.say(f"{session_id}: {refusal}{more}", err=True)
+                raise click.exceptions.Exit(FINDINGS) from None
+        sessions.forget(session_id)
+    screen.say(f"{session_id} {'is abandoned' if abandon else 'has ended'}")
+
+
+def _object(given: str) -> dict[str, Any]:
+    """The observed values that were told."""
+    try:
+        found = json.loads(given, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise click.BadParameter("an object of JSON", param_hint="--observed")
+    return found
 
 
 @command.command("show")
-@ledger_argument
-@input_option("--artifact", "the artifact that the session is held to", required=True)
+@click.argument("ledger", metavar="LEDGER|STORE", type=click.Path(exists=True, path_type=Path))
+@click.argument("session_id", metavar="[ID]", required=False)
+@input_option("--artifact", "the artifact that the session is held to; a store has its own")
 @pin_option
 @digest_option("--key", "of the session's digests")
 @json_option
@@ -42,15 +192,30 @@ def show(
     ctx: click.Context,
     /,
     ledger: Path,
-    artifact: Path,
+    session_id: str | None,
+    artifact: Path | None,
     pin: bytes | None,
     key: bytes | None,
     as_json: bool,
 ) -> None:
-    """Tell the session in LEDGER: its calls, its refusals, and what may come next.
+    """Tell the session in LEDGER, or session ID of STORE: calls, refusals, and what may come next.
 
     The ledger is validated first; one that does not conform is not told.
     """
+    if ledger.is_dir() or session_id is not None:
+        if session_id is None:
+            raise click.UsageError("a session of a store is named by its ID: see tcc session list")
+        store = ledger
+        with _store_errors(store):
+            named = session_id_of(session_id)
+            sessions = Sessions.of(store)
+            key = sessions.key_of(named) if key is None else key
+        artifact = store / ARTIFACT if artifact is None else artifact
+        ledger = store / f"{named}.ledger"
+    elif artifact is None:
+        raise click.UsageError("Missing option '--artifact'.")
+    if not is_regular(ledger):
+        raise click.BadParameter(f"{str(ledger)!r} is not a regular file", param_hint="LEDGER")
     require_artifact(artifact)
     require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
@@ -117,10 +282,9 @@ def _members(event: Event) -> dict[str, Any]:
 
 def _print(told: Transcript, found: SessionValidation) -> None:
     header = told.header
-    started = datetime.fromtimestamp(int(str(header["started_ms"])) / 1000, UTC)
     screen.say(f"session {header['session_id']} of {header['grammar']} {header['grammar_version']}")
     screen.print_fields(
-        [("began", started.isoformat(timespec="milliseconds")), ("artifact", header["artifact"])]
+        [("began", _time(int(str(header["started_ms"])))), ("artifact", header["artifact"])]
     )
     for event in told.events:
         screen.say(_line(event))
@@ -140,13 +304,21 @@ def _print(told: Transcript, found: SessionValidation) -> None:
     say(f"{found.word}: {found.summary}")
 
 
+def _time(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError):  # the format has more times than the calendar
+        return f"{ms} ms since 1970"
+
+
 def _line(event: Event) -> str:
     way = f"{_states(event.before)} -> {_states(event.after)}"
     told = "".join(f", {name}={value}" for name, value in event.observed.items())
     if event.kind == "refusal":
         return f"     refused {event.text}: {event.outcome}, {event.why}"
     if event.kind == "resolve":
-        return f"     {event.seq} was {event.outcome}{told}: {way}"
+        by = f", says {event.who} at {_time(event.at_ms or 0)}" if event.who else ""
+        return f"     {event.seq} was {event.outcome}{told}{by}: {way}"
     if event.kind == "end":
         return f"     end, {event.text}"
     if event.kind in ("budget", "asked"):

@@ -52,7 +52,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     "pin": (verdicts.PinOutput,),
     "adapters": (verdicts.AdapterIdOutput, verdicts.AdaptersOutput),
     "account": (verdicts.AccountOutput,),
-    "session": (verdicts.SessionOutput,),
+    "session": (verdicts.SessionOutput, verdicts.SessionListOutput, RefusedOutput),
     "report": (verdicts.ReportOutput, RefusedOutput),
     "explain": (verdicts.ExplainOutput, verdicts.CodeListOutput),
     "error": (verdicts.ErrorOutput,),

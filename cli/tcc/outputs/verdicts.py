@@ -216,6 +216,7 @@ class SessionHeaderJson(Part, frozen=True, kw_only=True):
     monitors: list[str]
     arguments: ShownArgumentsJson
     key_commitment: Hex32
+    principal: Hex32 | UnsetType = UNSET
     mac: Hex16 | UnsetType = UNSET
 
 
@@ -234,6 +235,8 @@ class SessionEventJson(Part, frozen=True, kw_only=True):
     observed: dict[str, str] | UnsetType = UNSET
     model: str | UnsetType = UNSET
     took: dict[str, Decimal] | UnsetType = UNSET
+    who: str | UnsetType = UNSET
+    at_ms: Whole | UnsetType = UNSET
 
 
 class SessionOutput(Output, frozen=True, kw_only=True):
@@ -249,6 +252,23 @@ class SessionOutput(Output, frozen=True, kw_only=True):
     claim_type: SessionClaim
     ledger_head: Hex32
     summary: str
+
+
+class StoredSessionJson(Part, frozen=True, kw_only=True):
+    """A session of a store."""
+
+    id: str
+    started_ms: Whole
+    calls: Whole
+    unknown: Whole
+    state: Annotated[str, one_of("live", "spent", "ended", "abandoned")]
+
+
+class SessionListOutput(Output, frozen=True, kw_only=True):
+    """The sessions of a store, oldest first."""
+
+    document: ClassVar[str] = "session"
+    sessions: list[StoredSessionJson]
 
 
 class ReportOutput(Output, frozen=True, kw_only=True):

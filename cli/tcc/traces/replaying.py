@@ -124,7 +124,7 @@ def _settle(permit: Permit, call: TraceCall, failing: set[str]) -> None:
     if call.outcome == "done":
         permit.done(call.answer, observed=call.answer if isinstance(call.answer, dict) else None)
     elif call.outcome == "failed" or (call.outcome == "error" and call.tool in failing):
-        permit.failed()
+        permit.failed(answered=call.outcome == "error")
     else:
         permit.unknown()
 

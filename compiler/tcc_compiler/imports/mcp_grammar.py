@@ -35,7 +35,8 @@ _HEADER = """\
 # Texts have at most 65536 characters and JSON values 65536 bytes where nothing else is said.
 # A bound that a schema does not give beside its other one is 2^53 - 1 from zero.
 # Arguments that are not named here are refused.  "errors mean failed" in the braces of a tool says
-# that nothing has happened where it answers with an error; without it that is unknown.
+# that nothing was changed where it answers with an error; without it that is unknown.  It is right
+# for tools that only read; that a call may be repeated says nothing of it.
 """
 
 

@@ -3,7 +3,7 @@
 Text: docs/gate.md, docs/budgets.md; what it writes: docs/spec/session.md.  Everything that is not
 foreseen is a refusal.  The record of a call is on disk before the call is permitted; an outcome
 that cannot be written is unknown, and then nothing further is allowed.
-Cost: a decision a few look-ups, whatever was called before; with a durable ledger two fdatasync a
+Cost: a decision a few look-ups, whatever was called before; with a durable ledger one fdatasync a
 call.
 """
 
@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -32,6 +33,8 @@ from tcc_runtime.gate.permit import OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import (
+    Home,
+    Rolled,
     Shared,
     admit,
     begin_budget,
@@ -234,12 +237,16 @@ class Gate(Budgeted):
         key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
         show: open parameters, as ``tool.parameter``, whose values stand in the ledger as they are.
             Those that a monitor adds up always do.
-        durable: wait for the disk before a call is permitted, and after its outcome.  Without it
-            nothing is waited for, the key beside the ledger included.
+        durable: wait for the disk before a call is permitted; its outcome is on the disk with the
+            next call, or within 100 ms.  Without it nothing is waited for, the key beside the
+            ledger included.
         clock: UTC milliseconds since 1970.
         nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
             one millisecond differ by it, and so do the idempotency keys of their calls.
         wait: whether the ledger is waited for while another process has its lock.
+        rolls: a ledger of a session that has ended is kept as its name with the session's id
+            behind it, and a new session is begun; False refuses it.
+        home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
@@ -261,25 +268,35 @@ class Gate(Budgeted):
         clock: Callable[[], int] | None = None,
         nonce: bytes | None = None,
         wait: bool = True,
+        rolls: bool = False,
+        home: Home | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
-        shared = Shared(
-            policy,
-            InMemory() if ledger is None else InFile(Path(ledger), durable=durable),
-            key=given_key(key),
-            shown=shown,
-            durable=durable,
-            clock=now_ms if clock is None else clock,
-            nonce=given_nonce(nonce),
-            wait=wait,
-        )
+        kept = home or Home(rolls=rolls)
+        shared = None
+        while shared is None:
+            with suppress(Rolled):
+                shared = Shared(
+                    policy,
+                    InMemory()
+                    if ledger is None
+                    else InFile(Path(ledger), durable=durable, private=kept.private),
+                    key=given_key(key),
+                    shown=shown,
+                    durable=durable,
+                    clock=now_ms if clock is None else clock,
+                    nonce=given_nonce(nonce),
+                    wait=wait,
+                    home=kept,
+                )
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar
         self._observer = Observer(shared.follower.session_id, grammar)
         self._call: Any = None
         self._outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
         self._began = 0
+        self._waits = False  # whether the disk is to be waited for behind the outcome of a task
         if shared.session.ended:
             self.close()
             line = f"line {shared.journal.records}"
@@ -287,6 +304,27 @@ class Gate(Budgeted):
         if show and shared.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
+
+    @property
+    def session_id(self) -> str:
+        """The UUID of the session."""
+        return self._shared.follower.session_id
+
+    @property
+    def principal(self) -> str | None:
+        """Whose session it is, as its ledger names a principal; None: nobody's in particular."""
+        return self._shared.follower.principal
+
+    @property
+    def ended(self) -> bool:
+        """Whether the session has ended, as its ledger has it now."""
+        self._looked_at()
+        return self._shared.session.ended
+
+    @property
+    def untouched(self) -> bool:
+        """Whether this gate began the session, and nothing but its start is recorded."""
+        return self._shared.untouched
 
     def try_turn(self) -> Ticket | None:
         """The turn and the ledger's lock, where nobody has them now; None else: nothing waits.
@@ -338,6 +376,7 @@ class Gate(Budgeted):
         observed: Mapping[str, Any] | None = None,
         *,
         turn: Ticket | None = None,
+        who: str | None = None,
     ) -> None:
         """What a call whose outcome is unknown turned out to be; the owner's word.
 
@@ -346,10 +385,12 @@ class Gate(Budgeted):
             outcome: ``done`` or ``failed``.
             observed: its observed values, where it is done and has any.
             turn: of :meth:`try_turn`; None waits for it.
+            who: says so, 1 to 255 characters; the ledger has it, and when.
 
         Raises:
-            ValueError: there is no such unknown call, or no such outcome or value; or validators
-                would decline the ledger, as so many calls lie behind outcomes that came late.
+            ValueError: there is no such unknown call, or no such outcome or value; `who` is no
+                name; or validators would decline the ledger, as so many calls lie behind outcomes
+                that came late.
             Refused: R303, R305 or R306.
         """
         shared = self._shared
@@ -357,12 +398,12 @@ class Gate(Budgeted):
             # A call of this process that is under way has the lock of the file, and keeps it.
             inside = shared.pending is not None
             if inside:
-                resolve(shared, seq, outcome, observed)
+                resolve(shared, seq, outcome, observed, who)
         if not inside:
             ticket = shared.enter("") if turn is None else turn
             try:
                 with shared.lock:
-                    resolve(shared, seq, outcome, observed)
+                    resolve(shared, seq, outcome, observed, who)
             finally:
                 shared.leave(ticket)
         self._observer.resolved(seq, outcome)
@@ -499,11 +540,13 @@ class Gate(Budgeted):
         told: Took | None = None,
         *,
         sync: bool,
+        read: bool = False,
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
 
         Raises:
-            SettingsError: an atom is told where none are counted.
+            SettingsError: an atom is told where none are counted; an error that was read is told of
+                a tool whose errors do not mean failure.
             OverError: it is over, or was told already; nothing is told of another call.
         """
         shared = self._shared
@@ -512,7 +555,9 @@ class Gate(Budgeted):
                 raise OverError("the call is over, or its outcome was told already")
             took = max(0, shared.clock() - self._began)
             answer = None if told is None else told.answer
-            kept = settle(shared, outcome, result, observed, took, answer, sync=sync)
+            executions = shared.follower.executions
+            self._waits = not sync and executions is not None and executions.pending is not None
+            kept = settle(shared, outcome, result, observed, took, answer, sync=sync, read=read)
         self._outcome = kept[0], reason, kept[1]
         return kept
 
@@ -524,6 +569,16 @@ class Gate(Budgeted):
             self._shared.pending = None
         self._shared.leave(ticket)
         self._observer.ended(call, seq, *told)
+
+    async def outcome_in_task(self) -> None:
+        """Waits for the disk where the outcome that was told last has to be there.
+
+        Raises:
+            LedgerError: the system refuses.
+        """
+        if self._waits:
+            self._waits = False
+            await self.sync_in_task()
 
     async def sync_in_task(self) -> None:
         """Waits for the disk, without keeping other tasks waiting.

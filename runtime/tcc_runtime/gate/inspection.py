@@ -163,9 +163,12 @@ class Inspection:
 
     @property
     def head(self) -> str:
-        """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
+        """The last head of the ledger that the disk has, hex; reading it waits for nothing.
+
+        Whoever has it can tell whether a record before it was changed.
+        """
         self._looked_at()
-        head = self._shared.journal.head
+        head = self._shared.journal.synced
         self._told.add(head)
         return head.hex()
 

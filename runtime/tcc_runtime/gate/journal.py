@@ -10,20 +10,25 @@ The key is given by the owner, or kept in a file beside the ledger: its name wit
 it, 64 hexadecimal digits, which only its owner may read.  Who has it can find values of low entropy
 from their digests; without it a session can be validated, but not be gone on with.
 Text: docs/gate.md; docs/spec/session.md, sections 1 and 2.
-Cost: a hash and a write for each record, and an fdatasync where it has to be durable.
+Cost: a hash and a write for each record, and an fdatasync where it has to be durable; a thread that
+syncs what no call came to sync.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
+from weakref import ref
 
 from tcc_certs.errors import clip
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
@@ -53,10 +58,16 @@ class Journal(Protocol):
     Attributes:
         head: of the chain.
         records: how many there are.
+        doubtful: whether records of others were read that the disk may not have.
     """
 
     head: bytes
     records: int
+    doubtful: bool
+
+    @property
+    def synced(self) -> bytes:
+        """The last head that the disk has; where the disk is not waited for, the head."""
 
     def lock(self, *, wait: bool) -> bool:
         """Takes it for this gate alone; False where another has it and `wait` is not asked for."""
@@ -73,6 +84,9 @@ class Journal(Protocol):
     def sync(self) -> None:
         """Waits until the disk has what was written."""
 
+    def sync_soon(self) -> None:
+        """Has it synced within 100 ms by a thread, unless :meth:`sync` was called by then."""
+
     def had(self, head: bytes) -> bool:
         """Whether this was its head after some record, as far as it can be read again."""
 
@@ -83,11 +97,12 @@ class Journal(Protocol):
 class InMemory:
     """Keeps nothing but the head of the chain; it belongs to the process that made it."""
 
-    __slots__ = ("_pid", "head", "records")
+    __slots__ = ("_pid", "doubtful", "head", "records")
 
     def __init__(self) -> None:
         self.head = FIRST_HEAD
         self.records = 0
+        self.doubtful = False
         self._pid = os.getpid()
 
     def lock(self, *, wait: bool) -> bool:
@@ -113,7 +128,15 @@ class InMemory:
         _, self.head = seal(body, self.head)
         self.records += 1
 
+    @property
+    def synced(self) -> bytes:
+        """See :class:`Journal`."""
+        return self.head
+
     def sync(self) -> None:
+        """See :class:`Journal`."""
+
+    def sync_soon(self) -> None:
         """See :class:`Journal`."""
 
     def had(self, head: bytes) -> bool:
@@ -135,17 +158,73 @@ _BEGINS: Final = b'{"arguments":{"show":['
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
+_PRIVATE: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Opens a file of a store, which is there, a regular file and its owner's alone.
+
+    Raises:
+        ResumeError: there is none, or it is a link, something else, another's, or open to others.
+        OSError: it cannot be opened.
+    """
+    expected = "a file of this store"
+    try:
+        handle = os.open(path, flags | _PRIVATE | _CLOEXEC)
+    except FileNotFoundError:
+        raise ResumeError(str(path), expected, "none") from None
+    except OSError as error:
+        if path.is_symlink():
+            raise ResumeError(str(path), expected, "a link") from None
+        raise error
+    try:
+        check_private(path, os.fstat(handle), folder=False)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def check_private(path: Path, found: os.stat_result, *, folder: bool) -> None:
+    """Whether a file or folder of a store is this user's, and nobody else may open it.
+
+    Raises:
+        ResumeError: it is not.
+    """
+    kind, name = (stat.S_ISDIR, "a folder") if folder else (stat.S_ISREG, "a regular file")
+    if not kind(found.st_mode):
+        raise ResumeError(str(path), name, "something else")
+    if sys.platform == "win32":
+        return
+    if found.st_uid != os.geteuid():
+        raise ResumeError(str(path), f"{name} of this user", f"one of user {found.st_uid}")
+    if found.st_mode & 0o077:
+        mode = "700" if folder else "600"
+        said = f"{name} that its owner alone may open (chmod {mode})"
+        raise ResumeError(str(path), said, oct(stat.S_IMODE(found.st_mode)))
+
+
 class InFile:
     """A ledger on disk.
+
+    Args:
+        private: it is of a store: it is there, no link, and its owner's alone.
 
     Attributes:
         path: the file.
         device, inode: what it is, whatever its name.
     """
 
-    def __init__(self, path: Path, *, durable: bool = True) -> None:
+    def __init__(self, path: Path, *, durable: bool = True, private: bool = False) -> None:
         self.path = path
         self._durable = durable
+        self.private = private
+        self._disk = threading.Lock()  # whoever waits for the disk, or closes the file, has it
+        self._synced = FIRST_HEAD
+        self.doubtful = False
+        self.unsynced_since: float | None = None
+        self.queued = False
         self._read_to = 0, 0, FIRST_HEAD  # bytes, records, head of what was read
         self.head = FIRST_HEAD
         self.records = 0
@@ -153,13 +232,16 @@ class InFile:
         self._broken = self._locked = False
         self._handle = -1
         self._pid = os.getpid()
-        self._is_ours = not path.exists()
+        self._is_ours = not private and not path.exists()
         self._open()
         found = os.fstat(self._handle)
         self.device, self.inode = found.st_dev, found.st_ino
 
     def _open(self) -> None:
         try:
+            if self.private:
+                self._handle = open_private(self.path, _FLAGS)
+                return
             target = target_of(self.path)
             new = not target.exists()
             self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
@@ -179,7 +261,8 @@ class InFile:
         with suppress(OSError):
             os.close(self._handle)
         self._pid = os.getpid()
-        self._locked = False
+        self._locked = self.queued = False
+        self._disk = threading.Lock()
         self._open()
         found = os.fstat(self._handle)
         if (found.st_dev, found.st_ino) != (self.device, self.inode):
@@ -257,6 +340,7 @@ class InFile:
                 raise self._fail(OSError(0, "what was written is not there any more"))
             if not own:
                 self.head, self.records, self._size = reader.head, reader.records, size
+                self.doubtful = self._durable
             self._read_to = size, reader.records, reader.head
             yield News(record=record, previous=previous, own=own)
             previous = reader.head
@@ -328,8 +412,79 @@ class InFile:
             LedgerError: the system refuses to write.
         """
         self._require_locked()
+        self._wait_for_disk()
+        self.doubtful = False
+
+    @property
+    def synced(self) -> bytes:
+        """See :class:`Journal`."""
+        return self._synced if self._durable else self.head
+
+    def sync_soon(self) -> None:
+        """See :class:`Journal`."""
+        if not self._durable:
+            return
+        if self.unsynced_since is None:
+            self.unsynced_since = time.monotonic()
+        if not self.queued:
+            self.queued = True
+            _later.put(self)
+
+    def flush(self) -> None:
+        """Waits until the disk has what was written, where it may not have it; without the lock.
+
+        Raises:
+            LedgerError: the system refuses to write.
+        """
+        mine = self._handle >= 0 and os.getpid() == self._pid
+        if self._durable and mine and not self._broken and self.unsynced_since is not None:
+            self._wait_for_disk()
+
+    def _wait_for_disk(self) -> None:
+        """One fdatasync: of all records that are in the file by now, whoever wrote them."""
+        with self._disk:
+            if self._handle < 0:
+                return
+            self.unsynced_since = None  # before the head is looked at: what comes between is synced
+            head = self.head
+            try:
+                _sync(self._handle)
+            except OSError as error:
+                raise self._fail(error) from error
+            self._synced = head
+
+    def _has_name(self) -> bool:
+        """Whether the name is still this file's.
+
+        Raises:
+            OSError: it cannot be looked up.
+        """
+        found = os.lstat(self.path) if self.private else target_of(self.path).stat()
+        return (found.st_dev, found.st_ino) == (self.device, self.inode)
+
+    def roll(self, session_id: str) -> None:
+        """Keeps a finished ledger under its name with the session's id behind it; with the lock.
+
+        Where another process has done it in the meantime, nothing is done.
+
+        Raises:
+            ResumeError: another file has that name.
+            LedgerError: the system refuses.
+        """
+        self._require_locked()
         try:
-            _sync(self._handle)
+            if not self.path.exists() or not self._has_name():
+                return
+            target = target_of(self.path)
+            kept = target.with_name(f"{target.name}.{session_id}")
+            try:
+                os.link(target, kept)  # it replaces nothing
+            except FileExistsError:
+                if not (os.path.lexists(kept) and kept.samefile(target)):
+                    raise ResumeError(str(kept), "a name that is free", "a file") from None
+            target.unlink()
+            if self._durable:
+                sync_folder(target.parent)
         except OSError as error:
             raise self._fail(error) from error
 
@@ -339,9 +494,11 @@ class InFile:
         if not self._locked or os.getpid() != self._pid:
             return False
         try:
-            found = target_of(self.path).stat()
-            if (found.st_dev, found.st_ino) != (self.device, self.inode):
+            if not self._has_name():
                 return False
+            if self.private:  # at once: nobody finds a ledger of a store without its start
+                self.path.unlink()
+                return True
             os.ftruncate(self._handle, 0)
         except (OSError, LedgerError):
             return False
@@ -359,14 +516,79 @@ class InFile:
         return LedgerError(str(self.path), error)
 
     def close(self) -> None:
-        """See :class:`Journal`."""
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            with suppress(OSError):
-                os.close(handle)
+        """See :class:`Journal`; what is not on disk yet is waited for."""
+        if os.getpid() != self._pid:
+            self._disk = threading.Lock()
+        with suppress(LedgerError):
+            self.flush()
+        with self._disk:
+            handle, self._handle = self._handle, -1
+            if handle >= 0:
+                with suppress(OSError):
+                    os.close(handle)
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "queued"):
+            self.close()
+
+
+_SOON: Final = 0.05  # seconds; the promise is a tenth
+
+
+class _Later:
+    """Syncs ledgers whose last records no call came to sync, in a thread of this process."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: deque[tuple[float, ref[InFile]]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def put(self, journal: InFile) -> None:
+        """In a while, unless it was synced by then."""
+        with self._changed:
+            self._due.append((time.monotonic() + _SOON, ref(journal)))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tcc-sync", daemon=True)
+                self._thread.start()
+            elif len(self._due) == 1:
+                self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            journal = self._next()
+            if journal is None:
+                continue
+            journal.queued = False
+            since = journal.unsynced_since
+            if since is not None and since + _SOON > time.monotonic():
+                journal.queued = True
+                self.put(journal)  # written since: its time is not over
+            else:
+                with suppress(LedgerError):  # the next call meets it
+                    journal.flush()
+            del journal
+
+    def _next(self) -> InFile | None:
+        """The next one, when its time has come; None where it is gone."""
+        with self._changed:
+            while not self._due:
+                self._changed.wait()
+            until, known = self._due.popleft()
+        time.sleep(max(0.0, until - time.monotonic()))
+        return known()
+
+
+_later = _Later()
+
+
+def _forked() -> None:
+    """The thread is the parent's, and its lock may be held for ever."""
+    global _later
+    _later = _Later()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _require_session(data: bytes, begins: bytes) -> None:

@@ -254,6 +254,7 @@ class Door(Protocol):
         took: Took | None = None,
         *,
         sync: bool,
+        read: bool = False,
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen."""
         ...
@@ -261,8 +262,8 @@ class Door(Protocol):
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
 
-    async def sync_in_task(self) -> None:
-        """Waits for the disk."""
+    async def outcome_in_task(self) -> None:
+        """Waits for the disk, where the outcome that was told has to be there."""
 
     def fail(self, error: LedgerError) -> None:
         """From here on nothing is allowed."""
@@ -334,14 +335,16 @@ class Permit:
         """
         self._settle("done", result, observed, took=took)
 
-    def failed(self, reason: str = "", took: Took | None = None) -> None:
+    def failed(self, reason: str = "", took: Took | None = None, *, answered: bool = False) -> None:
         """The call is known not to have happened.
 
         Args:
             reason: for logs, which have it as it is: words of your own, and no argument.
             took: as of :meth:`done`.
+            answered: it changed nothing, but whoever made it has read an answer: for `forbid` it
+                counts as done.  Of a tool whose errors mean failed.
         """
-        self._settle("failed", reason=reason, took=took)
+        self._settle("failed", reason=reason, took=took, read=answered)
 
     def unknown(self, reason: str = "", took: Took | None = None) -> None:
         """Nobody knows whether the call happened; `reason` as of :meth:`failed`."""
@@ -354,13 +357,16 @@ class Permit:
         observed: Mapping[str, Any] | None = None,
         reason: str = "",
         took: Took | None = None,
+        read: bool = False,
     ) -> None:
         ticket = self._ticket
         if ticket is None:
             raise OverError(f"{self.tool}: the block is not entered, or is left")
         self._require(self.outcome is None, "the outcome was told already")
         sync = not self._in_task
-        told = self._gate.settle(ticket, outcome, result, observed, reason, took, sync=sync)
+        told = self._gate.settle(
+            ticket, outcome, result, observed, reason, took, sync=sync, read=read
+        )
         self.outcome, self.unforeseen = told
 
     def admitted(self, seq: int, key: str, ticket: Ticket, model: str = "") -> None:
@@ -408,7 +414,7 @@ class Permit:
             return
         try:
             self._leave_unknown(kind)
-            await self._gate.sync_in_task()
+            await self._gate.outcome_in_task()
         except LedgerError as trouble:
             self._gate.fail(trouble)
         finally:

@@ -35,6 +35,23 @@ class Allowed:
     arguments: Mapping[str, Scalar]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """That nothing more can be called in a session.
+
+    Attributes:
+        session: its id.
+        way_on: what whoever wants to go on can do.
+    """
+
+    session: str
+    way_on: str
+
+
+def _not_spent() -> Spent | None:
+    return None
+
+
 class Decision:
     """What a gate says of one call; it has no effect.
 
@@ -44,10 +61,18 @@ class Decision:
         place: the argument at fault, or what else the refusal is about; the empty text if nothing.
     """
 
-    __slots__ = ("_allowed_next", "_because", "_next", "_reasons", "allowed", "code", "place")
+    __slots__ = (
+        "_allowed_next", "_because", "_find_spent", "_next", "_reasons", "_spent", "allowed",
+        "code", "place",
+    )  # fmt: skip
 
     def __init__(
-        self, code: Code | None, place: str, because: Because, allowed_next: AllowedNext
+        self,
+        code: Code | None,
+        place: str,
+        because: Because,
+        allowed_next: AllowedNext,
+        spent: Callable[[], Spent | None] = _not_spent,
     ) -> None:
         self.allowed = code is None
         self.code = code
@@ -55,6 +80,15 @@ class Decision:
         self._because, self._allowed_next = because, allowed_next
         self._reasons: list[Reason] | None = None
         self._next: tuple[Allowed, ...] | None = None
+        self._find_spent: Callable[[], Spent | None] | None = spent
+        self._spent: Spent | None = None
+
+    @property
+    def spent(self) -> Spent | None:
+        """Where it is refused in a session that allows nothing any more: which, and the way on."""
+        if self._find_spent is not None:
+            self._spent, self._find_spent = self._find_spent(), None
+        return self._spent
 
     @property
     def because(self) -> list[Reason]:
@@ -108,8 +142,17 @@ class Refused(Exception):
         """As of the decision."""
         return self.decision.allowed_next
 
+    @property
+    def spent(self) -> Spent | None:
+        """As of the decision."""
+        return self.decision.spent
+
+    def __str__(self) -> str:
+        said, spent = super().__str__(), self.spent
+        return said if spent is None else f"{said}. This session is spent: {spent.way_on}"
+
     def __reduce__(self) -> tuple[Callable[..., Refused], tuple[object, ...]]:
-        found = (list(self.because), tuple(self.allowed_next))
+        found = (list(self.because), tuple(self.allowed_next), self.spent)
         return _again, (type(self), self.code, self.place, found, self.tool)
 
 
@@ -133,11 +176,13 @@ def _again(
     kind: type[Refused],
     code: str,
     place: str,
-    found: tuple[list[Reason], tuple[Allowed, ...]],
+    found: tuple[list[Reason], tuple[Allowed, ...], Spent | None],
     tool: str,
     *more: object,
 ) -> Refused:
-    error = kind(Decision(Code(code), place, lambda: found[0], lambda: found[1]), tool)
+    because, following, spent = found
+    decision = Decision(Code(code), place, lambda: because, lambda: following, lambda: spent)
+    error = kind(decision, tool)
     if isinstance(error, AlreadyDone) and len(more) == 2:
         error.seq, error.outcome = int(str(more[0])), str(more[1])
     return error

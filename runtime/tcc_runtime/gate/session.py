@@ -46,13 +46,23 @@ from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 # Records, as values for the canonical writer.
 
 _MOST_RESULT: Final = 1 << 24
+MOST_NAME: Final = 255
 _BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 
 def session_record(
-    policy: Policy, key: bytes, started_ms: int, nonce: str, shown: Sequence[str]
+    policy: Policy,
+    key: bytes,
+    started_ms: int,
+    nonce: str,
+    shown: Sequence[str],
+    principal: str | None = None,
 ) -> dict[str, Json]:
-    """`session`; `nonce` keeps apart what one key began in one millisecond."""
+    """`session`; `nonce` keeps apart what one key began in one millisecond.
+
+    Args:
+        principal: whose it is, hex.
+    """
     manifest = policy.artifact.manifest
     record: dict[str, Json] = {
         "kind": "session",
@@ -67,6 +77,8 @@ def session_record(
         "arguments": {"show": list(shown)},
         "key_commitment": key_commitment(key).hex(),
     }
+    if principal is not None:
+        record["principal"] = principal
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 
@@ -168,13 +180,17 @@ def outcome_record(
     unforeseen: bool,
     result: str | None,
     took: Mapping[str, Json] | None = None,
+    *,
+    read: bool = False,
 ) -> dict[str, Json]:
-    """`outcome`; `took` is what the model took that made the call."""
+    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer."""
     record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
     if unforeseen:
         record["unforeseen"] = True
     elif observed:
         record["observed"] = observed
+    if read:
+        record["answered"] = True
     if result is not None:
         record["result"] = result
     return record if took is None else {**record, "took": took}
@@ -185,10 +201,25 @@ def refusal_record(tool: str, code: str) -> dict[str, Json]:
     return {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
 
 
-def resolve_record(seq: int, outcome: str, observed: Mapping[str, Json] | None) -> dict[str, Json]:
-    """`resolve`."""
+def resolve_record(
+    seq: int,
+    outcome: str,
+    observed: Mapping[str, Json] | None,
+    who: str | None = None,
+    at_ms: int | None = None,
+) -> dict[str, Json]:
+    """`resolve`; `who` says so, and when."""
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
-    return {**record, "observed": observed} if observed else record
+    if observed:
+        record["observed"] = observed
+    if who is not None and at_ms is not None:
+        record["who"], record["at_ms"] = who, at_ms
+    return record
+
+
+def is_name(who: object) -> bool:
+    """Whether a record may name somebody so."""
+    return isinstance(who, str) and 0 < len(who) <= MOST_NAME and who.isprintable()
 
 
 def end_record(abandoned: bool) -> dict[str, Json]:
@@ -246,9 +277,13 @@ class Session:
         resolved: the places in `made` of the calls that were resolved, in that order.
         taken: what the calls so far took of each limit of the core, but the one under way.
         trail: what is kept to say why something is refused.
+        identity: the session's id; way_on: what whoever it refuses can do when it is spent.
     """
 
-    __slots__ = ("course", "ended", "made", "policy", "resolved", "taken", "trail", "under_way")
+    __slots__ = (
+        "course", "ended", "identity", "made", "policy", "resolved", "taken", "trail", "under_way",
+        "way_on",
+    )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -259,6 +294,7 @@ class Session:
         self.resolved: list[int] = []
         self.taken = policy.nothing_taken
         self.trail: object = None
+        self.identity = self.way_on = ""
 
     @property
     def held(self) -> Held:
@@ -306,12 +342,14 @@ class Session:
         self.under_way = True
         return made
 
-    def settle(self, outcome: Outcome, observed: Observed | None, unforeseen: bool) -> None:
+    def settle(
+        self, outcome: Outcome, observed: Observed | None, unforeseen: bool, *, read: bool = False
+    ) -> None:
         """The outcome of the call that is under way."""
         made = self.made[-1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = False
-        self.course.settle(outcome, None if unforeseen else observed)
+        self.course.settle(outcome, None if unforeseen else observed, read=read)
         if outcome != "failed" and self.taken:
             took = self.policy.takes(made.offer, observed)
             self.taken = tuple(map(add, self.taken, took))
@@ -345,6 +383,7 @@ class Follower:
         writer: of the records that this session writes.
         key: of its digests.
         session_id: of its first record.
+        principal: whose session it is, hex; None: nobody's in particular.
         executions: the calls that models make; None where no budget says who.
     """
 
@@ -356,12 +395,14 @@ class Follower:
         self._policy = policy
         self.key = key
         self.session_id = ""
+        self.principal: str | None = None
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
 
     def open(self, shown: tuple[str, ...], session_id: str) -> None:
         """The session shows these open parameters, and has this name."""
         self.shown, self.session_id = shown, session_id
+        self.session.identity = session_id
         self.writer = Writer(self.key, shown, session_id)
 
     def begin_budget(self, budget: Budget) -> None:
@@ -402,6 +443,8 @@ class Follower:
             names = arguments["show"] if isinstance(arguments, dict) else None
             shown = names if isinstance(names, list) else []
             self.open(tuple(map(str, shown)), text(record, "session_id"))
+            if "principal" in record:
+                self.principal = text(record, "principal")
         elif kind == "call":
             self._call(record, line)
         elif kind == "outcome":
@@ -449,7 +492,8 @@ class Follower:
             executions.settle(executions.told_took(took, line), outcome == "done")
         unforeseen = record.get("unforeseen") is True
         observed = None if unforeseen else self._observed(self.session.made[-1], record)
-        self.session.settle(outcome, observed, unforeseen)
+        read = record.get("answered") is True
+        self.session.settle(outcome, observed, unforeseen, read=read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":

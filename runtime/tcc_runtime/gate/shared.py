@@ -34,12 +34,14 @@ from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read
 from tcc_runtime.gate.permit import Nested, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Policy
 from tcc_runtime.gate.reasons import reasons
-from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused
+from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import (
+    MOST_NAME,
     Follower,
     Session,
     Writer,
     end_record,
+    is_name,
     observed_texts,
     opened_of,
     outcome_record,
@@ -130,6 +132,7 @@ def decision(
     """
     held, made, closed = session.held, len(session.made), session.ended
     under_way, resolved = session.under_way, len(session.resolved)
+    unforeseen = session.unforeseen
 
     def because() -> list[Reason]:
         if code is None:
@@ -141,10 +144,42 @@ def decision(
         nothing = closed or under_way or code is Code.NOT_WRITTEN
         return () if nothing else session.policy.allowed(held)
 
-    return Decision(code, place, because, allowed_next)
+    def spent() -> Spent | None:
+        if code is None or under_way or code is Code.NOT_WRITTEN:
+            return None
+        if not (closed or unforeseen) and session.policy.next_offers(held):
+            return None
+        return Spent(session=session.identity, way_on=session.way_on)
+
+    return Decision(code, place, because, allowed_next, spent)
 
 
 # The session, its journal and its queue.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """How the ledger of a session is kept.
+
+    Attributes:
+        rolls: a finished one is kept under another name, and a new session begun.
+        private: it is of a store: it is there, and its owner's alone.
+        begun: it was begun just now, for this gate alone.
+        way_on: what whoever is refused by a spent session can do.
+    """
+
+    rolls: bool = False
+    private: bool = False
+    begun: bool = False
+    way_on: str = "its owner ends it and opens another ledger"
+
+
+_PLAIN: Final = Home()
+
+
+class Rolled(Exception):
+    """A finished ledger has another name now: open the name again."""
+
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
@@ -173,8 +208,10 @@ class Shared:
         clock: Callable[[], int],
         nonce: bytes | None,
         wait: bool = True,
+        home: Home = _PLAIN,
     ) -> None:
         self.policy = policy
+        self.home = home
         self.lock = threading.Lock()
         self.pending: Ticket | None = None
         self.clock = clock
@@ -185,7 +222,8 @@ class Shared:
         self._later: Exception | None = None  # why nothing is allowed behind the next record
         self._between = False  # a record is being written that the session does not know yet
         self._pid = os.getpid()
-        self._begun_by = 0  # the process that began the session; 0 where it was there
+        # The process that began the session; 0 where it was there.
+        self._begun_by = self._pid if home.begun else 0
         self._made_key = False
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
@@ -207,6 +245,7 @@ class Shared:
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
         record = session_record(self.policy, follower.key, started, nonce.hex(), shown)
         follower.open(shown, str(record["session_id"]))
+        follower.session.way_on = self.home.way_on
         self.journal.append(follower.writer.sealed(record, self.journal.head))
         self.sync()
 
@@ -230,19 +269,28 @@ class Shared:
             if not journal.lock(wait=wait):
                 raise _held(journal)
             new = journal.is_new()
+            if new and self.home.private:
+                raise ResumeError(journal.path.name, "the start of a session", "none")
             if key is None and new:
                 key, self._made_key = new_key(journal.path, durable=self.durable)
             elif key is None:
                 key = read_key(journal.path)
             follower = self.follower = Follower(self.policy, key)
+            follower.session.way_on = self.home.way_on
             self._read(follower, locked=True)
             if new:
                 self._begun_by = self._pid
                 self._begin(follower, shown)
-            elif not follower.session.ended:
+            elif follower.session.ended:
+                if self.home.rolls:
+                    journal.roll(follower.session_id)
+                    raise Rolled
+            else:
                 self._leave_unknown(follower)
+            if journal.doubtful:
+                journal.sync()
         except BaseException:
-            if self._begun_by or self._made_key:
+            if (self._begun_by and not self.home.private) or self._made_key:
                 self._take_back(journal)
             journal.close()
             raise
@@ -250,6 +298,11 @@ class Shared:
             journal.unlock()
             self._turns.give_back(ticket)
         return follower
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the session was begun here, and nothing but its start is recorded."""
+        return self._begun_by == os.getpid() and self.journal.records == 1
 
     def withdraw(self) -> bool:
         """Whether the session was begun here and nothing but its start recorded: its files go."""
@@ -391,6 +444,8 @@ class Shared:
         with self.lock:
             self._require_sound(tool)
             self._read(self.follower, locked=True)
+            if self.journal.doubtful:
+                self.journal.sync()  # what another process wrote is on the disk before it is used
             self._leave_unknown(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool) -> None:
@@ -399,6 +454,8 @@ class Shared:
             self._between = True
             follower.apply(news)
             self._between = False
+            if not news.own:
+                self.journal.sync_soon()
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
@@ -475,6 +532,8 @@ class Shared:
         self.journal.append(self.follower.writer.sealed(record, self.journal.head))
         if sync:
             self.sync()
+        else:
+            self.journal.sync_soon()
         then()
         self._between = False
         self._fault = self._fault or self._later
@@ -646,6 +705,7 @@ def settle(
     told: Answer | None = None,
     *,
     sync: bool,
+    read: bool = False,
 ) -> tuple[Outcome, bool]:
     """The outcome of the call under way: as it is kept, and whether it was unforeseen.
 
@@ -655,12 +715,18 @@ def settle(
     Args:
         ms: since the call.
         told: what it took, of a call that a model made.
+        read: of one that failed: with an error that whoever made it has read.
+
+    Raises:
+        SettingsError: that is said of a tool whose errors do not mean failure.
     """
     session, executions = shared.session, shared.follower.executions
     took = None
     if executions is not None and executions.pending is not None:
         took = executions.took(told, ms)
     table = session.policy.table(session.made[-1].offer.tool)
+    if read and not table.tool.errors_failed:
+        raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
     if outcome == "done":
         indices = table.observe(result if observed is None else observed)
@@ -673,14 +739,16 @@ def settle(
         unforeseen,
         shared.follower.writer.result(result),
         None if took is None else _drawn(shared, took),
+        read=read,
     )
 
     def then() -> None:
         if executions is not None and took is not None:
             executions.settle(took, outcome == "done")
-        session.settle(outcome, indices, unforeseen)
+        session.settle(outcome, indices, unforeseen, read=read)
 
-    if not shared.try_to_write(record, then, sync=sync):
+    # What a model took, and an account was told, is on the disk before anybody goes on.
+    if not shared.try_to_write(record, then, sync=sync and took is not None):
         session.settle("unknown", None, False)
         return "unknown", False
     return outcome, session.unforeseen
@@ -732,12 +800,21 @@ def note_search(shared: Shared, took: Spending, atoms: Sequence[Atom]) -> None:
         shared.write(record, lambda: executions.asked(took, atoms))
 
 
-def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None) -> None:
+def resolve(
+    shared: Shared,
+    seq: int,
+    outcome: Outcome,
+    observed: Mapping[str, Any] | None,
+    who: str | None = None,
+) -> None:
     """What an unknown outcome turned out to be.
+
+    Args:
+        who: says so, at a time that is recorded too; None: neither is.
 
     Raises:
         ValueError: there is no such unknown call, or no such outcome or value; or more calls would
-            have to be gone through again than a validator does.
+            have to be gone through again than a validator does; `who` is no name.
         Refused: R303, R306.
     """
     session = shared.session
@@ -756,7 +833,10 @@ def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, A
     if session.course.repeated(seq) > MAX_REFOLDED:
         # Validators decline such a ledger, and it would never be taken up again.
         raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
-    record = resolve_record(seq, outcome, observed_texts(table, indices))
+    if who is not None and not is_name(who):
+        raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
+    at_ms = None if who is None else shared.clock()
+    record = resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms)
     shared.write(record, lambda: session.resolve(seq, outcome, indices))
 
 

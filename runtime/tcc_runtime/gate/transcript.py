@@ -8,7 +8,7 @@ Cost: that of the steps; what may follow, the edges of the states that may be he
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
@@ -36,6 +36,8 @@ class Event:
         before, after: the states that the session may have been in.
         model: that made a call; empty where none was chosen.
         took: what its call, or a search, took: price, latency and epsilon.
+        who, at_ms: of an outcome that was said later, who said it and when; empty and None where
+            the record does not say.
     """
 
     kind: str
@@ -50,6 +52,8 @@ class Event:
     after: Sequence[int]
     model: str = ""
     took: Mapping[str, str]
+    who: str = ""
+    at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +162,9 @@ class _Teller:
                 seq, outcome = int(str(record["seq"])), str(record["outcome"])
                 told = _texts(record.get("observed"))
                 self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
+                if "who" in record:
+                    who, at_ms = str(record["who"]), int(str(record.get("at_ms", 0)))
+                    self.events[-1] = replace(self.events[-1], who=who, at_ms=at_ms)
             case "budget":
                 self._add(kind, None, _terms(record), "")
             case "asked":

@@ -116,14 +116,16 @@ class PermitRecorder:
         elif isinstance(error, Failed) or (
             name in self.errors_failed and not isinstance(error, TimeoutError)
         ):
-            permit.failed(type(error).__name__)
+            # `Failed` is the owner's word that nothing happened; an error is read by the model.
+            read = name in self.errors_failed and not isinstance(error, Failed)
+            permit.failed(type(error).__name__, answered=read)
 
     def answered(self, permit: Permit, call: GuardedCall, output: Any) -> None:
         """The tool answered: done, unless it says itself that it is an error."""
         content = output[0] if call.in_pair and type(output) is tuple and output else output
         if isinstance(content, ToolMessage) and content.status == "error":
             if call.tool.name in self.errors_failed:
-                permit.failed("the tool answered with an error")
+                permit.failed("the tool answered with an error", answered=True)
             else:
                 permit.unknown("the tool answered with an error")
             return

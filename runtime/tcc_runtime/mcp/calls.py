@@ -44,8 +44,8 @@ class GatePermit(Protocol):
     def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
         """It happened."""
 
-    def failed(self, reason: str) -> None:
-        """It did not happen."""
+    def failed(self, reason: str, *, answered: bool = False) -> None:
+        """It did not happen; `answered`: it changed nothing, and its error was read."""
 
     def unknown(self, reason: str) -> None:
         """Nobody knows."""
@@ -103,6 +103,18 @@ class GateSession(Protocol):
         """The calls that plans allow now."""
 
 
+class SpentSession(Protocol):
+    """A session in which nothing more can be called."""
+
+    @property
+    def session(self) -> str:
+        """Its id."""
+
+    @property
+    def way_on(self) -> str:
+        """What whoever wants to go on can do."""
+
+
 class Refusal(Protocol):
     """Why a call is not let through."""
 
@@ -118,6 +130,10 @@ class Refusal(Protocol):
     def allowed_next(self) -> Sequence[NextCall]:
         """The calls that plans allow instead."""
 
+    @property
+    def spent(self) -> SpentSession | None:
+        """Where nothing is allowed any more: in which session, and the way on."""
+
 
 def refusal_result(refusal: Refusal) -> dict[str, Any]:
     """The result that says so to a model: an error, with what is allowed instead."""
@@ -127,6 +143,9 @@ def refusal_result(refusal: Refusal) -> dict[str, Any]:
         "because": [dict(reason) for reason in refusal.because],
         "allowed_next": [_call(call) for call in following[:_MOST_NEXT]],
     }
+    spent = refusal.spent
+    if spent is not None:
+        told |= {"spent": True, "session": spent.session, "way_on": spent.way_on}
     if len(following) > _MOST_NEXT:
         told["allowed_next_left_out"] = len(following) - _MOST_NEXT
         told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MOST_TOOLS]
@@ -273,7 +292,8 @@ def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
         observed = _observed_in(ending.structured, tool.observed) if tool.observed else None
         permit.done(whole, observed=observed)
     elif ending.outcome == "failed":
-        permit.failed(ending.reason)
+        # The client reads what the server says.
+        permit.failed(ending.reason, answered=True)
     else:
         permit.unknown(ending.reason)
 

@@ -50,6 +50,9 @@ class Guarded:
         locked: digests of its tools by name; None takes them as they are at the start.
         seconds: how long a call may take before its outcome is unknown.
         finishes: whether the session ends with the connection, where a plan may end.
+        of_connection: whether the session is the connection's own: one that nothing was called in
+            is taken back with it.
+        idle: as of :class:`tcc_runtime.mcp.relay.Relay`.
         masks: whether clients of the handshake see only the tools that may be called now.
         protocol: how the server is spoken to.
         version: ours, which both sides are told.
@@ -62,6 +65,8 @@ class Guarded:
     masks: bool
     protocol: Protocol
     version: str
+    of_connection: bool = False
+    idle: float | None = None
 
 
 def guard(
@@ -90,6 +95,7 @@ def guard(
             stopping=stopping,
             seconds=how.seconds,
             note=note,
+            idle=how.idle,
         )
         start = _Start(relay, door, how, stopping)
         try:
@@ -163,7 +169,7 @@ class _Start:
         if gate is None:
             return
         try:
-            if self._relay.served is None:
+            if self._relay.served is None or (self._how.of_connection and gate.untouched):
                 gate.withdraw()
             elif self._how.finishes:
                 self._finish(gate)

@@ -111,6 +111,7 @@ class Relay:
         stopping: whether the process is asked to stop.
         seconds: how long a call may take.
         note: is told, for people, what went wrong.
+        idle: seconds without a word of the client, and nothing under way, after which it is gone.
 
     Attributes:
         upstream: the server; None before it is started.
@@ -125,7 +126,10 @@ class Relay:
         stopping: Stopping,
         seconds: float,
         note: Callable[[str], None],
+        idle: float | None = None,
     ) -> None:
+        self._idle = idle
+        self._heard = time.monotonic()  # when the client last said something, or was answered
         self.upstream: Upstream | None = None
         self.served: Served | None = None
         self._client = client
@@ -183,7 +187,7 @@ class Relay:
         self._early.clear()
 
     def _is_over(self) -> bool:
-        if self._client.broken:
+        if self._client.broken or self._idle_left() == 0:
             return True
         if not self._client.ended:
             return False
@@ -192,6 +196,12 @@ class Relay:
             return self.upstream is None
         busy = self._open or self._waiting or self._lines or self._client.waiting
         return not busy
+
+    def _idle_left(self) -> float | None:
+        """Seconds until a client that says nothing is taken to be gone; None: it is not."""
+        if self._idle is None or self._open or self._waiting or self._lines or self._task:
+            return None
+        return max(0.0, self._heard + self._idle - time.monotonic())
 
     def _is_full(self) -> bool:
         """Whether the client does not read what was sent to it: then nothing is read of it."""
@@ -209,6 +219,9 @@ class Relay:
                 return 0.0
             if self._open is None and self._task is None and (self._waiting or self._late):
                 times.append(self._again)
+        idle = self._idle_left()
+        if idle is not None:
+            times.append(time.monotonic() + idle)
         return max(0.0, min(times) - time.monotonic()) if times else None
 
     def _trouble(self) -> str | None:
@@ -253,6 +266,7 @@ class Relay:
         readable = ready(pipes, seconds, self._stopping.wakes)
         for pipe in readable:
             if pipe is client:
+                self._heard = time.monotonic()
                 self._lines.extend(pipe.read())
             else:
                 for line in pipe.read():
@@ -498,6 +512,7 @@ class Relay:
         opened, self._open = self._open, None
         if opened is None:
             return
+        self._heard = time.monotonic()
         try:
             with opened.leave:
                 record(opened.permit, ending, self._tool(opened))

@@ -1,0 +1,568 @@
+"""A store: a folder of sessions of one artifact, begun under its lock, one file each.
+
+Whoever may begin a session may begin its limits again; so who begins one is decided here: each
+`open` a new one, or one for each principal, whatever process connects.  A file comes into the
+folder whole: written beside, synced, renamed; so a process that is killed at any write leaves the
+store as it was or as it should be.  The folder, and what is in it, is its owner's alone, and a link
+in it is followed nowhere.  A principal whose ledger is gone begins no other session: what was lost
+would be limits.
+Text: docs/sessions.md.
+Cost: a session's ledger is read once where it is taken up; a list reads all ledgers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from blake3 import blake3
+
+from tcc_certs.errors import Rejected, clip
+from tcc_certs.formats.codec import decode, encode
+from tcc_certs.formats.container import write_container
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
+from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.session.machine import Course
+from tcc_certs.session.validation import SessionReplay
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.gate import Gate, opened, shown_of
+from tcc_runtime.gate.journal import NONCE_BYTES, check_private, now_ms, open_private
+from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session import Writer, session_record
+from tcc_runtime.gate.shared import Home
+from tcc_runtime.ledger.outputs import sync_folder
+
+FORMAT: Final = "tcc.store"
+VERSION: Final = "1.0"
+ARTIFACT: Final = "artifact.tcca"
+_KEY_CONTEXT: Final = "tcc.store/1.0 session key"
+_KEY_BYTES: Final = 32
+_MOST_LINE: Final = 1 << 26
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_HEX = re.compile("[0-9a-f]{64}")
+
+State: TypeAlias = Literal["live", "spent", "ended", "abandoned"]
+Kind: TypeAlias = Literal["new", "principal", "taken up"]
+
+_OWNER: Final = "the owner of this gate can end it (tcc session end)"
+_WAYS_ON: Final[Mapping[Kind, str]] = {
+    "new": "connect again, and another session begins",
+    "principal": f"{_OWNER}, and another begins with the next connection",
+    "taken up": f"{_OWNER} and begin another",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    """A session of a store, as its ledger has it.
+
+    Attributes:
+        id: its UUID.
+        started_ms: UTC, milliseconds since 1970.
+        calls: that were recorded.
+        unknown: those without a known outcome, one that is under way included.
+        state: `spent`: it goes on, and plans allow no call any more.
+        principal: whose it is, hex; None: nobody's in particular.
+    """
+
+    id: str
+    started_ms: int
+    calls: int
+    unknown: int
+    state: State
+    principal: str | None = None
+
+
+def session_id_of(given: object) -> str:
+    """The id of a session, from what somebody says it is; it is looked at before it is a path.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if isinstance(given, UUID):
+        given = str(given)
+    if not isinstance(given, str) or _ID.fullmatch(given) is None:
+        raise SettingsError("session", "the id of a session, a UUIDv7", clip(str(given), 60))
+    return given
+
+
+class Sessions:
+    """The sessions of an artifact, in a folder.
+
+    Args:
+        artifact: as of :class:`tcc.Gate`.
+        store: the folder, on a local disk; one that is not there is made.
+        durable: as of :class:`tcc.Gate`; also of what is written when a session begins.
+        checked, show, clock: as of :class:`tcc.Gate`.
+        renew_ms: how long after its start a principal's session is ended, and another begun, when
+            the principal comes with nothing under way; None: never.
+        wait: whether a lock that another process has is waited for.
+
+    Raises:
+        ResumeError: the folder is no store, another artifact's, open to others, or has links where
+            files should be.
+        SettingsError: an argument is out of its range.
+        Rejected: the artifact is refused.
+        LedgerError: it cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        artifact: Artifact | str | Path,
+        store: str | Path,
+        durable: bool = True,
+        *,
+        checked: str | None = None,
+        show: tuple[str, ...] = (),
+        clock: Callable[[], int] | None = None,
+        renew_ms: int | None = None,
+        wait: bool = True,
+    ) -> None:
+        self.artifact = opened(artifact, checked)
+        self.folder = Path(store)
+        self.durable = durable
+        self._policy = policy_of(self.artifact)
+        self._shown = shown_of(self._policy, show)
+        self._clock = now_ms if clock is None else clock
+        if renew_ms is not None and (type(renew_ms) is not int or renew_ms <= 0):
+            raise SettingsError("renew", "milliseconds, above 0", renew_ms)
+        self._renew_ms = renew_ms
+        self._wait = wait
+        with _as_ledger_error(self.folder):
+            self._open()
+
+    @classmethod
+    def of(cls, store: str | Path, *, wait: bool = False) -> Sessions:
+        """Those of a store that is there, with the artifact that it keeps.
+
+        Raises:
+            As :class:`Sessions`.
+        """
+        folder = Path(store)
+        with _as_ledger_error(folder):
+            _check_folder(folder)
+            digest = _digest_in(folder)
+            os.close(open_private(folder / ARTIFACT, os.O_RDONLY))
+        # It was checked before it came here, and its digest holds it to be the same.
+        return cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait)
+
+    # The folder.
+
+    def _open(self) -> None:
+        folder = self.folder
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700, parents=True)
+            if self.durable:
+                sync_folder(folder.parent)
+        _check_folder(folder)
+        with self._locked():
+            if not os.path.lexists(folder / "store.json"):
+                self._found()
+            digest = _digest_in(folder)
+            mine = self.artifact.digest.hex()
+            if digest != mine:
+                raise ResumeError(str(folder), f"a store of the artifact {mine}", digest)
+            self.key = _bytes_of(folder / "store.key", _KEY_BYTES)
+            if len(self.key) != _KEY_BYTES:
+                raise ResumeError(str(folder / "store.key"), "32 bytes", len(self.key))
+            _check_folder(folder / "principals")
+
+    def _found(self) -> None:
+        """Makes a store of a folder that has nothing else in it; `store.json` comes last."""
+        folder = self.folder
+        own = {"lock", "store.key", "principals", ARTIFACT, ".new"}
+        foreign = sorted({entry.name for entry in os.scandir(folder)} - own)
+        if foreign:
+            raise ResumeError(str(folder), "a store, or an empty folder", clip(foreign[0], 80))
+        if not os.path.lexists(folder / "store.key"):
+            self._write(folder / "store.key", os.urandom(_KEY_BYTES))
+        with suppress(FileExistsError):
+            (folder / "principals").mkdir(mode=0o700)
+        self._write(folder / ARTIFACT, write_container(self.artifact.file.columns))
+        told = {
+            "format": FORMAT,
+            "format_version": VERSION,
+            "artifact": self.artifact.digest.hex(),
+        }
+        self._write(folder / "store.json", encode(told) + b"\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The lock of the store, which is held for as long as a file or two are written.
+
+        Raises:
+            LedgerError: with a `BlockingIOError`: it is not waited for, and another has it.
+        """
+        path = self.folder / "lock"
+        with suppress(FileExistsError):
+            os.close(os.open(path, _NEW | getattr(os, "O_CLOEXEC", 0), 0o600))
+        handle = open_private(path, os.O_RDWR)
+        try:
+            _lock(handle, wait=self._wait)
+            yield
+        finally:
+            os.close(handle)
+
+    def _write(self, path: Path, data: bytes | memoryview) -> None:
+        """A whole file, of which nothing is there before all of it is; the store's lock is held."""
+        beside = path.with_name(".new")
+        beside.unlink(missing_ok=True)
+        handle = os.open(beside, _NEW | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(handle, left) :]
+            if self.durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        beside.replace(path)
+        if self.durable:
+            sync_folder(path.parent)
+
+    def _ledger(self, session_id: str) -> Path:
+        return self.folder / f"{session_id}.ledger"
+
+    # Sessions.
+
+    def open(
+        self,
+        given: Mapping[str, Any] | None = None,
+        principal: tuple[str, str] | str | None = None,
+    ) -> Gate:
+        """A gate on a new session, or on the one of a principal.
+
+        Args:
+            given: what the session is given, by name.
+            principal: issuer and subject, or a subject alone; a session is begun for it where it
+                has none, or its last one has ended.
+
+        Raises:
+            ResumeError: the principal's ledger is gone, or is not what it should be; the principal
+                goes on with a session that was given something else.
+            SettingsError: an argument is out of its range.
+            LedgerError: as of :class:`tcc.Gate`.
+        """
+        if given:
+            raise SettingsError("given", "nothing: the grammar asks for nothing", sorted(given)[0])
+        if principal is None:
+            with _as_ledger_error(self.folder), self._locked():
+                session_id = self._begin(None)
+            return self._gate(session_id, "new")
+        named = self.name_of(principal)
+        while True:
+            with _as_ledger_error(self.folder):
+                session_id = self._of_principal(named, None)
+            gate = self._kept(session_id, named)
+            if gate is not None:
+                return gate
+            with _as_ledger_error(self.folder):
+                self._of_principal(named, session_id)
+
+    def _kept(self, session_id: str, named: str) -> Gate | None:
+        """The session of a principal, where it goes on; one that is to be renewed is ended."""
+        try:
+            gate = self._gate(session_id, "principal")
+        except _Ended:
+            return None
+        try:
+            if gate.principal != named:
+                raise ResumeError(self._ledger(session_id).name, named, gate.principal)
+            if not self._is_old(gate) or not self._ended_now(gate):
+                return gate
+        except BaseException:
+            gate.close()
+            raise
+        gate.close()
+        return None
+
+    def _is_old(self, gate: Gate) -> bool:
+        if self._renew_ms is None:
+            return False
+        started = int(gate.session_id[:8] + gate.session_id[9:13], 16)  # its UUID begins with it
+        return self._clock() - started >= self._renew_ms
+
+    def _ended_now(self, gate: Gate) -> bool:
+        """Ends the session, where nothing is under way."""
+        try:
+            turn = gate.try_turn()
+            if turn is None:
+                return False
+            gate.finish(abandon=not gate.may_finish, turn=turn)
+        except Refused:
+            return gate.ended
+        return True
+
+    def _of_principal(self, named: str, ended: str | None) -> str:
+        """The id of the principal's session; a new one where there is none.
+
+        Args:
+            ended: an id that is to be replaced where it is still the principal's.
+        """
+        path = self.folder / "principals" / named
+        with self._locked():
+            _check_folder(path.parent)
+            known = _bytes_of(path, 64) if os.path.lexists(path) else None
+            if known is not None:
+                session_id = known.decode("ascii", "replace").removesuffix("\n")
+                if _ID.fullmatch(session_id) is None:
+                    raise ResumeError(str(path), "the id of a session", clip(session_id, 60))
+                if session_id != ended:
+                    return session_id
+            session_id = self._begin(named)
+            self._write(path, f"{session_id}\n".encode())
+            return session_id
+
+    def name_of(self, principal: tuple[str, str] | str) -> str:
+        """What a principal is called in this store, hex.
+
+        Raises:
+            SettingsError: it is none.
+        """
+        issuer, subject = ("", principal) if isinstance(principal, str) else principal
+        if not (isinstance(issuer, str) and isinstance(subject, str)):
+            raise SettingsError("principal", "issuer and subject, texts", type(subject).__name__)
+        try:
+            parts = issuer.encode(), subject.encode()
+        except UnicodeEncodeError:
+            raise SettingsError("principal", "texts in UTF-8", "a lone surrogate") from None
+        told = struct.pack("<I", len(parts[0])) + parts[0] + parts[1]
+        return blake3(told, key=self.key).hexdigest()
+
+    def session_of(self, principal: tuple[str, str] | str) -> str | None:
+        """The id of the session that a principal has, ended or not; None: none yet."""
+        path = self.folder / "principals" / self.name_of(principal)
+        with _as_ledger_error(self.folder):
+            if not os.path.lexists(path):
+                return None
+            return session_id_of(_bytes_of(path, 64).decode("ascii", "replace").strip())
+
+    def get(self, id: str | UUID) -> Gate:
+        """A gate on a session that is there and has not ended.
+
+        Raises:
+            SettingsError: the id is none; ResumeError: there is no such session, it has ended, or
+                is not this artifact's; LedgerError: as of :class:`tcc.Gate`.
+        """
+        return self._gate(session_id_of(id), "taken up")
+
+    def _begin(self, principal: str | None) -> str:
+        """Writes the start of a session; the store's lock is held."""
+        nonce = os.urandom(NONCE_BYTES).hex()
+        started = self._clock()
+        if not 0 <= started < 1 << 48:
+            raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
+        key = self._key_of(nonce)
+        record = session_record(self._policy, key, started, nonce, self._shown, principal)
+        session_id = str(record["session_id"])
+        body = Writer(key, self._shown, session_id).sealed(record, FIRST_HEAD)
+        self._write(self._ledger(session_id), seal(body, FIRST_HEAD)[0])
+        return session_id
+
+    def _key_of(self, nonce: str) -> bytes:
+        material = self.key + bytes.fromhex(nonce)
+        return blake3(material, derive_key_context=_KEY_CONTEXT).digest()
+
+    def _gate(self, session_id: str, kind: Kind) -> Gate:
+        path = self._ledger(session_id)
+        with _as_ledger_error(path):
+            header = self._header(path)
+        if header.get("session_id") != session_id:
+            raise ResumeError(f"{path.name}: session_id", session_id, header.get("session_id"))
+        artifact = self.artifact.digest.hex()
+        if header.get("artifact") != artifact:
+            raise ResumeError(f"{path.name}: artifact", artifact, header.get("artifact"))
+        try:
+            return Gate(
+                self.artifact,
+                ledger=path,
+                key=self._key_of(str(header["nonce"])),
+                durable=self.durable,
+                clock=self._clock,
+                wait=self._wait,
+                home=Home(private=True, begun=kind == "new", way_on=_WAYS_ON[kind]),
+            )
+        except ResumeError as error:
+            if error.found == "its end":
+                raise _Ended(path.name, error.expected, error.found) from None
+            raise
+
+    def _header(self, path: Path) -> Record:
+        """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
+        handle = open_private(path, os.O_RDONLY)
+        with os.fdopen(handle, "rb") as file:
+            line = file.readline(_MOST_LINE)
+        try:
+            record = decode(line.rstrip(b"\n"), "line 1")
+        except Rejected as error:
+            raise ResumeError(path.name, "the ledger of a session", error.found) from None
+        nonce = record.get("nonce") if isinstance(record, dict) else None
+        if not isinstance(record, dict) or not isinstance(nonce, str) or not _is_nonce(nonce):
+            raise ResumeError(path.name, "the start of a session with its nonce", "none")
+        return record
+
+    def forget(self, session_id: str) -> None:
+        """A principal whose session was this one has none: for one that has ended."""
+        with _as_ledger_error(self.folder), self._locked():
+            for entry in sorted(os.scandir(self.folder / "principals"), key=lambda one: one.name):
+                path = Path(entry.path)
+                if (
+                    _HEX.fullmatch(entry.name)
+                    and _bytes_of(path, 64).strip() == session_id.encode()
+                ):
+                    path.unlink()
+                    if self.durable:
+                        sync_folder(path.parent)
+
+    # What is there.
+
+    def list(self) -> tuple[StoredSession, ...]:
+        """All sessions, oldest first; nothing is locked, and nothing written.
+
+        Raises:
+            ResumeError: a ledger is not what it should be; LedgerError: it cannot be read.
+        """
+        return tuple([self.look(session_id) for session_id in self.ids()])
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all sessions, oldest first: they begin with the time."""
+        with _as_ledger_error(self.folder):
+            names = [entry.name for entry in os.scandir(self.folder)]
+        stems = [name.removesuffix(".ledger") for name in names if name.endswith(".ledger")]
+        return tuple(sorted(stem for stem in stems if _ID.fullmatch(stem)))
+
+    def look(self, id: str | UUID) -> StoredSession:
+        """One of them, as its ledger has it now.
+
+        Raises:
+            As :meth:`list`; SettingsError: the id is none.
+        """
+        session_id = session_id_of(id)
+        path = self._ledger(session_id)
+        with _as_ledger_error(path):
+            header = self._header(path)
+            replay = SessionReplay(
+                self._policy.checked(),
+                self._policy.machine,
+                self._key_of(str(header["nonce"])),
+            )
+            handle = open_private(path, os.O_RDONLY)
+            with os.fdopen(handle, "rb") as file:
+                _go_through(replay, file, path)
+        session = replay.session
+        if session is None or session.header.name != session_id:
+            raise ResumeError(path.name, session_id, header.get("session_id"))
+        tally = session.tally
+        state: State = "live"
+        if session.ended:
+            state = "abandoned" if session.abandoned else "ended"
+        elif session.pending is None and self._is_spent(session.course):
+            state = "spent"
+        principal = header.get("principal")
+        return StoredSession(
+            id=session_id,
+            started_ms=size(header, "started_ms"),
+            calls=tally.calls,
+            unknown=tally.unknown + (session.pending is not None),
+            state=state,
+            principal=text(header, "principal") if principal is not None else None,
+        )
+
+    def key_of(self, id: str | UUID) -> bytes:
+        """The key of a session, for who validates its ledger."""
+        return self._key_of(str(self._header(self._ledger(session_id_of(id)))["nonce"]))
+
+    def _is_spent(self, course: Course) -> bool:
+        return course.lost or not self._policy.next_offers(course.held)
+
+
+class _Ended(ResumeError):
+    """A session of the store that has ended."""
+
+
+def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
+    """All whole records; what is left of a line is being written, or was cut off."""
+    reader = LedgerReader(iter(lambda: file.read(1 << 16), b""))
+    head = reader.head
+    try:
+        for record in reader:
+            replay.step(record, head)
+            head = reader.head
+    except Rejected as refusal:
+        replay.findings.refuse(refusal, replay.line)
+    for finding in replay.findings.items:
+        place = f"{path.name}: line {finding.line}: {finding.field}: {finding.code.value}"
+        raise ResumeError(place, finding.expected, finding.found)
+
+
+def _is_nonce(nonce: str) -> bool:
+    return re.fullmatch("[0-9a-f]{32}", nonce) is not None
+
+
+def _check_folder(folder: Path) -> None:
+    """Whether a folder is one, no link, this user's, and nobody else may open it."""
+    try:
+        found = os.lstat(folder)
+    except FileNotFoundError:
+        raise ResumeError(str(folder), "a store", "none") from None
+    check_private(folder, found, folder=True)
+
+
+def _bytes_of(path: Path, most: int) -> bytes:
+    """A small file of a store."""
+    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+        return file.read(most + 1)
+
+
+def _digest_in(folder: Path) -> str:
+    """The digest of the artifact that a store says it is of."""
+    path = folder / "store.json"
+    try:
+        told = json.loads(_bytes_of(path, 1 << 12))
+    except ValueError:
+        told = None
+    found = told if isinstance(told, dict) else {}
+    digest = found.get("artifact")
+    known = (found.get("format"), found.get("format_version")) == (FORMAT, VERSION)
+    if not known or not isinstance(digest, str) or _HEX.fullmatch(digest) is None:
+        raise ResumeError(str(path), f"{FORMAT} {VERSION} with the digest of an artifact", "none")
+    return digest
+
+
+@contextmanager
+def _as_ledger_error(path: Path) -> Iterator[None]:
+    """What the system refuses is an error of the ledgers here."""
+    try:
+        yield
+    except LedgerError:
+        raise
+    except OSError as error:
+        raise LedgerError(str(path), error) from error
+
+
+def local_principal() -> tuple[str, str]:
+    """Whoever may start a gate of this user: no token names it, so no token can."""
+    return "", ""
+
+
+if sys.platform == "win32":
+
+    def _lock(handle: int, *, wait: bool) -> None:
+        raise OSError(0, "a store needs a system with file locks")
+else:
+    import fcntl
+
+    def _lock(handle: int, *, wait: bool) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -1,0 +1,177 @@
+"""Errors that were read: they count for forbids alone, at gate, validator and in every order."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_runtime.errors import SettingsError
+from tests.gate.conftest import validated
+from tests.gate.grammars import artifact, do, gate
+
+TOOLS = """grammar g version "1"
+tool read(; id: text) { errors mean failed }
+tool look { errors mean failed }
+tool send(to: in | out; id: text)
+tool test gives (result: pass | fail) { errors mean failed }
+tool other
+plan = any*
+limit depth <= 12
+"""
+
+
+def failed(session: tcc.Gate, tool: str, arguments: Any = None, *, answered: bool = True) -> None:
+    with session.call(tool, arguments or {}) as permit:
+        permit.failed(answered=answered)
+
+
+SEND = {"to": "out", "id": "x"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "tool", "arguments"),
+    [
+        ("forbid look before send(to=out)", "look", {}),
+        ("forbid look with send(to=out)", "look", {}),
+        ("forbid look send(to=out)", "look", {}),
+        ("forbid read before send same id", "read", {"id": "x"}),
+        ("forbid read with send same id", "read", {"id": "x"}),
+        ("forbid test(result=fail) before send", "test", {}),
+    ],
+)
+def test_a_forbid_holds_over_an_error_that_was_read(
+    statement: str, tool: str, arguments: dict[str, str], tmp_path: Path
+) -> None:
+    text = TOOLS + statement + "\n"
+    session = gate(text, ledger=tmp_path / "no.ledger")
+    failed(session, tool, arguments, answered=False)
+    assert session.check("send", SEND).allowed, "nothing happened"
+    session = gate(text, ledger=tmp_path / "s.ledger")
+    failed(session, tool, arguments)
+    refused = session.check("send", SEND)
+    assert (refused.allowed, refused.code) == (False, "R202")
+    assert refused.because[0]["text"].startswith("forbid ")
+    with pytest.raises(tcc.Refused):
+        do(session, "send", SEND)
+    do(session, "other")
+    if " before " in statement or " with " in statement:
+        assert not session.check("send", SEND).allowed
+    else:
+        assert session.check("send", SEND).allowed, "no longer neighbours"
+    session.close()
+    with gate(text, ledger=tmp_path / "s.ledger") as again:
+        assert again.check("send", SEND).allowed == (statement == "forbid look send(to=out)")
+    found = validated(tmp_path / "s.ledger")
+    assert found.word == "INCOMPLETE"
+    assert "that 1 calls that were answered with an error changed nothing" in found.asserted
+    lines = (tmp_path / "s.ledger").read_bytes().splitlines()
+    record = next(r for r in map(json.loads, lines) if r["kind"] == "outcome")
+    assert (record["outcome"], record["answered"]) == ("failed", True)
+
+
+def test_it_counts_for_nothing_else(tmp_path: Path) -> None:
+    text = TOOLS + (
+        "require look before send\nrequire read before other\nlimit uses(look) <= 1\n"
+        "limit uses(read) per id <= 1\n"
+    )
+    session = gate(text, ledger=tmp_path / "s.ledger")
+    before = session.remaining
+    for _ in range(2):
+        failed(session, "look")
+        failed(session, "read", {"id": "x"})
+    assert session.remaining == before
+    assert session.check("send", SEND).code == session.check("other").code == "R201"
+    do(session, "look")
+    do(session, "read", {"id": "x"})
+    do(session, "send", SEND)
+
+
+def test_it_is_said_of_tools_whose_errors_mean_failure_alone(tmp_path: Path) -> None:
+    session = gate(TOOLS, ledger=tmp_path / "s.ledger")
+    with session.call("other") as permit, pytest.raises(SettingsError, match="answered"):
+        permit.failed(answered=True)
+    assert session.history[0].outcome == "unknown"
+
+
+def test_a_ledger_that_says_it_of_another_call_is_refused(tmp_path: Path) -> None:
+    from tcc_certs.formats.ledger import LedgerReader
+    from tcc_certs.session import validate
+    from tests.gate.grammars import bytes_of
+    from tests.oracle_session.writer import sealed
+
+    key = bytes(range(32))
+    for tool, outcome in (("other", "failed"), ("look", "done"), ("look", "unknown")):
+        path = tmp_path / f"{tool}{outcome}"
+        with tcc.Gate(artifact(TOOLS), ledger=path, key=key) as gated, gated.call(tool) as permit:
+            getattr(permit, outcome)()
+        records = [dict(record) for record in LedgerReader([path.read_bytes()])]
+        records[-1]["answered"] = True
+        for record in records:
+            del record["mac"]
+        found = validate(sealed(records), bytes_of(artifact(TOOLS)), key=key)
+        assert [(f.code.value, f.field) for f in found.findings][:1] == [("S209", "answered")]
+
+
+LETTERS = """grammar g version "1"
+tool a { errors mean failed }
+tool b
+tool c { errors mean failed }
+"""
+FORBIDS = ("a before b", "a with b", "a b", "a a", "c b a", "c with a", "b before c")
+
+
+def forbidden(kind: str, word: list[str]) -> bool:
+    """The definition, of a sequence of calls that count as done."""
+    if " before " in kind:
+        first, second = kind.split(" before ")
+        return any(x == first and second in word[at + 1 :] for at, x in enumerate(word))
+    if " with " in kind:
+        first, second = kind.split(" with ")
+        return first in word and second in word
+    steps = kind.split()
+    return any(word[at : at + len(steps)] == steps for at in range(len(word)))
+
+
+def test_random_sessions_are_held_to_the_definition(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    for kind in FORBIDS:
+        text = f"{LETTERS}plan = any*\nlimit depth <= 8\nforbid {kind}\n"
+        for _ in range(5):
+            session = gate(text)
+            calls: list[tuple[str, str]] = []
+            for _ in range(6):
+                for tool in "abc":
+                    assert session.check(tool).allowed == allowed(kind, calls, tool), (kind, calls)
+                tool = draw.choice("abc")
+                if not session.check(tool).allowed:
+                    continue
+                ways = ["done", "unknown", "failed", "read"][: 3 + (tool != "b")]
+                how = draw.choice(ways)
+                with session.call(tool) as permit:
+                    if how == "read":
+                        permit.failed(answered=True)
+                    else:
+                        getattr(permit, how)()
+                calls.append((tool, how))
+
+
+def allowed(kind: str, calls: list[tuple[str, str]], tool: str) -> bool:
+    """Whatever became of unknown calls, with and without the errors that were read."""
+    choices = [
+        {"done": [True], "failed": [False], "unknown": [True, False], "read": [None]}[how]
+        for _, how in calls
+    ]
+    for made in product(*choices):
+        plain = [name for (name, _), one in zip(calls, made, strict=True) if one]
+        read = [name for (name, _), one in zip(calls, made, strict=True) if one is not False]
+        if forbidden(kind, [*plain, tool]) or (
+            forbidden(kind, [*read, tool]) and not forbidden(kind, read)
+        ):
+            return False
+    return True
