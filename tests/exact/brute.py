@@ -75,12 +75,17 @@ def decimal(value: Fraction) -> str:
 
 @dataclass(kw_only=True)
 class Made:
-    """A grammar: by tool its parameters and their types."""
+    """A grammar: by tool its parameters and their types.
+
+    Attributes:
+        row: its plan, where that is a row of tools, each with whether it may be left out.
+    """
 
     tools: dict[str, dict[str, str]]
     low: int
     high: int
     says: list[Say] = field(default_factory=list)
+    row: tuple[tuple[str, bool], ...] = ()
 
     @property
     def text(self) -> str:
@@ -89,7 +94,9 @@ class Made:
         for name, given in self.tools.items():
             inside = ", ".join(f"{n}: {t}" for n, t in given.items())
             lines.append(f"tool {name}(; {inside})" if inside else f"tool {name}")
-        lines.append(f"plan = ({' | '.join(self.tools)}){{{self.low},{self.high}}}")
+        row = " ".join(tool + "?" * optional for tool, optional in self.row)
+        many = f"({' | '.join(self.tools)}){{{self.low},{self.high}}}"
+        lines.append(f"plan = {row or many}")
         return "\n".join([*lines, *(say.text for say in self.says)]) + "\n"
 
     def words(self) -> set[tuple[str, ...]]:
@@ -97,12 +104,21 @@ class Made:
         plain = [s for s in self.says if not (s.same or s.word in ("sum", "per"))]
         plain += [shadow(s) for s in self.says if s.same and s.word in ("require", "each")]
         found = set()
-        for length in range(self.low, self.high + 1):
-            for word in product(self.tools, repeat=length):
-                session = [(tool, {}) for tool in word]
-                if all(meets(say, session) and ends(say, session) for say in plain):
-                    found.add(word)
+        for word in self._any_words():
+            session = [(tool, {}) for tool in word]
+            if all(meets(say, session) and ends(say, session) for say in plain):
+                found.add(word)
         return found
+
+    def _any_words(self) -> Iterator[tuple[str, ...]]:
+        if self.row:
+            for kept in product(
+                *[(True, False) if optional else (True,) for _, optional in self.row]
+            ):
+                yield tuple(tool for (tool, _), keep in zip(self.row, kept, strict=True) if keep)
+            return
+        for length in range(self.low, self.high + 1):
+            yield from product(self.tools, repeat=length)
 
 
 Call = tuple[str, dict[str, Any]]
@@ -244,6 +260,9 @@ def grammar(rng: random.Random) -> Made:
     }
     high = rng.choice([1, 2, 3, 3])
     made = Made(tools=tools, low=rng.choice([0, 0, 1]), high=high)
+    if rng.random() < 0.5:  # sessions that have to hold different values
+        row = [(rng.choice(names), rng.random() < 0.3) for _ in range(rng.choice([2, 3]))]
+        made.row = tuple(row)
     made.says = [s for _ in range(rng.randrange(4)) if (s := statement(rng, made)) is not None]
     made.says = list({say.text: say for say in made.says}.values())
     return made
@@ -260,7 +279,7 @@ def changed(rng: random.Random, made: Made) -> Made:
         }
         for name, given in made.tools.items()
     }
-    other = Made(tools=tools, low=made.low, high=made.high, says=list(made.says))
+    other = Made(tools=tools, low=made.low, high=made.high, says=list(made.says), row=made.row)
     if rng.random() < 0.2:
         other.high += 1
     if other.says and rng.random() < 0.5:
@@ -288,7 +307,7 @@ def statement(rng: random.Random, made: Made) -> Say | None:
     a, b = rng.choice(list(made.tools)), rng.choice(list(made.tools))
     word = rng.choice(
         ["sum", "per", "uses", "least", "each", "require", "owed", "with", "before"] * 1
-        + ["each", "require", "with", "before", "before"]
+        + ["each", "require", "with", "before", "before", "sum", "sum"]
     )
     if word in ("uses", "least"):
         return Say(word=word, a=a, most=Fraction(rng.choice([0, 1, 2]) + (word == "least")))

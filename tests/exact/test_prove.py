@@ -161,3 +161,12 @@ def test_a_later_monitor_is_left_open() -> None:
     object.__setattr__(artifact.core, "monitors", (*artifact.core.monitors, Later()))
     assert tcc.prove(artifact, finishable=True).codes == ("P501",)
     assert tcc.prove(artifact, implies=artifact).codes == ("P501",)
+
+
+def test_a_sum_that_was_spent_at_once_leaves_no_way_to_an_end() -> None:
+    text = SHOP.replace("(find | refund){0,3}", "refund refund").replace("0 .. 20", "5 .. 20")
+    found = ask(text + "limit sum(refund.amount) <= 22\n", finishable=True)
+    assert found.session is not None
+    assert found.session.ends == "stuck"
+    assert [call.arguments["amount"] for call in found.session.calls] == [20]
+    assert ask(text + "limit sum(refund.amount) <= 25\n", finishable=True).proved

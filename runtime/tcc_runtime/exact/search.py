@@ -14,7 +14,7 @@ No theorem is claimed; held to brute force by tests/exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -167,31 +167,59 @@ def finishable(
 
 
 def _finishable(search: _Search) -> Found:
+    """Of a state those sessions are looked at whose sums are greatest: what they can do, all can.
+
+    An interval says that some session goes on, and the question is about each: so from every state
+    the way to an end is looked for with its greatest sums, to which each call adds its least.
+    """
     system = search.system
     search.add(system.start, -1, None)
-    into: dict[int, list[int]] = {}
     at = 0
     while at < len(search.met):
         search.check_time()
         for move in system.moves(search.met[at].state):
             if move.state is not None:
                 search.add(move.state, at, move)
-                to = search.known[canonical(move.state)[0]]
-                into.setdefault(to, []).append(at)
         at += 1
-    met = search.met
-    todo = [n for n, one in enumerate(met) if system.left.walk.accepts(one.state.left)]
+    most = [_pointed(one.state, 1) for one in search.met]
+    good = _ending(search, most)
+    for at, state in enumerate(most):
+        if state not in good:
+            session = _written(search, at, None, "stuck")
+            return Found(holds=False, session=session, states=len(search.met))
+    return Found(holds=True, states=len(search.met))
+
+
+def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
+    """The states, of sums that are points, from which an end can be reached."""
+    system, into = search.system, dict[State, list[State]]()
+    order = list(dict.fromkeys(starts))
+    known = set(order)
+    for state in order:
+        search.check_time()
+        if len(known) > search.max_states:
+            raise Undecided("P503", f"more than {search.max_states} states")
+        for move in system.moves(state):
+            if move.state is None:
+                continue
+            to = canonical(_pointed(move.state, 0))[0]
+            into.setdefault(to, []).append(state)
+            if to not in known:
+                known.add(to)
+                order.append(to)
+    todo = [state for state in order if system.left.walk.accepts(state.left)]
     good = set(todo)
     for to in todo:
         for before in into.get(to, ()):
             if before not in good:
                 good.add(before)
                 todo.append(before)
-    for at in range(len(met)):
-        if at not in good:
-            session = _written(search, at, None, "stuck")
-            return Found(holds=False, session=session, states=len(met))
-    return Found(holds=True, states=len(met))
+    return good
+
+
+def _pointed(state: State, end: int) -> State:
+    """A state whose sums are the least, 0, or the greatest, 1, of their intervals."""
+    return replace(state, sums=tuple([(span[end], span[end]) for span in state.sums]))
 
 
 def reached_tools(system: System, max_states: int, check_time: Callable[[], None]) -> set[int]:
@@ -304,7 +332,7 @@ class _Writer:
 
     def session(self, ends: Ends) -> Session:
         """The calls."""
-        added = self._sums()
+        added = self._sums(ends)
         values: dict[Token, int] = {}
         calls = []
         for step, (move, renaming) in enumerate(self._moves):
@@ -353,7 +381,7 @@ class _Writer:
         arguments = {name: _json(arguments[name]) for name in order if name in arguments}
         return SessionCall(tool=kind.tool.name, arguments=arguments, answer=answer)
 
-    def _sums(self) -> list[dict[str, Any]]:
+    def _sums(self, ends: Ends) -> list[dict[str, Any]]:
         """For each call its values of parameters that are added up."""
         found: list[dict[str, Any]] = [{} for _ in self._moves]
         system = self._system
@@ -369,7 +397,13 @@ class _Writer:
             low, high = of.range if of.both is None else of.both
             units = [low] * len(steps)
             last = self._moves[-1][0]
-            if last.over == number and of.caps[1] is not None:
+            if ends == "stuck":
+                for at in range(len(units)):
+                    room = high - low
+                    if of.caps[0] is not None:
+                        room = min(room, of.caps[0] - sum(units))
+                    units[at] += room // of.step * of.step
+            elif last.over == number and of.caps[1] is not None:
                 missing = of.caps[1] + 1 - sum(units)
                 for at in reversed(range(len(units))):
                     more = min(high - low, max(0, -(-missing // of.step)) * of.step)
