@@ -1,4 +1,4 @@
-"""What is fuzzed: the readers of artifacts, of ledgers of runs and of sessions, and of grammars.
+"""What is fuzzed: the readers of artifacts, of ledgers, of grammars and of answers.
 
 A target turns a well-formed input into another one that is nearly so, and reads inputs.  What
 reading answers with is a word for the tally; any exception is a finding.  Half of the inputs have
@@ -26,7 +26,7 @@ from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
 from tcc_certs.replay.validation import validate
 from tcc_compiler.frontend import read_grammar_text
-from tests.campaigns import seeds, sessions
+from tests.campaigns import answers, seeds, sessions
 from tests.campaigns.large import artifacts as large_artifacts
 from tests.campaigns.large import grammars as large_grammars
 from tests.campaigns.large import ledgers as large_ledgers
@@ -37,7 +37,7 @@ EXAMPLES = Path(__file__).parents[2] / "grammars"
 TEXT_COLUMNS = ("core", "core", "core", "tools", "call_text")
 CORE_PAIRS, CORE_STEPS = 200, 5_000  # of the check against the core
 # One input in so many is a large one: so few that their mean stays near a millisecond.
-RARELY = {"artifact": 20, "ledger": 20, "grammar": 300, "session": 40}
+RARELY = {"artifact": 20, "ledger": 20, "grammar": 300, "session": 40, "answer": 200}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,9 +418,22 @@ def session_target() -> Target:
     )
 
 
+def answer_target() -> Target:
+    """Answers of tools, and the pointers that fields are read at."""
+    known = answers.seeds()
+    return Target(
+        seeds=known,
+        mutate=lambda rng, data: answers.mutate(rng, data, known),
+        read=answers.read,
+        large=answers.large,
+        rarely=RARELY["answer"],
+    )
+
+
 TARGETS: Mapping[str, Callable[[], Target]] = {
     "artifact": artifact_target,
     "ledger": ledger_target,
     "grammar": grammar_target,
     "session": session_target,
+    "answer": answer_target,
 }

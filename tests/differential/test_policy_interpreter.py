@@ -11,6 +11,7 @@ from tcc_certs.session.alternatives import Undo
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import Event
 from tests.oracle_policies import language as l
+from tests.oracle_policies.cases import CASES, Case
 from tests.oracle_policies.core import policies_of, state_of, states_of
 from tests.oracle_policies.drawn import FORMS, START, Draw, Play
 from tests.oracle_policies.meaning import Made, Session, is_owed, refuses
@@ -120,6 +121,32 @@ def play(seed: int, forms: frozenset[str], steps: int, tally: Counter[str]) -> N
             late = draw.rng.choice(unknown)
             slow.resolve(late, draw.rng.choice(("done", "failed")), step.answer)
             tally["resolved"] += 1
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.says for case in CASES])
+def test_every_sentence_of_the_definition(case: Case) -> None:
+    slow, now = Session(grammar=case.grammar, given=case.given), START
+    try:
+        fast = Fast(case.grammar, slow)
+    except NotImplementedError:
+        pytest.skip("look-ups")
+    for step in case.steps:
+        match step.what:
+            case "clock":
+                now = START + step.ms
+            case "resolve":
+                slow.resolve(step.seq, step.outcome, step.answer)
+            case "finish":
+                fast.follow()
+            case _:
+                call = slow.asked(step.tool, step.arguments, max(slow.now, now))
+                if not isinstance(call, str):
+                    assert not fast.differences(call), step
+                if step.what == "call":
+                    seq = slow.call(step.tool, step.arguments, now)
+                    answered = step.outcome == "answered"
+                    outcome = "failed" if answered else step.outcome
+                    slow.outcome(seq, outcome, step.answer, answered=answered)
 
 
 @pytest.mark.parametrize("part", range(6))

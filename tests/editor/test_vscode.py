@@ -10,11 +10,20 @@ from typing import Any
 
 from tcc_certs.formats.codec import RESERVED
 from tcc_compiler.language.syntax.tokens import _LOCAL
-from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PLACED, TYPES, UNITS
+from tcc_compiler.language.syntax.words import (
+    BLOCK_WORDS,
+    DURATIONS,
+    OPENERS,
+    PLACED,
+    POLICY_WORDS,
+    TYPE_WORDS,
+)
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"
 GRAMMAR = json.loads((FOLDER / "syntaxes" / "tcg.tmLanguage.json").read_text("utf-8"))
-WORDS = {*RESERVED, *OPENERS, *BLOCK_WORDS, *TYPES, *UNITS, *_LOCAL}.union(*PLACED.values())
+WORDS = {*RESERVED, *OPENERS, *BLOCK_WORDS, *TYPE_WORDS, *DURATIONS, *POLICY_WORDS, *_LOCAL}.union(
+    *PLACED.values()
+)
 
 
 def listed(node: Any) -> Iterator[str]:

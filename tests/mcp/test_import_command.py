@@ -44,6 +44,41 @@ def test_a_file_is_imported_with_the_same_bytes(tmp_path: Path) -> None:
     assert len(texts) == 1
 
 
+def test_functions_of_model_apis_are_imported_as_tools(tmp_path: Path) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "kind": {"oneOf": [{"const": "x", "title": "X"}, {"const": "y"}]},
+            "size": {"$ref": "#/$defs/size"},
+            "last": {"anyOf": [{"$ref": "#/$defs/size"}, {"type": "null"}]},
+            "loop": {"$ref": "#/$defs/loop"},
+        },
+        "required": ["kind"],
+        "$defs": {"size": {"enum": ["s", "m"]}, "loop": {"$ref": "#/$defs/loop"}},
+    }
+    head = {"name": "order", "description": "Orders."}
+    shapes = (
+        [{**head, "inputSchema": schema}],
+        [{"type": "function", "function": {**head, "parameters": schema}}],
+        [{"type": "function", **head, "parameters": schema, "strict": True}],
+        [{**head, "input_schema": schema}],
+        {"tools": [{**head, "input_schema": schema}]},
+    )
+    texts = set()
+    for shape in shapes:
+        path = tmp_path / "tools.json"
+        path.write_text(json.dumps(shape), "ascii")
+        done = tcc("import", "mcp", str(path))
+        assert done.returncode == 0
+        texts.add(done.stdout)
+    (text,) = texts
+    line = next(line for line in text.splitlines() if line.startswith("tool "))
+    assert line == (
+        'tool order(kind: "x" | "y", size?: "s" | "m", "last"?: "s" | "m"; loop?: json)'
+        ' { doc "Orders." }'
+    )
+
+
 def test_as_json(tmp_path: Path) -> None:
     path = tmp_path / "9 lives.json"
     path.write_text(f"[{TOOL}]", "ascii")

@@ -838,6 +838,23 @@ case(
     refused("send", to="a"),
 )
 case(
+    "unless with a count: so many calls since",
+    policy(
+        *_WEB,
+        forbid(
+            alt(calls("read")),
+            before=calls("send"),
+            unless=(alt(calls("approve", answer="yes"), same=["to"], least=2),),
+        ),
+    ),
+    done("approve", {"answer": "yes"}, to="a"),
+    done("read", page="x"),
+    done("approve", {"answer": "yes"}, to="a"),
+    refused("send", to="a"),
+    done("approve", {"answer": "yes"}, to="a"),
+    may("send", to="a"),
+)
+case(
     "In the relations of unless, seen is the call that lifts",
     policy(
         tool("read", number("level")),

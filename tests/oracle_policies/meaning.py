@@ -485,9 +485,9 @@ def _holds_back(
         call
         for call in possibly(alternative, told, scene)
         if not any(
-            other.made_at > call.told_at
+            sum(other.made_at > call.told_at for other in surely(lifting, past, scene))
+            >= lifting.least
             for lifting in statement.unless
-            for other in surely(lifting, past, scene)
         )
     ]
     return len(found) >= alternative.least

@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import islice
 
 from tcc_certs.core.policies import (
     Alternative,
@@ -144,7 +145,9 @@ class _BanRule(Statement):
             return False
         lifted = -1
         for one in self._unless:
-            found = next(one.surely(memory.pools[one.number], own), None)
+            # With a count: so many came since exactly if the one that completes them did.
+            calls = one.surely(memory.pools[one.number], own)
+            found = next(islice(calls, one.least - 1, None), None)
             lifted = lifted if found is None else max(lifted, found.at)
         unsure = False
         for one in self._any:

@@ -6,7 +6,8 @@ is named.  Text: docs/gate.md, docs/sessions.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,7 +33,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
-from tcc_runtime.mcp.guarding import Guarded, guard
+from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.relay import STOPPED
 from tcc_runtime.mcp.upstream import Protocol, read_lock
 
@@ -41,6 +42,32 @@ _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
     " (--session principal, or limits across sessions)"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Web:
+    """What the options say of HTTP."""
+
+    address: tuple[str, int]
+    names: Sequence[str]
+    origins: Sequence[str]
+    tls: tuple[Path, Path] | None
+    tokens: tuple[Path, str, str | None] | None
+    proxied: bool
+    idle: float
+
+
+def _address(
+    _ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, int] | None:
+    """Host and port of `HOST:PORT`, a host of IPv6 in brackets."""
+    if value is None:
+        return None
+    host, colon, port = value.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16):
+        raise click.BadParameter(f"{value!r} is no HOST:PORT", param=parameter)
+    return host, int(port)
 
 
 @click.command("gate", cls=WithServer)
@@ -93,6 +120,27 @@ _ONE_SESSION = (
 )
 @click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
 @digest_option("--checked", "the digest of an artifact whose certificates were checked before")
+@click.option(
+    "--http", metavar="HOST:PORT", callback=_address, help="serve over HTTP; port 0 is drawn"
+)
+@click.option(
+    "--host", "names", metavar="NAME", multiple=True, help="further name of a Host header"
+)
+@click.option(
+    "--origin",
+    "origins",
+    metavar="URL",
+    multiple=True,
+    help="of pages that may call from a browser",
+)
+@input_option("--tls-cert", "certificate of this server, PEM")
+@input_option("--tls-key", "its private key, PEM")
+@click.option(
+    "--behind-proxy", is_flag=True, help="a proxy in front speaks TLS; needed beyond loopback"
+)
+@input_option("--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring")
+@click.option("--jwt-audience", metavar="AUD", help="audience that a token names")
+@click.option("--jwt-issuer", metavar="ISS", help="issuer that a token names")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -118,7 +166,12 @@ def command(
     grammar, or there is no such session here. 2: the server or the ledger failed.
     """
     command_of = required(server)
+    web = _web_of(given)
+    if session is None and web is not None and web.tokens is not None:
+        session = "principal"
     kind = _kind_of(ledger, store, session, renew, finish)
+    if web is not None:
+        _require_http(web, store, kind, given["mask"])
     read: list[Path] = []
     opened = open_artifact(artifact, command="gate", checked=checked, read=read)
     if ledger is not None and same_file(ledger, [*read, *([lock] if lock else [])]):
@@ -130,11 +183,13 @@ def command(
         seconds=given["deadline"],
         finishes=finish or kind == "new",
         of_connection=kind == "new",
-        idle=given["idle"],
+        idle=None if web is not None else given["idle"],
         masks=given["mask"],
         protocol=cast(Protocol, given["protocol"]),
         version=tcc.__version__,
     )
+    if web is not None and store is not None:
+        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"]))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
     if kind == "new" and _bounds(opened):
@@ -149,6 +204,146 @@ def command(
         return sessions.open() if kind == "new" else sessions.get(kind)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
+
+
+def _web_of(given: Mapping[str, Any]) -> _Web | None:
+    """What is said of HTTP; None without --http.
+
+    Raises:
+        click.UsageError: an option is for HTTP and there is none, or it lacks its pair.
+    """
+    names = {
+        "--host": given["names"], "--origin": given["origins"], "--tls-cert": given["tls_cert"],
+        "--tls-key": given["tls_key"], "--behind-proxy": given["behind_proxy"],
+        "--jwt-key": given["jwt_key"], "--jwt-audience": given["jwt_audience"],
+        "--jwt-issuer": given["jwt_issuer"],
+    }  # fmt: skip
+    if given["http"] is None:
+        for name, value in names.items():
+            if value:
+                raise click.UsageError(f"{name} is for --http")
+        return None
+    cert, key = given["tls_cert"], given["tls_key"]
+    if (cert is None) != (key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    if cert is not None and given["behind_proxy"]:
+        raise click.UsageError("--tls-cert and --behind-proxy: one of them speaks TLS")
+    jwt, audience = given["jwt_key"], given["jwt_audience"]
+    if jwt is not None and not audience:
+        raise click.UsageError("--jwt-key needs --jwt-audience: whose tokens are these?")
+    if jwt is None and (audience or given["jwt_issuer"]):
+        raise click.UsageError("--jwt-audience and --jwt-issuer are for --jwt-key")
+    return _Web(
+        address=given["http"],
+        names=given["names"],
+        origins=given["origins"],
+        tls=None if cert is None else (cert, key),
+        tokens=None if jwt is None else (jwt, audience, given["jwt_issuer"]),
+        proxied=given["behind_proxy"],
+        idle=3600.0 if given["idle"] is None else given["idle"],
+    )
+
+
+def _require_http(web: _Web, store: Path | None, kind: str, masks: bool) -> None:
+    """Holds what is said of HTTP to the rest.
+
+    Raises:
+        click.UsageError: it does not go with it.
+    """
+    if store is None:
+        raise click.UsageError("--http serves many sessions: --store says where they are kept")
+    if masks:
+        raise click.UsageError("--mask is for a client over pipes: a list over HTTP is one for all")
+    if kind == "principal" and web.tokens is None:
+        raise click.UsageError("--session principal over HTTP needs --jwt-key: who is it?")
+    safe = web.tls is not None or web.proxied
+    if not _is_loopback(web.address[0]) and (web.tokens is None or not safe):
+        raise click.UsageError(
+            f"{web.address[0]} is reached from other machines: that needs --jwt-key and, for TLS,"
+            " --tls-cert with --tls-key, or --behind-proxy"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    from ipaddress import ip_address
+
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _served(
+    web: _Web,
+    artifact: Artifact,
+    store: Path,
+    kind: str,
+    how: Guarded,
+    show: str | None,
+    renew: int | None,
+    durable: bool,
+) -> int:
+    """Serve over HTTP until we are asked to stop, and give the exit code."""
+    import asyncio
+
+    try:
+        from tcc_runtime.mcp.hosting import Hosting, Terms
+        from tcc_runtime.mcp.http import Listening
+        from tcc_runtime.mcp.tokens import Tokens
+        from tcc_runtime.mcp.web import serve
+    except ModuleNotFoundError as error:
+        said = f"{error.name} is not installed: pip install 'tcc[mcp]'"
+        raise click.ClickException(said) from None
+
+    tls = None
+    if web.tls is not None:
+        import ssl
+
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            tls.load_cert_chain(*web.tls)
+        except ssl.SSLError as error:
+            raise click.BadParameter(f"no certificate and key: {error.reason}") from None
+    shown = () if show is None else tuple(part.strip() for part in show.split(","))
+    try:
+        tokens = None
+        if web.tokens is not None:
+            key, audience, issuer = web.tokens
+            tokens = Tokens(key, audience=audience, issuer=issuer)
+        sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew)
+        if kind not in ("new", "principal"):
+            sessions.get(kind).close()
+        probed = probe(artifact, how)
+    except SettingsError as error:
+        raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
+    except ResumeError as error:
+        screen.say(f"{store}: {error}", err=True)
+        return FINDINGS
+    except ServerDrift as drift:
+        for finding in drift.findings:
+            screen.say(f"tcc gate: {finding}", err=True)
+        return FINDINGS
+    if kind == "new" and _bounds(artifact):
+        screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
+
+    async def run() -> None:
+        hosting = Hosting(
+            store=sessions,
+            how=replace(how, locked=probed.locked),
+            probed=probed,
+            terms=Terms(kind=kind, idle=web.idle),
+            note=lambda text: screen.say(f"tcc gate: {text}", err=True),
+        )
+        host, port = web.address
+        listening = Listening(
+            host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
+        )
+        await serve(listening, hosting)
+
+    asyncio.run(run())
+    return CLEAN
 
 
 def _kind_of(

@@ -65,7 +65,8 @@ def mcp(
 ) -> None:
     """List the tools of the MCP server COMMAND, or of FILE, and write a grammar of them.
 
-    FILE holds the result of `tools/list`, or the list itself. The grammar allows every tool in any
+    FILE holds the result of `tools/list`, or the list itself, or a list of functions as the APIs of
+    OpenAI and Anthropic take it. The grammar allows every tool in any
     order: narrow it. What it cannot hold of the tools' schemas is said as warnings.
     """
     if (file is None) == (not server):
@@ -108,7 +109,7 @@ def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     for member in ("result", "tools"):
         if isinstance(found, dict) and member in found:
             found = found[member]
-    tools = found if isinstance(found, list) else None
+    tools = [_described(tool) for tool in found] if isinstance(found, list) else None
     if tools is None or not all(_is_tool(tool) for tool in tools):
         raise ServerError(f"{path} has no list of tools")
     if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
@@ -117,6 +118,23 @@ def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     if len(set(names)) != len(names):
         raise ServerError(f"{path} lists a tool twice")
     return tools
+
+
+def _described(tool: Any) -> Any:
+    """A tool as MCP describes it, where an API of models describes it as a function."""
+    if not isinstance(tool, dict):
+        return tool
+    if tool.get("type") == "function":  # OpenAI: chat completions nest it, responses do not
+        inner = tool.get("function", tool)
+        if not isinstance(inner, dict):
+            return tool
+        schema = inner.get("parameters", {})
+    elif "input_schema" in tool:  # Anthropic
+        inner, schema = tool, tool["input_schema"]
+    else:
+        return tool
+    described = {name: inner[name] for name in ("name", "description") if name in inner}
+    return {**described, "inputSchema": schema}
 
 
 def _is_tool(tool: object) -> bool:

@@ -109,7 +109,9 @@ def _offers(tokens: Sequence[Lexeme], project: Project) -> Iterator[Completion]:
 
 
 def _words(kind: str) -> Sequence[str]:
-    return {"UNIT": sorted(UNITS), "TYPE": TYPES}.get(kind, (kind.lower(),))
+    return {"UNIT": sorted(UNITS), "TYPE": TYPES, "TIME": ("time", "date")}.get(
+        kind, (kind.lower(),)
+    )
 
 
 def _names(
@@ -121,9 +123,9 @@ def _names(
         yield from _in_tool(tokens, project)
     elif opened is not None:
         yield from _in_arguments(tokens, opened, project)
-    elif last == "_DOT":
+    elif last == "_DOT" and tokens[-2].type not in ("SEEN", "OWN"):
         yield from _parameters(project, tokens[-2])
-    elif any(token.type in ("SAME", "PER") for token in tokens):
+    elif any(token.type in ("SAME", "PER", "WHERE") for token in tokens):
         names = dict.fromkeys(str(token) for token in tokens if token.type in ("NAME", "STRING"))
         for name in names:
             yield from _parameters(project, name)

@@ -15,22 +15,38 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     Amount,
     Broken,
+    CallsTerm,
+    Compared,
+    Comparison,
+    CountTerm,
+    Elements,
+    EveryElement,
     ExampleStatement,
     Expression,
+    FieldTerm,
     ForbidStatement,
     GoalStatement,
     GrammarStatement,
+    Greater,
+    GroupTerm,
+    LetStatement,
     LimitStatement,
+    LookedUp,
+    MonitorStatement,
     OpenDeclaration,
     Pair,
     ParameterDeclaration,
     Pattern,
     PlanStatement,
+    PolicyStatement,
+    ProductTerm,
     Reference,
     RequireStatement,
     RuleStatement,
+    SetOf,
     StartStatement,
     Statement,
+    SumTerm,
     Text,
     ToolStatement,
     UseStatement,
@@ -102,15 +118,21 @@ class _Reader:
             case GoalStatement():
                 yield from (_named("state", state) for state in statement.states)
             case LimitStatement():
-                yield from _limit(statement)
+                yield from self._limit(statement)
             case RequireStatement():
                 first, second = statement.first, statement.second
-                yield from (*_pattern(first), *_pattern(second))
+                yield from (*self._pattern(first), *self._pattern(second))
                 yield from _same(statement.same, first, second)
             case ForbidStatement():
                 for pattern in statement.patterns:
-                    yield from _pattern(pattern)
+                    yield from self._pattern(pattern)
                 yield from _same(statement.same, statement.patterns[0], statement.patterns[-1])
+            case MonitorStatement():
+                yield from self.read(statement.statement)
+            case PolicyStatement():
+                yield from self._policy(statement)
+            case LetStatement():
+                yield from self._let(statement)
             case ExampleStatement():
                 for pattern in statement.patterns:
                     yield from _pattern(pattern)
@@ -127,11 +149,119 @@ class _Reader:
             else:
                 yield from _pattern(pattern)
 
+    def _pattern(self, pattern: Pattern) -> Iterator[Occurrence]:
+        """A pattern in a statement, or a rule that stands for a set."""
+        if pattern.name.text in self.rules and not pattern.arguments:
+            yield _named("rule", pattern.name)
+        else:
+            yield from _pattern(pattern)
+
+    def _limit(self, limit: LimitStatement) -> Iterator[Occurrence]:
+        if limit.pattern is not None:
+            yield from self._pattern(limit.pattern)
+            if limit.per is not None:
+                yield _named("parameter", limit.per, limit.pattern.name.text)
+        if limit.total is not None:
+            tool, parameter = limit.total
+            yield _named("tool", tool)
+            yield _named("parameter", parameter, tool.text)
+
+    def _set(self, calls: CallsTerm | None) -> Iterator[Occurrence]:
+        if isinstance(calls, Pattern):
+            yield from self._pattern(calls)
+        elif isinstance(calls, SetOf):
+            for item in calls.items:
+                yield from self._set(item)
+
+    def _policy(self, statement: PolicyStatement) -> Iterator[Occurrence]:
+        yield from self._set(statement.calls)
+        own = _tools_of(statement.calls)
+        if statement.total is not None:
+            tool, parameter = statement.total
+            yield _named("tool", tool)
+            yield _named("parameter", parameter, tool.text)
+            own = (tool.text,)
+        for one in (*statement.before, *statement.unless):
+            yield from self._set(one.calls)
+            seen = _tools_of(one.calls)
+            # What is counted speaks of itself.
+            mine = seen if statement.kind == "uses" else own
+            own = mine
+            keys = (*one.keys, *(statement.keys if one in statement.before else ()))
+            for key in keys:
+                yield from (_named("parameter", key.first, tool) for tool in seen)
+                if key.second is None:
+                    yield from (_named("parameter", key.first, tool) for tool in mine)
+                else:
+                    yield from _fields(key.second, mine, seen)
+            for relation in one.where:
+                yield from _fields(relation, mine, seen)
+        for term in statement.per:
+            yield from _fields(term, own, ())
+
+    def _let(self, statement: LetStatement) -> Iterator[Occurrence]:
+        yield from self._set(statement.calls)
+        for tool, name in statement.sources:
+            yield _named("tool", tool)
+            yield _named("parameter", name, tool.text)
+        for key in statement.keys:
+            for owner in _tools_of(statement.calls):
+                yield _named("parameter", key, owner)
+
+
+def _tools_of(calls: CallsTerm | None) -> tuple[str, ...]:
+    """The names in a set, each once."""
+    if isinstance(calls, Pattern):
+        return (calls.name.text,)
+    if isinstance(calls, SetOf):
+        return tuple(dict.fromkeys(name for item in calls.items for name in _tools_of(item)))
+    return ()
+
+
+def _fields(
+    node: object, own: Sequence[str], seen: Sequence[str], named: frozenset[str] = frozenset()
+) -> Iterator[Occurrence]:
+    """The fields that a term or a relation names, of each tool that it may be of."""
+    if isinstance(node, FieldTerm):
+        if node.scope == "session" or (not node.scope and node.names[0].text in named):
+            return
+        for tool in seen if node.scope == "seen" else own:
+            yield _named("parameter", node.names[0], tool)
+        return
+    if isinstance(node, Elements):
+        named = named.union(word.text for _, word in node.lists)
+    for part in _parts(node):
+        yield from _fields(part, own, seen, named)
+
+
+def _parts(node: object) -> Iterator[object]:
+    """The terms and relations right inside of one."""
+    match node:
+        case LookedUp(keys=parts) | ProductTerm(parts=parts):
+            yield from parts
+        case SumTerm(parts=signed):
+            yield from (part for _, part in signed)
+        case Greater(one=one, other=other):
+            yield from (one, other)
+        case CountTerm(of=of, tail=tail):
+            yield from (of, tail)
+        case GroupTerm(inner=inner):
+            yield inner
+        case Compared(terms=terms):
+            yield from terms
+        case Comparison(left=left, tail=tail):
+            yield from (left, tail)
+        case EveryElement(of=of, tail=tail):
+            yield from (of, tail)
+        case Elements(lists=lists, relations=relations):
+            yield from (of for of, _ in lists)
+            yield from relations
+
 
 def _tool(tool: ToolStatement) -> Iterator[Occurrence]:
     name = tool.name.text
     yield _named("tool", tool.name, defines=True)
-    for parameter in (*tool.parameters, *tool.opened, *tool.observed):
+    for parameter in (*tool.parameters, *tool.opened, *tool.observed, *tool.answers):
         yield from _declared(name, parameter)
     for state in tool.signature or ():
         yield _named("state", state, defines=True)
@@ -156,17 +286,6 @@ def _amount(tool: str, amount: Amount) -> Iterator[Occurrence]:
         yield _named("parameter", amount.when.name, tool)
         for value in amount.when.values:
             yield _value(tool, amount.when.name, value)
-
-
-def _limit(limit: LimitStatement) -> Iterator[Occurrence]:
-    if limit.pattern is not None:
-        yield from _pattern(limit.pattern)
-        if limit.per is not None:
-            yield _named("parameter", limit.per, limit.pattern.name.text)
-    if limit.total is not None:
-        tool, parameter = limit.total
-        yield _named("tool", tool)
-        yield _named("parameter", parameter, tool.text)
 
 
 def _same(pairs: Sequence[Pair], first: Pattern, second: Pattern) -> Iterator[Occurrence]:

@@ -147,9 +147,11 @@ _INSIDE = 2  # what the attributes are moved to the right
 _TOOL_INDENT = 4  # and a line that goes on
 _END = LayoutLine(offset=-_INSIDE)
 _ATTRIBUTES = frozenset(
-    ("COST", "PRICE", "LATENCY", "EPSILON", "DOC", "QUOTES", "STRICT", "ERRORS", "BIND", "MODEL")
-)
+    ("COST", "PRICE", "LATENCY", "EPSILON", "DOC", "QUOTES", "STRICT", "ERRORS", "BIND", "MODEL",
+     "PARALLEL")
+)  # fmt: skip
 _PARTS = frozenset(("PRICE", "LATENCY", "EPSILON", "ADAPTER", "ATOM", "EXECUTE"))
+_TYPE_BREAKS = frozenset(("_PIPE", "OF", "AT", "OR"))
 _TOOL_BREAKS = frozenset(("WHEN", "_PIPE", "_DOTDOT", "PLUS", "MINUS", "STAR"))
 
 
@@ -187,15 +189,17 @@ def _put_parameters(
     before = token = opening
     between: Separator = SPACE
     begun = False
+    inner = 0  # parentheses of records that are open
     for token in rest:
-        if token.type == "RPAR":
+        inner += (token.type == "LPAR") - (token.type == "RPAR")
+        if inner < 0:
             break
         if token.type == "_SEMI":
             made.close(1 + begun)
             made.add(token, GLUE)
             between = SPACE if before.type == "LPAR" else LINE
             begun = False
-        elif token.type == "_COMMA":
+        elif token.type == "_COMMA" and not inner:
             made.add(token, GLUE)
             made.close(begun)
             between = LINE
@@ -217,9 +221,9 @@ def _put_parameters(
 
 def _between_types(before: Lexeme, token: Lexeme) -> Separator:
     """Between the tokens of one parameter."""
-    if token.type in ("QMARK", "_COLON") or before.type in ("PLUS", "MINUS"):
+    if token.type in ("QMARK", "_COLON", "_COMMA", "RPAR") or before.type in _OPENING:
         return GLUE
-    return LINE if token.type == "_PIPE" else SPACE
+    return LINE if token.type in _TYPE_BREAKS or before.type == "_COMMA" else SPACE
 
 
 def _put_block(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
@@ -282,9 +286,13 @@ def _between_terms(before: Lexeme, token: Lexeme, sign: bool) -> Separator:
 
 # All other statements.
 
-_CLOSING = frozenset(("RPAR", "_COMMA", "_DOT"))
+_CLOSING = frozenset(("RPAR", "_COMMA", "_DOT", "QMARK"))
 _OPENING = frozenset(("LPAR", "_DOT", "PLUS", "MINUS"))
-_STATEMENT_BREAKS = frozenset(("BEFORE", "AFTER", "WITH", "SAME", "PER", "_PIPE"))
+_CALLED = frozenset(("USES", "SUM", "COUNT", "MAX"))
+_STATEMENT_BREAKS = frozenset(
+    ("BEFORE", "AFTER", "WITH", "SAME", "PER", "_PIPE", "OR", "WHERE", "WITHIN", "UNLESS",
+     "ACROSS")
+)  # fmt: skip
 _PATTERN_ENDS = frozenset(("NAME", "STRING", "RPAR"))
 _INDENT = 4
 
@@ -302,29 +310,50 @@ def put_statement(made: Elements, tokens: Sequence[Lexeme]) -> None:
 
 def _put_plain(made: Elements, tokens: Sequence[Lexeme]) -> None:
     first = tokens[0]
-    listed = first.type in ("ACCEPT", "REJECT", "FORBID")
+    ordered = {token.type for token in tokens} & {"BEFORE", "WITH"}
+    listed = first.type in ("ACCEPT", "REJECT") or (first.type == "FORBID" and not ordered)
     made.open(fill=True, indent=len(first) + 1 if listed else _INDENT)
     rest = iter(tokens)
     before = next(rest)
     made.put(before)
+    before_that = before
+    # With several alternatives what follows a `same` may be another one.
+    one = not any(token.type in ("OR", "UNLESS") for token in tokens)
+    grouped, sign = False, False
     for token in rest:
         if token.type == "_ARGS":
             before = put_arguments(made, token, rest)
             continue
-        made.before(token, _separator(before, token))
-        if token.type == "SAME":
+        made.before(token, GLUE if sign else _separator(before, token, before_that))
+        if token.type == "SAME" and one and not grouped:
             made.open(fill=True, indent=_INDENT)
+            grouped = True
         made.put(token)
-        before = token
-    made.close(2 if any(token.type == "SAME" for token in tokens) else 1)
+        sign = _is_signed(token, before)
+        before_that, before = before, token
+    made.close(1 + grouped)
 
 
-def _separator(before: Lexeme, token: Lexeme) -> Separator:
-    if token.type in _CLOSING or before.type in _OPENING:
+def _is_signed(token: Lexeme, before: Lexeme) -> bool:
+    """Whether a `+` or `-` is the sign of what comes next, and stands between no two."""
+    if token.type not in _SIGNS:
+        return False
+    return before.type not in (*_PATTERN_ENDS, "NUMBER", "UNIT", "NOW", "ANY")
+
+
+def _separator(before: Lexeme, token: Lexeme, before_that: Lexeme) -> Separator:
+    if token.type in _CLOSING or before.type in ("LPAR", "_DOT"):
+        return GLUE
+    if token.type == "_COLON":
         return GLUE
     if token.type == "LPAR":
-        return GLUE if before.type in ("USES", "SUM") else SPACE
+        # Of a look-up; behind `as x` stands a group.
+        called = before.type in _CALLED or (before.type == "NAME" and before_that.type != "AS")
+        return GLUE if called and before_that.type not in _SET_HEADS else SPACE
     if token.type in _STATEMENT_BREAKS or before.type == "_COMMA":
         return LINE
     named = token.type in ("NAME", "STRING")
     return LINE if named and before.type in _PATTERN_ENDS else SPACE
+
+
+_SET_HEADS = frozenset(("FORBID", "ACCEPT", "REJECT"))

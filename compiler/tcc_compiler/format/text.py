@@ -139,7 +139,8 @@ class _Printer:
 # Statements of one number stand together, a blank line before and after them.
 _PARAGRAPHS = (
     ("GRAMMAR",), ("CURRENCY",), ("USE",), ("TOOL",), ("START", "GOAL"), ("RULE", "PLAN"),
-    ("LIMIT",), ("REQUIRE", "FORBID"), ("ACCEPT", "REJECT"), ("EXPECT",),
+    ("LIMIT",), ("REQUIRE", "FORBID", "MONITOR"),
+    ("PASS",), ("GIVEN", "LET"), ("ACCEPT", "REJECT"), ("EXPECT",),
 )  # fmt: skip
 _PARAGRAPH = {kind: number for number, kinds in enumerate(_PARAGRAPHS) for kind in kinds}
 

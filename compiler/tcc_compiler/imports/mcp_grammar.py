@@ -16,8 +16,8 @@ from typing import Any
 
 from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted
-from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
+from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted, resolved
+from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED
 
 MAX_CALLS = 1024
 MAX_ALL_CALLS = 65536
@@ -145,7 +145,7 @@ def _parameters(
         return "an argument that it requires is not described"
     found, lost = [], [("", said) for said in _around(schema)]
     for name, inner in properties.items():
-        domain, reason = domain_of(inner), _no_name(name)
+        domain, reason = domain_of(resolved(inner, schema)), _no_name(name)
         if (domain is None or reason) and name in required:
             return f"its argument {quoted(name[:128])} cannot be given"
         if domain is None or reason:
@@ -214,7 +214,8 @@ def _declared(one: _Parameter) -> str:
 
 def name_text(name: str) -> str:
     """A name as a grammar writes it: quoted where it is no identifier or a word of the language."""
-    plain = _IDENTIFIER.fullmatch(name) and name not in RESERVED and name not in BLOCK_WORDS
+    words = (RESERVED, BLOCK_WORDS, KEPT_WORDS)
+    plain = _IDENTIFIER.fullmatch(name) and not any(name in some for some in words)
     return name if plain else quoted(name)
 
 

@@ -527,6 +527,9 @@ def domain_of(schema: object) -> ArgumentDomain | None:
         return listed_domain(schema, [schema["const"]], frozenset(("const", "enum")))
     if isinstance(schema.get("enum"), Sequence) and not isinstance(schema["enum"], str):
         return listed_domain(schema, schema["enum"], frozenset(("enum",)))
+    constants = _constants(schema)
+    if constants is not None:
+        return listed_domain(schema, constants, frozenset(("oneOf", "anyOf")))
     inner = _not_null(schema)
     if inner is not None:
         found = domain_of(inner)
@@ -572,6 +575,66 @@ def _not_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if len(others) != 1 or not isinstance(others[0], Mapping):
         return None
     return {**{name: schema[name] for name in schema if name != "anyOf"}, **others[0]}
+
+
+def _constants(schema: Mapping[str, Any]) -> list[Any] | None:
+    """The values of a choice of constants, as schemas give them titles; None for another."""
+    if ("oneOf" in schema) is ("anyOf" in schema):
+        return None
+    parts = schema.get("oneOf", schema.get("anyOf"))
+    if not isinstance(parts, list) or not parts:
+        return None
+    if not all(isinstance(part, Mapping) and "const" in part for part in parts):
+        return None
+    if any(unheld(part) != ["const"] for part in parts):
+        return None
+    return [part["const"] for part in parts]
+
+
+def resolved(schema: Any, whole: Mapping[str, Any]) -> Any:
+    """A schema of an argument with what it refers to within the whole one, at its top.
+
+    A reference that leads nowhere, out of the schema, or round in a circle stays, and is lost.
+    """
+    for _ in range(_MOST_REFERENCES):
+        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+        target = _target(reference, whole) if isinstance(reference, str) else None
+        if not isinstance(target, Mapping):
+            break
+        schema = {**target, **{name: schema[name] for name in schema if name != "$ref"}}
+    if isinstance(schema, Mapping):
+        for word in ("anyOf", "oneOf"):
+            parts = schema.get(word)
+            if isinstance(parts, list) and any("$ref" in p for p in parts if isinstance(p, dict)):
+                inner = [
+                    p if not isinstance(p, Mapping) or word in p else _once(p, whole) for p in parts
+                ]
+                schema = {**schema, word: inner}
+    return schema
+
+
+_MOST_REFERENCES = 16
+
+
+def _once(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = schema.get("$ref")
+    target = _target(reference, whole) if isinstance(reference, str) else None
+    if not isinstance(target, Mapping):
+        return schema
+    return {**target, **{name: schema[name] for name in schema if name != "$ref"}}
+
+
+def _target(reference: str, whole: Mapping[str, Any]) -> object:
+    """What a reference within the same schema leads to; None where it leads nowhere."""
+    if not reference.startswith("#/"):
+        return None
+    found: object = whole
+    for step in reference[2:].split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, Mapping) or name not in found:
+            return None
+        found = found[name]
+    return found
 
 
 def _is_null(schema: object) -> bool:

@@ -227,6 +227,13 @@ class Errors:
 
 
 @frozen(kw_only=False)
+class Parallel:
+    """``parallel``."""
+
+    region: Region
+
+
+@frozen(kw_only=False)
 class BindMcp:
     """``bind mcp "server" "tool"``."""
 
@@ -283,25 +290,39 @@ class Model:
     region: Region
 
 
-Attribute: TypeAlias = Amount | Doc | Quotes | Strict | Errors | BindMcp | BindPython | Model
+Attribute: TypeAlias = (
+    Amount | Doc | Quotes | Strict | Errors | Parallel | BindMcp | BindPython | Model
+)
 
 
 @frozen(kw_only=False)
 class Domain:
-    """The values of a parameter: listed, or the ends of an integer range."""
+    """The values of a parameter: listed, or the ends of an integer range.
+
+    Attributes:
+        rest: the `*` that stands for whatever is not listed.
+    """
 
     values: tuple[Value, ...]
     ends: tuple[Number, Number] | None
     region: Region
+    rest: Region | None = None
 
 
 @frozen(kw_only=False)
 class ParameterDeclaration:
-    """``name: domain``, or ``name?: domain``."""
+    """``name: domain``, or ``name?: domain``.
+
+    Attributes:
+        nullable: ``or null``.
+        at: the pointer to its place.
+    """
 
     name: Word
     domain: Domain
     optional: bool = False
+    nullable: Region | None = None
+    at: Text | None = None
 
 
 @frozen
@@ -320,13 +341,42 @@ class TypePart:
 
 
 @frozen
+class TypeTerm:
+    """A type: its word with what limits it, and what it is made of.
+
+    Attributes:
+        name: of a record ``record``.
+        of: of the elements of a list.
+        fields: of a record.
+        zone: of a time or a date, ``utc`` or an offset.
+    """
+
+    name: Word
+    parts: tuple[TypePart, ...] = ()
+    of: TypeTerm | None = None
+    fields: tuple[OpenDeclaration | ParameterDeclaration, ...] = ()
+    zone: Text | None = None
+    region: Region
+    height: int = 0
+
+
+@frozen
 class OpenDeclaration:
-    """``name: type``, or ``name?: type``, behind the semicolon."""
+    """``name: type``, or ``name?: type``, behind the semicolon.
+
+    Attributes:
+        made: the type as a whole; `type` is its word, `parts` what limits it.
+        nullable: ``or null``.
+        at: the pointer to its place.
+    """
 
     name: Word
     optional: bool
     type: Word
     parts: tuple[TypePart, ...]
+    made: TypeTerm
+    nullable: Region | None = None
+    at: Text | None = None
 
 
 @frozen
@@ -371,7 +421,7 @@ class UseStatement:
 
 @frozen(kw_only=False)
 class ToolStatement:
-    """``tool NAME(listed; opened) gives (observed) : takes -> gives { attributes }``."""
+    """``tool NAME(listed; opened) gives (observed; answers) : takes -> gives { attributes }``."""
 
     name: Word
     parameters: tuple[ParameterDeclaration, ...]
@@ -380,6 +430,7 @@ class ToolStatement:
     signature: tuple[Word, Word] | None
     attributes: tuple[Attribute, ...]
     region: Region
+    answers: tuple[OpenDeclaration | ParameterDeclaration, ...] = ()
 
 
 @frozen(kw_only=False)
@@ -463,6 +514,295 @@ class ForbidStatement:
     same: tuple[Pair, ...] = ()
 
 
+# Statements of policies: what says more than a pattern, a pair of names and a number.
+
+
+@frozen(kw_only=False)
+class AnySet:
+    """``any``."""
+
+    region: Region
+    height: int = 0
+
+
+@frozen(kw_only=False)
+class SetOf:
+    """Sets of calls with one operator: ``|``, or ``-`` from the left."""
+
+    op: Literal["|", "-"]
+    items: tuple[CallsTerm, ...]
+    region: Region
+    height: int
+
+
+CallsTerm: TypeAlias = Pattern | AnySet | SetOf
+
+
+@frozen(kw_only=False)
+class Constant:
+    """A number, a duration or a text.
+
+    Attributes:
+        unit: of a duration; its number is `number`.
+    """
+
+    text: str
+    number: Fraction | None
+    unit: str | None
+    region: Region
+    height: int = 0
+
+
+@frozen(kw_only=False)
+class FieldTerm:
+    """``f``, ``f.part``, ``own.f``, ``seen.f``, ``seen.f.part``, ``session.f``.
+
+    Attributes:
+        scope: ``own``, ``seen``, ``session``; empty where the field stands bare.
+    """
+
+    scope: str
+    names: tuple[Word, ...]
+    region: Region
+    height: int = 0
+
+
+@frozen(kw_only=False)
+class LookedUp:
+    """``name(key, ..).field``."""
+
+    name: Word
+    keys: tuple[Term, ...]
+    field: Word
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class Now:
+    """``now``."""
+
+    region: Region
+    height: int = 0
+
+
+@frozen(kw_only=False)
+class SumTerm:
+    """Terms with their signs, added up."""
+
+    parts: tuple[tuple[int, Term], ...]
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class ProductTerm:
+    """Terms multiplied."""
+
+    parts: tuple[Term, ...]
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class Greater:
+    """``max(a, b)``."""
+
+    one: Term
+    other: Term
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class CountTerm:
+    """``count(LIST)``, ``count(LIST R t)``."""
+
+    of: Term
+    tail: Compared | None
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class GroupTerm:
+    """A term in parentheses."""
+
+    inner: Term
+    region: Region
+    height: int
+
+
+Term: TypeAlias = (
+    Constant | FieldTerm | LookedUp | Now | SumTerm | ProductTerm | Greater | CountTerm | GroupTerm
+)
+
+
+@frozen(kw_only=False)
+class Compared:
+    """The operator of a relation and what stands behind it.
+
+    Attributes:
+        op: ``= != < <= > >= in ~``, perhaps after ``not``.
+        terms: one; those of a list of constants.
+        listed: whether they stand in parentheses as a list.
+        text: the pattern behind a ``~``.
+    """
+
+    op: str
+    negated: bool
+    terms: tuple[Term, ...]
+    listed: bool
+    text: Text | None
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class Comparison:
+    """``t R u``; `maybe` where a ``?`` stands behind t."""
+
+    left: Term
+    maybe: bool
+    tail: Compared
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class EveryElement:
+    """``every LIST R t``."""
+
+    of: Term
+    tail: Compared
+    region: Region
+    height: int
+
+
+@frozen(kw_only=False)
+class Elements:
+    """``every L as a, M as b (R, ..)``, ``some L as a (R, ..)``."""
+
+    every: bool
+    lists: tuple[tuple[Term, Word], ...]
+    relations: tuple[RelationTerm, ...]
+    region: Region
+    height: int
+
+
+RelationTerm: TypeAlias = Comparison | EveryElement | Elements
+
+
+@frozen(kw_only=False)
+class Duration:
+    """``24 h`` behind `within`."""
+
+    number: Number
+    unit: str
+    region: Region
+
+
+@frozen(kw_only=False)
+class KeyPair:
+    """A pair of ``same``: a field of the earlier call, and a term of the one decided on."""
+
+    first: Word
+    second: Term | None
+
+
+@frozen
+class Alternative:
+    """``[last | n] SET [same ..] [where ..] [within D]``; without a set it is of the call itself.
+
+    Attributes:
+        count: the number before the set.
+        keys: the pairs of ``same``.
+    """
+
+    calls: CallsTerm | None
+    last: bool
+    count: Number | None
+    keys: tuple[KeyPair, ...]
+    where: tuple[RelationTerm, ...]
+    within: Duration | None
+    region: Region
+
+
+@frozen
+class PolicyStatement:
+    """A `require`, a `forbid` or a `limit` in a form of language 1.2.
+
+    Attributes:
+        kind: ``require``, ``forbid``, ``uses`` or ``sum``.
+        order: of a require ``before``, ``each``, ``after``, ``where``; of a forbid ``before``,
+            ``with``, ``next``; of a limit ``<=`` or ``>=``.
+        before: what stands before the `before`; of the other orders and of ``uses`` one alternative
+            for each set, in the order of the text.
+        calls: B; None where there is none.
+        keys: the ``same`` behind B.
+        total: the tool and the field of ``sum``.
+        number: of a limit.
+        monitored: whether the statement begins with `monitor`.
+        word: the reserved word that it begins with, and where.
+    """
+
+    kind: str
+    order: str
+    before: tuple[Alternative, ...]
+    calls: CallsTerm | None
+    region: Region
+    word: Word
+    keys: tuple[KeyPair, ...] = ()
+    unless: tuple[Alternative, ...] = ()
+    total: tuple[Word, Word] | None = None
+    per: tuple[Term, ...] = ()
+    number: Number | None = None
+    within: Duration | None = None
+    across: Region | None = None
+    monitored: Region | None = None
+
+
+@frozen(kw_only=False)
+class MonitorStatement:
+    """``monitor`` before a statement of language 1.1."""
+
+    statement: RequireStatement | ForbidStatement | LimitStatement
+    region: Region
+
+
+@frozen(kw_only=False)
+class GivenStatement:
+    """``given user: text, role: agent | supervisor``."""
+
+    attributes: tuple[OpenDeclaration | ParameterDeclaration, ...]
+    region: Region
+
+
+@frozen
+class LetStatement:
+    """``let x = t.f or u.g``, ``let x(k) = SET``, ``let x(k) = t.rows | u.rows``.
+
+    Attributes:
+        keys: of a look-up.
+        sources: a tool and a field each.
+        calls: of a look-up by calls.
+    """
+
+    name: Word
+    keys: tuple[Word, ...]
+    sources: tuple[tuple[Word, Word], ...]
+    calls: CallsTerm | None
+    region: Region
+
+
+@frozen(kw_only=False)
+class PassStatement:
+    """``pass resources, prompts``."""
+
+    words: tuple[Word, ...]
+    region: Region
+
+
 @frozen(kw_only=False)
 class ExampleStatement:
     """``accept ..`` or ``reject ..``; no pattern stands for the empty plan."""
@@ -505,5 +845,10 @@ Statement: TypeAlias = (
     | ForbidStatement
     | ExampleStatement
     | ExpectStatement
+    | PolicyStatement
+    | MonitorStatement
+    | GivenStatement
+    | LetStatement
+    | PassStatement
     | Broken
 )

@@ -11,6 +11,7 @@ from fractions import Fraction
 from tcc_certs.values.declared import text_of
 
 NANO = 10**9
+REST = "*"  # the text of whatever a listed answer does not list; no value has it bare
 
 
 def parse_decimal(text: str) -> Fraction:

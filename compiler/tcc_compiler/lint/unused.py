@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from tcc_certs.core.model import Core
-from tcc_compiler.language.ast import ParameterDeclaration, Reference, ToolStatement, postorder
+from tcc_compiler.language.ast import (
+    CallsTerm,
+    ParameterDeclaration,
+    Pattern,
+    Reference,
+    SetOf,
+    ToolStatement,
+    postorder,
+)
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.lint.finding import LintFinding, listed, removal
@@ -22,7 +30,8 @@ from tcc_compiler.resolve.program import Program
 def unused_rules(program: Program, root: Source) -> Iterator[LintFinding]:
     """TCC702 for each rule that is not reachable from `plan`."""
     todo = [] if program.plan is None else [program.plan.body]
-    reached: set[str] = set()
+    reached: set[str] = set(_in_sets(program))
+    todo += [program.rules[name].body for name in sorted(reached)]
     for body in todo:
         for node in postorder(body):
             name = node.pattern.name.text if isinstance(node, Reference) else None
@@ -41,6 +50,22 @@ def unused_rules(program: Program, root: Source) -> Iterator[LintFinding]:
                 ),
                 fix=removal(rule.region, root),
             )
+
+
+def _in_sets(program: Program) -> Iterator[str]:
+    """The rules that stand for sets of calls in statements."""
+    sets: list[CallsTerm | None] = [statement.pattern for statement in program.limits]
+    for require in program.requires:
+        sets += (require.first, require.second)
+    for forbid in program.forbids:
+        sets += forbid.patterns
+    for policy in program.policies:
+        sets += [policy.calls, *(one.calls for one in (*policy.before, *policy.unless))]
+    for calls in sets:
+        if isinstance(calls, SetOf):
+            sets += calls.items
+        elif isinstance(calls, Pattern) and calls.name.text in program.rules:
+            yield calls.name.text
 
 
 def unused_calls(

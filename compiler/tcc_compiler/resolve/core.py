@@ -13,9 +13,11 @@ from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json, encode, is_bare, large
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
+from tcc_compiler.language.values import REST
 from tcc_compiler.resolve.calls import Call, CallList
 from tcc_compiler.resolve.limits import Monitor, ResolvedLimit, limit_json, limit_text, monitor_json
 from tcc_compiler.resolve.parameters import Parameter, opened_json
+from tcc_compiler.resolve.policies import Attributes, Policy, lets_json, policy_json
 from tcc_compiler.resolve.tools import Tool
 
 
@@ -29,6 +31,8 @@ class Resolved:
         requires: order (``after``, ``before``, ``each``) and two patterns.
         forbids: kind (``before``, ``next``, ``with``) and the patterns.
         places: the region of each statement, by its place (:mod:`tcc_compiler.resources`).
+        policies: statements of 1.2 that are held call by call.
+        session: its attributes.
         written: the same for every statement, where two of them say one thing, too.
     """
 
@@ -44,6 +48,8 @@ class Resolved:
     requires: Sequence[tuple[str, int, int]]
     forbids: Sequence[tuple[str, tuple[int, ...]]]
     monitors: Sequence[Monitor] = ()
+    policies: Sequence[Policy] = ()
+    session: Attributes = field(default_factory=Attributes)
     places: Mapping[str, Region] = field(default_factory=dict)
     written: Sequence[tuple[str, Region]] = ()
 
@@ -60,7 +66,7 @@ def core_bytes(grammar: Resolved) -> bytes:
     limits = {limit_text(limit, tools): limit for limit in grammar.limits}
     members: dict[str, Json] = {
         "format": "tcc.core",
-        "version": [1, 1 if is_new(grammar) else 0],
+        "version": [1, minor_of(grammar)],
         "grammar": {"name": grammar.name, "version": grammar.version},
         "tools": [_tool(tools[name]) for name in names],
         "calls": [_call(call, numbers) for call in grammar.call_list.calls],
@@ -74,6 +80,10 @@ def core_bytes(grammar: Resolved) -> bytes:
     monitors = {encode(item): item for item in _monitors(grammar, numbers)}
     if monitors:
         members["monitors"] = [monitors[key] for key in sorted(monitors)]
+    if grammar.session.given:
+        members["given"] = [dict(one.members) for one in grammar.session.given]
+    if grammar.session.lets:
+        members["lets"] = lets_json(grammar.session, numbers, tools)
     if grammar.start is not None:
         members["start"] = grammar.start
         members["goals"] = sorted(grammar.goals)
@@ -81,7 +91,11 @@ def core_bytes(grammar: Resolved) -> bytes:
 
 
 def _monitors(grammar: Resolved, numbers: Mapping[str, int]) -> list[Json]:
-    return [monitor_json(monitor, numbers) for monitor in grammar.monitors]
+    tools = grammar.call_list.tools
+    return [
+        *(monitor_json(monitor, numbers) for monitor in grammar.monitors),
+        *(policy_json(policy, numbers, tools) for policy in grammar.policies),
+    ]
 
 
 def _forbids(grammar: Resolved) -> list[Json]:
@@ -100,8 +114,12 @@ def _tool(tool: Tool) -> Json:
         "params": [_parameter(parameter) for parameter in tool.parameters],
         **tool.extras,
     }
-    if tool.opened:
+    if tool.arguments:
+        members["open"] = [dict(one.members) for one in tool.arguments]
+    elif tool.opened:
         members["open"] = [opened_json(parameter) for parameter in tool.opened.values()]
+    if tool.answers:
+        members["answers"] = [dict(one.members) for one in tool.answers]
     if tool.takes is not None and tool.gives is not None:
         members["in"] = tool.takes
         members["out"] = tool.gives
@@ -110,11 +128,31 @@ def _tool(tool: Tool) -> Json:
 
 def _parameter(parameter: Parameter) -> Json:
     members: dict[str, Json] = {"name": parameter.name, "values": list(parameter.values)}
+    members |= {} if parameter.at is None else {"at": parameter.at}
     return {**members, "observed": True} if parameter.observed else members
 
 
 def _call(call: Call, numbers: Mapping[str, int]) -> Json:
     return [numbers[call.tool], list(call.values), *(large(amount) for amount in call.amounts)]
+
+
+def minor_of(grammar: Resolved) -> int:
+    """The minor version of the core: the least that knows all that the grammar has."""
+    if grammar.policies or grammar.session.given or grammar.session.lets:
+        return 2
+    if any(map(_is_newer_tool, grammar.call_list.tools.values())):
+        return 2
+    return 1 if is_new(grammar) else 0
+
+
+def _is_newer_tool(tool: Tool) -> bool:
+    placed = any(
+        parameter.at is not None
+        or parameter.values[-1] == REST
+        or (parameter.observed and parameter.optional)
+        for parameter in tool.parameters
+    )
+    return placed or bool(tool.answers) or any(one.new for one in tool.arguments)
 
 
 def is_new(grammar: Resolved) -> bool:

@@ -7,11 +7,14 @@ the declarations and the patterns of text, of which each has at most 1,000 posit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, hidden_in
 from tcc_certs.formats.codec import MAX_NAME, Json, written
+from tcc_certs.values.declared import json_of
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
@@ -22,20 +25,28 @@ from tcc_compiler.language.ast import (
     Number,
     OpenDeclaration,
     ParameterDeclaration,
+    Text,
     ToolStatement,
     TypePart,
+    TypeTerm,
     Value,
     Word,
 )
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, OTHER_TYPES
-from tcc_compiler.language.values import decimal_text
+from tcc_compiler.language.values import REST, decimal_text
 
 
-def declared_name(name: Word, taken: Mapping[str, Region], report: Report) -> bool:
-    """Whether a parameter may have this name, which none of `taken` has; else it is reported."""
-    if name.text in BLOCK_WORDS and not name.quoted:
+def declared_name(
+    name: Word, taken: Mapping[str, Region], report: Report, *, inside: bool = False
+) -> bool:
+    """Whether a parameter may have this name, which none of `taken` has; else it is reported.
+
+    Args:
+        inside: it is a field of a record, where no word begins an attribute.
+    """
+    if name.text in BLOCK_WORDS and not name.quoted and not inside:
         message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
         report.error("TCC208", name.region, message, f'write "{name.text}" in quotes')
         return False
@@ -83,6 +94,7 @@ class Parameter:
         numeric: all values that can be written are numbers.
         observed: the world chooses the value, and not who makes the call.
         region: where its values are listed.
+        at: the pointer to its place, None where it is the member of its name.
     """
 
     name: str
@@ -92,6 +104,7 @@ class Parameter:
     numeric: bool
     observed: bool = False
     region: Region | None = None
+    at: str | None = None
 
     @property
     def optional(self) -> bool:
@@ -112,23 +125,57 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
         names.setdefault(name.text, name.region)
         observed = place >= len(tool.parameters)
         values = _values(declared.domain, report)
-        if values is None or _type_alone(declared, observed, report):
+        at = pointer_of(declared.at, name.text, report)
+        fits = _fits_listed(declared, observed, report)
+        if values is None or at is False or not fits or _type_alone(declared, observed, report):
             sound = False
             continue
-        parameters[name.text] = _parameter(declared, values, observed)
-    for declared in tool.observed:
-        if declared.optional:
-            message = f"{quote(declared.name.text)} is observed, and cannot be left out"
-            hint = "list a value for the answer that says nothing, and take the `?` away"
-            report.error("TCC319", declared.name.region, message, hint)
-            sound = False
+        parameters[name.text] = _parameter(declared, values, observed, at or None)
     return tuple(parameters.values()) if sound else None
 
 
+def _fits_listed(declared: ParameterDeclaration, observed: bool, report: Report) -> bool:
+    """Whether a listed field has no part that only others have; else reported."""
+    rest = declared.domain.rest
+    if rest is not None and not observed:
+        message = "`*` stands for answers that are not listed, and this is an argument"
+        hint = "list its values, or declare it with a type behind the semicolon"
+        report.error("TCC317", rest, message, hint)
+        return False
+    if declared.nullable is not None:
+        message = "a listed field takes null as one of its values"
+        report.error("TCC317", declared.nullable, message, "list it: yes | no | null")
+        return False
+    return True
+
+
+def pointer_of(at: Text | None, name: str, report: Report) -> str | bool | None:
+    """The pointer to a place; None for the member of the field's name, False after an error."""
+    if at is None:
+        return None
+    text = at.value
+    steps = text.split("/")
+    sound = not steps[0] and len(steps) <= MAX_STEPS_OF_POINTER
+    if not sound or not all(_STEP.fullmatch(step) for step in steps[1:]):
+        message = f"{quote(text)} is no pointer of RFC 6901"
+        hint = 'write "/member/*/id"; `~0` stands for `~` in a name, `~1` for `/`'
+        report.error("TCC317", at.region, message, hint)
+        return False
+    own = "/" + name.replace("~", "~0").replace("/", "~1")
+    return None if text == own else text
+
+
+MAX_STEPS_OF_POINTER = 64
+_STEP = re.compile(r"(?:[^~/\x00-\x1f]|~[01])*")
+
+
 def _parameter(
-    declared: ParameterDeclaration, values: Sequence[Value], observed: bool
+    declared: ParameterDeclaration, values: Sequence[Value], observed: bool, at: str | bool | None
 ) -> Parameter:
     absent = 1 if declared.optional else 0
+    rest = declared.domain.rest
+    if rest is not None:
+        values = (*values, Value(REST, None, rest))
     return Parameter(
         name=declared.name.text,
         values=("",) * absent + tuple(value.text for value in values),
@@ -137,6 +184,7 @@ def _parameter(
         numeric=all(value.number is not None for value in values),
         observed=observed,
         region=declared.domain.region,
+        at=at if isinstance(at, str) else None,
     )
 
 
@@ -184,7 +232,7 @@ def _few_enough(tool: ToolStatement, report: Report) -> bool:
 def _domain_size(domain: Domain) -> int:
     """How many values a domain has; computed before the values are made or checked."""
     if domain.ends is None:
-        return len(domain.values)
+        return len(domain.values) + (domain.rest is not None)
     return int(domain.ends[1].value - domain.ends[0].value) + 1
 
 
@@ -258,12 +306,218 @@ def opened_of(
         name = declared.name
         sound &= declared_name(name, names, report)
         names.setdefault(name.text, name.region)
+        if is_new_field(declared):
+            continue
         kind = _type(declared, report)
         if kind is None:
             sound = False
         else:
             opened[name.text] = OpenParameter(name=name.text, type=kind, optional=declared.optional)
     return tuple(opened.values()) if sound else None
+
+
+# Fields of 1.2: with a place, null, or a type that 1.1 has not; and open answers.
+
+
+Kind: TypeAlias = "str | tuple[str, Any]"  # of values; ``("list", of)``, ``("record", fields)``
+
+
+@frozen
+class OpenField:
+    """An open argument or answer, or an attribute of the session.
+
+    Attributes:
+        members: as the core has it.
+        kind: of its values.
+        new: no core of 1.1 has it.
+    """
+
+    name: str
+    members: Mapping[str, Json]
+    kind: Kind
+    optional: bool
+    new: bool
+
+
+def is_new_field(declared: OpenDeclaration) -> bool:
+    """Whether a field has something that 1.1 does not know."""
+    placed = declared.nullable is not None or declared.at is not None
+    return placed or declared.type.text not in _TAKES
+
+
+def fields_of(
+    declarations: Sequence[OpenDeclaration | ParameterDeclaration],
+    taken: Mapping[str, Region],
+    report: Report,
+    *,
+    inside: bool = False,
+) -> tuple[OpenField, ...] | None:
+    """Open fields, in declared order; None after an error.
+
+    Args:
+        taken: names of other fields, and where they are declared.
+        inside: they are those of a record, where no name begins an attribute.
+    """
+    names = dict(taken)
+    found: list[OpenField] = []
+    sound = True
+    for declared in declarations:
+        report.tick()
+        if isinstance(declared, ParameterDeclaration):
+            _report_listed(declared, report)
+            sound = False
+            continue
+        sound &= declared_name(declared.name, names, report, inside=inside)
+        names.setdefault(declared.name.text, declared.name.region)
+        field = _field(declared, report)
+        if field is None:
+            sound = False
+        else:
+            found.append(field)
+    return tuple(found) if sound else None
+
+
+def _field(declared: OpenDeclaration, report: Report) -> OpenField | None:
+    made = _made_type(declared, declared.made, report)
+    at = pointer_of(declared.at, declared.name.text, report)
+    if made is None or at is False:
+        return None
+    members, kind = made
+    if declared.nullable is not None and not declared.optional:
+        message = "only a field that may be left out takes null for that"
+        hint = f"write `{written(declared.name.text)}?: ..`"
+        report.error("TCC317", declared.nullable, message, hint)
+        return None
+    if isinstance(at, str) and "*" in at.split("/") and kind[0] != "list":
+        message = "a place with `*` is of many values"
+        report.error("TCC317", declared.made.region, message, "give it the type `list of T`")
+        return None
+    whole: dict[str, Json] = {"name": declared.name.text, **members}
+    whole |= {"at": at} if isinstance(at, str) else {}
+    whole |= {"null": True} if declared.nullable is not None else {}
+    whole |= {"optional": True} if declared.optional else {}
+    return OpenField(
+        name=declared.name.text,
+        members=whole,
+        kind=kind,
+        optional=declared.optional,
+        new=is_new_field(declared),
+    )
+
+
+def _made_type(
+    declared: OpenDeclaration, made: TypeTerm, report: Report
+) -> tuple[Mapping[str, Json], Kind] | None:
+    """The members of a type and the kind of its values; None after an error."""
+    match made.name.text:
+        case "list":
+            return _list_type(declared, made, report)
+        case "time" | "date":
+            return _time_type(made, report)
+        case "record":
+            hint = "write `list of (f: text, ..)`, or a place: f: text at .."
+            report.error("TCC317", made.region, "a record is an element of a list", hint)
+            return None
+        case kind:
+            plain = OpenDeclaration(
+                name=declared.name,
+                optional=False,
+                type=made.name,
+                parts=made.parts,
+                made=made,
+            )
+            found = _type(plain, report)
+            if found is None:
+                return None
+            parameter = OpenParameter(name=declared.name.text, type=found, optional=False)
+            members = opened_json(parameter)
+            kinds = {"integer": "number"}
+            if not isinstance(members, dict):
+                return None
+            shown = {name: value for name, value in members.items() if name != "name"}
+            return shown, kinds.get(kind, kind)
+
+
+def _list_type(
+    declared: OpenDeclaration, made: TypeTerm, report: Report
+) -> tuple[Mapping[str, Json], Kind] | None:
+    numbers = {"min": 0, "max": MAX_ELEMENTS}
+    seen: set[str] = set()
+    for part in made.parts:
+        if part.kind in seen:
+            message = f"a second `{part.kind}` of this list"
+            report.error("TCC317", part.region, message, _ONE)
+            return None
+        seen.add(part.kind)
+        if part.kind == "distinct":
+            continue
+        value = part.numbers[0].value
+        if value.denominator != 1 or not 0 <= value <= MAX_ELEMENTS:
+            message = f"`{part.kind}` of a list takes a whole number from 0 to {MAX_ELEMENTS}"
+            report.error("TCC317", part.region, message, "write one in this range")
+            return None
+        numbers[part.kind] = value.numerator
+    if numbers["min"] > numbers["max"]:
+        message = "no list has so many elements at least and so few at most"
+        report.error("TCC317", made.region, message, "write the smaller number behind `min`")
+        return None
+    inner = made.of
+    if inner is None:
+        return None
+    if inner.name.text == "record":
+        fields = fields_of(inner.fields, {}, report, inside=True)
+        if fields is None:
+            return None
+        of: Mapping[str, Json] = {"type": "record", "fields": [dict(f.members) for f in fields]}
+        kind: Kind = ("record", tuple((one.name, one.kind) for one in fields))
+    else:
+        found = _made_type(declared, inner, report)
+        if found is None:
+            return None
+        of, kind = found
+    members: dict[str, Json] = {"type": "list", **numbers, "of": dict(of)}
+    members |= {"distinct": True} if "distinct" in seen else {}
+    return members, ("list", kind)
+
+
+def _time_type(made: TypeTerm, report: Report) -> tuple[Mapping[str, Json], Kind] | None:
+    members: dict[str, Json] = {"type": made.name.text}
+    if made.zone is not None:
+        zone = made.zone.value
+        if zone != "utc" and not _ZONE.fullmatch(zone):
+            message = f"{quote(zone)} is no zone"
+            hint = 'write `utc`, or an offset: time "-05:00"'
+            report.error("TCC317", made.zone.region, message, hint)
+            return None
+        members["zone"] = zone
+    return members, "time"
+
+
+def given_of(declared: ParameterDeclaration, report: Report) -> OpenField | None:
+    """A given attribute that lists its texts: a text with them as its pattern."""
+    values = declared.domain.values
+    texts = [json_of(value.text) for value in values]
+    if declared.domain.ends or declared.domain.rest or not all(isinstance(t, str) for t in texts):
+        message = "only texts are listed for what is given"
+        hint = "write a type: most: integer 1 .. 5"
+        report.error("TCC317", declared.domain.region, message, hint)
+        return None
+    if not declared_name(declared.name, {}, report):
+        return None
+    shown = [str(text) for text in texts]
+    pattern = "|".join(re.sub(r"([^A-Za-z0-9_ ])", r"\\\1", text) for text in shown)
+    most = max(map(len, shown))
+    members: dict[str, Json] = {
+        "name": declared.name.text, "type": "text", "min": 0, "max": most, "pattern": pattern,
+    }  # fmt: skip
+    members |= {"optional": True} if declared.optional else {}
+    return OpenField(
+        name=declared.name.text, members=members, kind="text", optional=declared.optional, new=True
+    )
+
+
+MAX_ELEMENTS = 1000
+_ZONE = re.compile(r"[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def _report_listed(declared: ParameterDeclaration, report: Report) -> None:

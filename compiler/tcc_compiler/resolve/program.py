@@ -21,10 +21,15 @@ from tcc_compiler.language.ast import (
     ExampleStatement,
     ExpectStatement,
     ForbidStatement,
+    GivenStatement,
     GoalStatement,
     GrammarStatement,
+    LetStatement,
     LimitStatement,
+    MonitorStatement,
+    PassStatement,
     PlanStatement,
+    PolicyStatement,
     RequireStatement,
     RuleStatement,
     StartStatement,
@@ -44,6 +49,7 @@ from tcc_compiler.language.source import (
     too_large,
 )
 from tcc_compiler.language.syntax.parse import parse
+from tcc_compiler.language.syntax.tokens import kept_words, may_keep
 from tcc_compiler.language.syntax.words import OPENERS
 
 _ONE = {
@@ -80,6 +86,11 @@ class Program:
     forbids: Sequence[ForbidStatement]
     examples: Sequence[ExampleStatement]
     expects: Sequence[ExpectStatement]
+    policies: Sequence[PolicyStatement]
+    monitors: Sequence[MonitorStatement]
+    givens: Sequence[GivenStatement]
+    lets: Sequence[LetStatement]
+    passes: Sequence[PassStatement]
     broken: frozenset[str]
     gaps: frozenset[str]
     incomplete: bool
@@ -116,6 +127,11 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         forbids=[s for s in statements if isinstance(s, ForbidStatement)],
         examples=[s for s in statements if isinstance(s, ExampleStatement)],
         expects=[s for s in statements if isinstance(s, ExpectStatement)],
+        policies=[s for s in statements if isinstance(s, PolicyStatement)],
+        monitors=[s for s in statements if isinstance(s, MonitorStatement)],
+        givens=[s for s in statements if isinstance(s, GivenStatement)],
+        lets=[s for s in statements if isinstance(s, LetStatement)],
+        passes=[s for s in statements if isinstance(s, PassStatement)],
         broken=frozenset(name.text for statement in broken for name in statement.names),
         gaps=gaps,
         incomplete=gathered.incomplete or "use" in gaps or not gaps <= set(OPENERS),
@@ -220,8 +236,16 @@ def gather(sources: list[Source], report: Report, read: Read = read_bytes) -> Ga
         read: gives the bytes of a used file.
     """
     loader = _Loader(sources, report, read)
-    root = parse(sources[0], 0, report)
+    text = sources[0].text
+    if "use" not in text or not may_keep(text):
+        root = parse(sources[0], 0, report)
+        loader.follow(root)
+        return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
+    # Names that a used file declares are names in the root as well.
+    root = parse(sources[0], 0, Report([sources[0]]))
     loader.follow(root)
+    kept = frozenset[str]().union(*(kept_words(source.text) for source in sources[1:]))
+    root = parse(sources[0], 0, report, kept)
     return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
 
 

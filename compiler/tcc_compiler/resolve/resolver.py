@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import GoalStatement, GrammarStatement, StartStatement
+from tcc_compiler.language.ast import (
+    GoalStatement,
+    GrammarStatement,
+    OpenDeclaration,
+    Parallel,
+    StartStatement,
+    ToolStatement,
+)
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.amounts import Steps
@@ -34,7 +41,8 @@ from tcc_compiler.resolve.expressions import (
     reached_rules,
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
-from tcc_compiler.resolve.parameters import MAX_CALLS
+from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
+from tcc_compiler.resolve.policies import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -73,6 +81,7 @@ def resolve(
     _check_states(program, tools, report)
     _check_signatures(program, report)
     checked = _check_statements(program, scope)
+    _check_read(program, checked.stated, report)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
@@ -84,10 +93,58 @@ def resolve(
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
         return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
+    except TooManyPairs as pairs:
+        message = "this statement compares too many calls with each other"
+        hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
+        report.error("TCC320", pairs.region, message, hint)
+        return None
     except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
         return None
+
+
+# The last minor version of the core that the kernel reads.
+READ_MINOR = 1
+_UNREAD = "needs version 1.2 of the core, which this release does not enforce"
+
+
+def _check_read(program: Program, found: Stated, report: Report) -> None:
+    """Decline what no reader of the core enforces, so that nothing is left unheld."""
+    parallel = [
+        attribute.region
+        for tool in program.tools.values()
+        for attribute in tool.attributes
+        if isinstance(attribute, Parallel)
+    ]
+    across = [policy.across for policy in program.policies if policy.across is not None]
+    for region in (*(one.region for one in program.passes), *across, *parallel):
+        message = "this statement of sessions is read, and held by nothing yet"
+        report.error("TCC228", region, message, "take it away")
+    if READ_MINOR >= 2:
+        return
+    regions = [region for tool in program.tools.values() for region in _new_in(tool)]
+    regions += [given.region for given in program.givens]
+    regions += [let.region for let in program.lets]
+    regions += [policy.region for policy in found.policies if policy.held]
+    hint = "take it away, or say it of listed fields, or in the forms of 1.1"
+    for region in regions:
+        report.error("TCC228", region, f"this {_UNREAD}", hint)
+
+
+def _new_in(tool: ToolStatement) -> Iterator[Region]:
+    """Where a tool declares what 1.1 does not know."""
+    for listed in (*tool.parameters, *tool.observed):
+        if listed.at is not None:
+            yield listed.at.region
+        elif listed.domain.rest is not None:
+            yield listed.domain.rest
+        elif listed.optional and listed in tool.observed:
+            yield listed.name.region
+    for opened in tool.opened:
+        if isinstance(opened, OpenDeclaration) and is_new_field(opened):
+            yield opened.made.region
+    yield from (answer.name.region for answer in tool.answers)
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
@@ -185,7 +242,7 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
     return Checked(
-        stated=stated(program.limits, program.requires, program.forbids, scope),
+        stated=stated(program, scope),
         examples=[example for example in examples if example is not None],
         expects=tuple(expect for expect in expects if expect is not None),
     )
@@ -204,7 +261,8 @@ def _assemble(
         TooManyMembers: see :meth:`CallList.calls_of`.
     """
     reached = reached_rules(program)
-    patterns = sorted(_used_sets(program, reached, scope, call_list, checked))
+    expanded = expand(checked.stated.policies, call_list)
+    patterns = sorted(_used_sets(program, reached, scope, call_list, checked) | _sets_of(expanded))
     numbers = {pattern: number for number, pattern in enumerate(patterns)}
 
     def number(selection: Selection) -> int:
@@ -213,7 +271,14 @@ def _assemble(
     found = checked.stated
     requires = [(order, number(a), number(b)) for order, a, b, _ in found.requires]
     forbids = [(kind, tuple(map(number, chain))) for kind, chain, _ in found.forbids]
-    written = list(_written(found, requires, forbids, call_list.tools))
+    requires += [(order, numbers[a], numbers[b]) for order, a, b, _ in expanded.requires]
+    forbids += [(kind, tuple(numbers[one] for one in c)) for kind, c, _ in expanded.forbids]
+    regions = [item[-1] for item in (*found.requires, *expanded.requires)]
+    others = [item[-1] for item in (*found.forbids, *expanded.forbids)]
+    orders = list(zip(requires, regions, strict=True)), list(zip(forbids, others, strict=True))
+    written = list(_written(found, *orders, call_list.tools))
+    cuts = [numbered(one, numbers) for one in expanded.cuts]
+    asked = [numbered(one, numbers) for one in expanded.asked]
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
@@ -223,28 +288,40 @@ def _assemble(
             name: expression_json(program.rules[name].body, scope, call_list, numbers)
             for name in reached
         },
-        plan=plan_json(program.plan, scope, call_list, numbers),
+        plan=narrowed(plan_json(program.plan, scope, call_list, numbers), cuts, asked),
         start=program.start.state.text if program.start else None,
         goals=[state.text for state in program.goal.states] if program.goal else [],
         limits=[limit for limit, _ in found.limits],
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
+        policies=[policy for policy in found.policies if policy.held],
+        session=found.session,
         places=dict(written),
         written=written,
     )
 
 
+def _sets_of(expanded: Expanded) -> set[CallSet]:
+    """The call sets of what was written out."""
+    used = set(expanded.used)
+    for _, first, second, _ in expanded.requires:
+        used.update((first, second))
+    for _, chain, _ in expanded.forbids:
+        used.update(chain)
+    return used
+
+
 def _written(
     found: Stated,
-    requires: Sequence[tuple[str, int, int]],
-    forbids: Sequence[tuple[str, tuple[int, ...]]],
+    requires: Sequence[tuple[tuple[str, int, int], Region]],
+    forbids: Sequence[tuple[tuple[str, tuple[int, ...]], Region]],
     tools: Mapping[str, Tool],
 ) -> Iterator[tuple[str, Region]]:
     """The place of everything that was stated, with its region; the same place may come twice."""
-    for (order, first, second), (*_, region) in zip(requires, found.requires, strict=True):
+    for (order, first, second), region in requires:
         yield require_place(order, first, second), region
-    for (kind, patterns), (*_, region) in zip(forbids, found.forbids, strict=True):
+    for (kind, patterns), region in forbids:
         yield forbid_place(kind, sorted(patterns) if kind == "with" else patterns), region
     for limit, region in found.limits:
         yield f"limit {limit_text(limit, tools)}", region

@@ -20,6 +20,7 @@ from tcc_compiler.language.ast import (
     ForbidStatement,
     LimitStatement,
     Pattern,
+    PolicyStatement,
     RequireStatement,
     Word,
 )
@@ -37,6 +38,15 @@ from tcc_compiler.resolve.limits import (
     limit_of,
     sum_of_open,
 )
+from tcc_compiler.resolve.policies import (
+    Attributes,
+    Policy,
+    attributes_of,
+    monitored,
+    policy_form,
+    policy_of,
+)
+from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.same import (
     Room,
     present,
@@ -62,39 +72,46 @@ class Stated:
     requires: list[tuple[str, Selection, Selection, Region]] = field(default_factory=list)
     forbids: list[tuple[str, tuple[Selection, ...], Region]] = field(default_factory=list)
     monitors: list[tuple[Monitor, Region]] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    session: Attributes = field(default_factory=Attributes)
 
 
-def stated(
-    limits: Sequence[LimitStatement],
-    requires: Sequence[RequireStatement],
-    forbids: Sequence[ForbidStatement],
-    scope: Scope,
-) -> Stated:
+def stated(program: Program, scope: Scope) -> Stated:
     """The statements of a grammar; those with an error are reported and left out."""
-    reader = _Reader(scope)
-    for limit in limits:
+    reader = _Reader(scope, attributes_of(program, scope))
+    for limit in program.limits:
         reader.limit(limit)
-    for require in requires:
+    for require in program.requires:
         reader.require(require)
-    for forbid in forbids:
+    for forbid in program.forbids:
         reader.forbid(forbid)
+    for policy in program.policies:
+        reader.policy(policy)
+    for statement in program.monitors:
+        inner = monitored(statement, scope)
+        if inner is not None:
+            reader.policy(inner)
     return reader.found
 
 
 class _Reader:
     """One pass over the statements, which share the room for what is written out."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, session: Attributes) -> None:
         self.scope = scope
         self.report = scope.report
         self.room = Room()
-        self.found = Stated()
+        self.found = Stated(session=session)
 
     # Limits.
 
     def limit(self, statement: LimitStatement) -> None:
         """``limit ..``."""
         self.report.tick()
+        again = policy_form(statement, self.scope)
+        if again is not None:
+            self.policy(again)
+            return
         selection = self.scope.selection(statement.pattern) if statement.pattern else None
         if statement.total is not None:
             self._sum(statement, *statement.total)
@@ -129,6 +146,12 @@ class _Reader:
             monitor = UsesMonitor(of=of, per=per.text, value=limit.value)
             self.found.monitors.append((monitor, statement.region))
 
+    def policy(self, statement: PolicyStatement) -> None:
+        """A statement in a form of 1.2."""
+        found = policy_of(statement, self.scope, self.found.session)
+        if found is not None:
+            self.found.policies.append(found)
+
     def _sum(self, statement: LimitStatement, name: Word, parameter: Word) -> None:
         selection = self.scope.selection(Pattern(name, (), name.region))
         if selection is None:
@@ -153,6 +176,10 @@ class _Reader:
     def require(self, statement: RequireStatement) -> None:
         """``require A before B``, ``before each B`` or ``after B``."""
         self.report.tick()
+        again = policy_form(statement, self.scope)
+        if again is not None:
+            self.policy(again)
+            return
         patterns = (statement.first, statement.second)
         first, second = (
             self.scope.selection(statement.first),
@@ -183,6 +210,10 @@ class _Reader:
     def forbid(self, statement: ForbidStatement) -> None:
         """``forbid P1 P2 ..``, ``forbid A with B`` or ``forbid A before B``."""
         self.report.tick()
+        again = policy_form(statement, self.scope)
+        if again is not None:
+            self.policy(again)
+            return
         chain = [self.scope.selection(pattern) for pattern in statement.patterns]
         selections = tuple(selection for selection in chain if selection is not None)
         order, region = statement.order, statement.region

@@ -28,14 +28,26 @@ from tcc_compiler.language.ast import (
     ModelExecute,
     ModelPart,
     Number,
+    OpenDeclaration,
+    Parallel,
     Quotes,
     Strict,
     ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
-from tcc_compiler.resolve.parameters import Parameter, opened_of, parameters_of, plain_name
+from tcc_compiler.resolve.parameters import (
+    OpenField,
+    Parameter,
+    fields_of,
+    is_new_field,
+    opened_of,
+    parameters_of,
+    plain_name,
+    pointer_of,
+)
 
 # Models: what each takes.
 
@@ -198,7 +210,9 @@ class Tool:
         extras: members of the core's tool object that no plan depends on.
         amounts: of every call, the last parameter fastest.
         places: of the name of each parameter that is not open, its number.
-        opened: the open parameters, by name in declared order.
+        opened: the open parameters that 1.1 knows, by name in declared order.
+        arguments: all open parameters, in declared order.
+        answers: open answers.
     """
 
     name: str
@@ -209,6 +223,8 @@ class Tool:
     amounts: Sequence[Amounts]
     places: Mapping[str, int]
     opened: Mapping[str, OpenParameter] = field(default_factory=dict)
+    arguments: Sequence[OpenField] = ()
+    answers: Sequence[OpenField] = ()
 
 
 def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
@@ -220,6 +236,9 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     taken = {declared.name.text: declared.name.region for declared in listed}
     opened = opened_of(statement, taken, report)
     if parameters is None or opened is None or not named:
+        return None
+    fields = _fields(statement, taken, report)
+    if fields is None:
         return None
     clauses = [a for a in statement.attributes if isinstance(a, Amount)]
     amounts = amounts_of(
@@ -237,7 +256,44 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         amounts=amounts,
         places={parameter.name: place for place, parameter in enumerate(parameters)},
         opened={parameter.name: parameter for parameter in opened},
+        arguments=fields[0],
+        answers=fields[1],
     )
+
+
+def _fields(
+    statement: ToolStatement, taken: Mapping[str, Region], report: Report
+) -> tuple[tuple[OpenField, ...], tuple[OpenField, ...]] | None:
+    """The open arguments and the open answers; None after an error."""
+    new = any(isinstance(one, OpenDeclaration) and is_new_field(one) for one in statement.opened)
+    if not new and not statement.answers:
+        return (), ()
+    arguments = fields_of(statement.opened, taken, report)
+    if arguments is None:
+        return None
+    others = {one.name.text: one.name.region for one in statement.opened}
+    answers = fields_of(statement.answers, {**taken, **others}, report)
+    if answers is None or not _heads_are_there(statement, report):
+        return None
+    return arguments, answers
+
+
+def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
+    """Whether the member at the head of each argument's place is declared beside it."""
+    declared = (*statement.parameters, *statement.opened)
+    places = {one.name.text: pointer_of(one.at, one.name.text, report) for one in declared}
+    members = {name for name, place in places.items() if place is None}
+    sound = True
+    for one in declared:
+        if one.at is None or not places[one.name.text]:
+            continue
+        head = one.at.value.split("/")[1].replace("~1", "/").replace("~0", "~")
+        if head not in members:
+            message = f"no argument is called {quote(head)}, in which {quote(one.name.text)} lies"
+            hint = f"declare it beside it: (; {head}: json, ..)"
+            report.error("TCC204", one.at.region, message, hint)
+            sound = False
+    return sound
 
 
 def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | None:
@@ -259,6 +315,8 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
                 sound &= _observes(statement, attribute, report)
             case Errors():
                 extras["errors"] = "failed"
+            case Parallel():
+                extras["parallel"] = True
             case BindMcp() | BindPython():
                 binding = _binding(attribute, report)
                 sound &= binding is not None

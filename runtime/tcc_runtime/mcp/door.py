@@ -147,6 +147,7 @@ class ClientConnection:
             and then every request but a ping is early.
         instructions: what a model is told about the server as a whole.
         tools: lists the tools, as JSON; asked each time.
+        versions: that `server/discover` answers with.
         stateless: how the connection speaks; None before its first request.
         open: whether calls may be made: always in the stateless way, else after the handshake.
     """
@@ -162,6 +163,7 @@ class ClientConnection:
         self.info = info
         self.tools = tools
         self.instructions = instructions
+        self.versions: Sequence[str] = (STATELESS,)
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
@@ -292,7 +294,7 @@ class ClientConnection:
     def _discovered(self) -> dict[str, Any]:
         return cacheable(
             {
-                "supportedVersions": [STATELESS],
+                "supportedVersions": list(self.versions),
                 "capabilities": {"tools": {}},
                 "instructions": self.instructions,
             }

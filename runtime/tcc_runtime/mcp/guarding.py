@@ -21,6 +21,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.model import Tool as GrammarTool
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import FlagType, NumberType, OpenParameter, TextType
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.calls import ToolTraits, plain
@@ -97,7 +98,7 @@ def guard(
             note=note,
             idle=how.idle,
         )
-        start = _Start(relay, door, how, stopping)
+        start = Start(relay, door, how, stopping)
         try:
             return relay.run(start.steps(open_gate))
         finally:
@@ -106,7 +107,7 @@ def guard(
             start.end()
 
 
-class _Start:
+class Start:
     """What a relay begins with: the session, then the server, then its tools."""
 
     def __init__(
@@ -156,10 +157,7 @@ class _Start:
             visible = frozenset(gate.tools()) if masks else shown.keys()
             return [_older(tool) for tool in shown.values() if tool["name"] in visible]
 
-        door.instructions = (
-            f"Calls are held to the grammar {gate.artifact.core.name}: what no plan allows is "
-            "refused, and the refusal says what is allowed instead. Make one call at a time."
-        )
+        door.instructions = _instructions(gate.artifact.core)
         door.tools = tools
         door.info = _info(upstream.info)
 
@@ -187,6 +185,75 @@ class _Start:
             if time.monotonic() >= self._stopping.until(POLL, _LAST):
                 return
             time.sleep(POLL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """What a server is, as it was seen before anything was relayed.
+
+    Attributes:
+        artifact: the digest of the artifact that it is held to.
+        info: its name and version, as clients are told them.
+        instructions: what a model is told.
+        shown: its tools by name, as clients are shown them.
+        headers: of each tool, the parameters that are told in headers, by the header's token.
+        locked: the digests of its tools.
+    """
+
+    artifact: bytes
+    info: Mapping[str, Any]
+    instructions: str
+    shown: Mapping[str, Mapping[str, Any]]
+    headers: Mapping[str, Mapping[str, str]]
+    locked: Mapping[str, str]
+
+    def tools(self, *, modern: bool) -> Sequence[Mapping[str, Any]]:
+        """The tools, as clients of either way are shown them."""
+        tools = tuple(self.shown.values())
+        return tools if modern else [_older(tool) for tool in tools]
+
+
+def probe(artifact: Artifact, how: Guarded) -> Probed:
+    """Start the server once, look at its tools, and end it.
+
+    Raises:
+        ServerError, ServerDrift: as of :func:`guard`.
+    """
+    upstream = Upstream(how.command, seconds=_CONNECT_SECONDS, version=how.version)
+    try:
+        upstream.connect(how.protocol)
+        listed = upstream.tools()
+        shown = tools_of(artifact.core, artifact.texts, listed)
+        check_tools(tuple(shown), listed, how.locked)
+        used = [tool for tool in listed if tool["name"] in shown]
+        return Probed(
+            artifact=artifact.digest,
+            info=_info(upstream.info),
+            instructions=_instructions(artifact.core),
+            shown=shown,
+            headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in used},
+            locked={tool["name"]: tool_digest(tool) for tool in used},
+        )
+    finally:
+        upstream.close()
+
+
+def _headers(schema: object) -> Mapping[str, str]:
+    """The parameters of a tool that go into headers, by the token of each."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    found = {}
+    for name, told in properties.items() if isinstance(properties, dict) else ():
+        token = told.get("x-mcp-header") if isinstance(told, dict) else None
+        if isinstance(token, str):
+            found[token.lower()] = name
+    return found
+
+
+def _instructions(core: Core) -> str:
+    return (
+        f"Calls are held to the grammar {core.name}: what no plan allows is "
+        "refused, and the refusal says what is allowed instead. Make one call at a time."
+    )
 
 
 def _known(core: Core) -> Mapping[str, ToolTraits]:

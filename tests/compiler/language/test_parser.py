@@ -46,6 +46,19 @@ limit cost <= -1 limit latency <= 5 s
 require a before b require a after b require a before b same k, l = m
 require a before each b require a before each b same k
 forbid a forbid a b c forbid a with b forbid a before b same k
+monitor require a | b - (c | any) before each b - c forbid (a | b) c monitor limit depth <= 2
+given user: text, role: agent | boss, most?: number 0 .. 9 or null at "/m" pass resources, prompts
+let x = a.f or b.g let y(k, l) = a | b let z(k) = a.rows | b.rows
+tool j(x: a | b at "/x", y?: 1..8 at "/y"; l: list min 1 max 2 distinct of text at "/l/*",
+  r: list of (u: text at "/u", v?: time "-05:00" or null)) gives (s: a | *; t: time utc, d: date)
+tool k gives (; t?: date "+01:00") { parallel }
+require 2 a same k = own.x, l where seen.f.g < max(now - 5 m, 2 * session.u + -1) within 24 h
+  or last a(s=*) where f? !~ "x", every seen.l in ("a", "b"), not_here not in session.l
+  or where some seen.l as e, own.m as f (e.x = f.y, count(l != 3) >= count(own."a-b")) before b
+require a where x(k, 2).f = "t" require any after a | b same k
+forbid a or b where every l = 3, x > 1, y <= 2 before c same k = "t" unless a within 5 s or any
+limit uses(a | b where f = 1) per session.u, f <= 2 within 24 h across sessions
+limit sum(a.f) per g <= 1.5 within 1 d limit uses(any - a) >= 1
 accept a b reject () accept () expect plans == 3 expect min_cost <= 0.5 expect max_depth >= 1
 """
 
@@ -184,4 +197,8 @@ def test_every_action_is_named_by_the_grammar() -> None:
     named = {rule["alias"] or rule["origin"]["name"] for rule in rules}
     own = {name for name in vars(Actions) if not name.startswith("_")}
     assert own <= named
-    assert {name for name in named - own if not name.startswith("_")} == {"postfix", "start"}
+    assert {name for name in named - own if not name.startswith("_")} == {
+        "argument_value",
+        "postfix",
+        "start",
+    }

@@ -112,8 +112,9 @@ NAMES: Mapping[str, Entry] = {
     "TCC203": Entry(
         "pattern that names no tool",
         "A pattern stands for calls of one tool: limits, requires, forbids and examples take\n"
-        "patterns, and arguments in parentheses go with tools alone. A rule is none.",
-        _TOOLS + "rule find = search\nrequire find before rerank\n",
+        "patterns, and arguments in parentheses go with tools alone. A rule can stand for a set\n"
+        "of calls in a statement, if each of its plans is a single call.",
+        _TOOLS + "rule find = search search\nrequire find before rerank\n",
     ),
     "TCC204": Entry(
         "unknown parameter",
@@ -204,10 +205,10 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC219": Entry(
         "values that cannot be compared",
-        "`same` and `per` compare values: of two listed parameters, or of two open ones of one\n"
-        "type (text, flag, or numbers, where integer and number go together). A listed\n"
-        "parameter is not compared with an open one, and values of the type json not at all.",
-        _HEAD + "tool a(k: 1 | 2)\ntool b(; k: integer)\nrequire a before b same k\n",
+        "`same` and `per` compare values of one kind: of two listed parameters, or of two open\n"
+        "ones of one type (text, flag, or numbers, where integer and number go together).\n"
+        "Values of the type json are not compared at all.",
+        _HEAD + "tool a(; k: text)\ntool b(; k: integer)\nrequire a before b same k\n",
     ),
     "TCC220": Entry(
         "observed parameter where a gate decides",
@@ -241,5 +242,29 @@ NAMES: Mapping[str, Entry] = {
     "TCC224": Entry(
         "statement that a used file may not have",
         "A used file lends its tools: it has `tool` and `use` statements and no others.",
+    ),
+    "TCC225": Entry(
+        "relation of values that do not compare",
+        "Numbers are ordered with numbers and times with times; values of other kinds are equal\n"
+        "or not, and values of different kinds never are. A pattern is of a text, `in` and\n"
+        "`count` of a list. Only numbers are added up, and times moved by durations. A field\n"
+        "that several tools of a set have is of one kind in all of them.",
+        'grammar g version "1"\ntool a(k: 1 | 2)\ntool b\nrequire a where seen.k < "x" before b\n',
+    ),
+    "TCC227": Entry(
+        "part of a statement that does not fit",
+        "An alternative asks for 1 to 1000 calls. `same` behind the second set belongs to the\n"
+        "one set before it; with several alternatives each has its own. A window is a whole\n"
+        "number of milliseconds.",
+        'grammar g version "1"\ntool a\ntool b\nrequire 0 a before b\n',
+    ),
+    "TCC228": Entry(
+        "statement that nothing enforces yet",
+        "Policies over what calls answered, lists, times and attributes of sessions need version\n"
+        "1.2 of the core. This release reads their text, checks names and types, and compiles\n"
+        "what speaks of listed parameters alone; the rest it declines, so that nothing is left\n"
+        "unheld.",
+        'grammar g version "1"\n'
+        "tool a(; t: text)\ntool b(; t: text)\nrequire last a same t before b\n",
     ),
 }

@@ -13,11 +13,15 @@ from tcc_compiler.language.syntax.tokens import Lexeme
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, TYPES
 
 # What each statement looks like.
-_FORMS: Mapping[str, str] = {
+FORMS: Mapping[str, str] = {
     "GRAMMAR": '`grammar NAME version "1.0"`',
     "CURRENCY": '`currency "EUR/100"`',
     "USE": '`use "tools.tcg"`',
     "TOOL": "`tool search(k: 5 | 10) { cost 0.5 }`",
+    "GIVEN": "`given user: text`",
+    "LET": "`let customer = find.user_id or get_user.user_id`",
+    "MONITOR": "`monitor require search before reply`",
+    "PASS": "`pass resources, prompts`",
     "RULE": "`rule gather = search rerank?`",
     "PLAN": "`plan = search rerank? (calc | reply)`",
     "START": "`start question`",
@@ -55,6 +59,7 @@ class Stuck:
         expected: the kinds of token that could.
         following: the keyword of the next statement, None at the end of the text.
         opened: the brackets that are open, the innermost last.
+        kept: words of statements that the grammar declares as names.
     """
 
     tokens: Sequence[Lexeme]
@@ -62,6 +67,7 @@ class Stuck:
     expected: frozenset[str]
     following: Lexeme | None
     opened: Sequence[Lexeme]
+    kept: frozenset[str] = frozenset()
 
     @property
     def keyword(self) -> str:
@@ -108,7 +114,7 @@ def hint_for(stuck: Stuck) -> str:
         return f"{what} reads as {forms[min(stuck.braces, 3) - 1]}"
     keyword = stuck.keyword.lower()
     article = "an" if keyword[0] in "aeiou" else "a"
-    return f"{article} `{keyword}` statement reads as {_FORMS[stuck.keyword]}"
+    return f"{article} `{keyword}` statement reads as {FORMS[stuck.keyword]}"
 
 
 def _compared(stuck: Stuck) -> str | None:
@@ -269,12 +275,22 @@ def _order(stuck: Stuck) -> str | None:
     if stuck.keyword == "REQUIRE":
         if stuck.text() in ("and", "then", "for", "to"):
             return "which comes first? write `require A before B`, or `require A after B`"
-        if stuck.text() == "same":
-            return "`same` goes with `before` and `before each`, and with no `after`"
         if "BEFORE" in stuck.expected and not stuck.kind():
             return f"say before what: require {stuck.text(-1)} before .."
     if stuck.keyword == "FORBID" and stuck.kind() == "AFTER":
         return "turn it round: `forbid A before B` says that no B comes after an A"
+    return None
+
+
+def _kept(stuck: Stuck) -> str | None:
+    """A word that the grammar declares as a name, where it seems meant as a word."""
+    for step in (0, -1):
+        word = stuck.text(step)
+        if stuck.kind(step) == "NAME" and word in stuck.kept:
+            return (
+                f"{word!r} is a name in this grammar; to have it as a word of statements, declare"
+                f' the name in quotes, "{word}", wherever it stands'
+            )
     return None
 
 
@@ -309,6 +325,7 @@ def _near(word: str, words: Sequence[str]) -> str | None:
 
 
 _HINTS: tuple[Callable[[Stuck], str | None], ...] = (
+    _kept,
     _comment,
     _compared,
     _unit,

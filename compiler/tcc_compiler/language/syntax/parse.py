@@ -14,9 +14,9 @@ from tcc_compiler.language.ast import Broken, Statement, Word
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.syntax.actions import TooDeep
-from tcc_compiler.language.syntax.hints import Stuck, hint_for, joined
+from tcc_compiler.language.syntax.hints import FORMS, Stuck, hint_for, joined
 from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, split
+from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, kept_words, split
 from tcc_compiler.language.syntax.words import OPENERS, RESERVED, expectation
 
 _MOST_LOOKED_AT = 2000  # tokens, for the lines of a statement with an error
@@ -29,22 +29,26 @@ _ENDS_PARENS = {"LIMIT": ("LE", "GE", "EQEQ"), "TOOL": ("LBRACE",)}
 _MOST_NOTES = 5
 
 
-def parse(source: Source, number: int, report: Report) -> tuple[Statement, ...]:
+def parse(
+    source: Source, number: int, report: Report, kept: frozenset[str] = frozenset()
+) -> tuple[Statement, ...]:
     """The statements of a source, in the order of the text.
 
     Args:
         source: the text.
         number: how regions name it; its place among the sources of `report`.
         report: takes the errors.  A statement with one comes out as :class:`Broken`.
+        kept: words of statements that are names, beside those that the source declares.
     """
     foreign = _foreign(source, number, report)
     if foreign is not None:
         return (foreign,)
-    chunks = split(source.text, number, report)
+    kept = kept | kept_words(source.text)
+    chunks = split(source.text, number, report, kept)
     if chunks and _is_no_grammar(chunks, source.text):
         report_no_statement(chunks[0].tokens[0], report)
         return (Broken("", (), chunks[0].tokens[0].region),)
-    reader = _Reader(source, report)
+    reader = _Reader(source, report, kept)
     for index, chunk in enumerate(chunks):
         following = chunks[index + 1].tokens[0] if index + 1 < len(chunks) else None
         reader.read(chunk, following)
@@ -63,11 +67,12 @@ def check_syntax(source: Source, report: Report, known: Collection[str]) -> froz
     """
     if _foreign(source, 0, report) is not None:
         return frozenset()
-    chunks = split(source.text, 0, report)
+    kept = kept_words(source.text)
+    chunks = split(source.text, 0, report, kept)
     if chunks and _is_no_grammar(chunks, source.text):
         report_no_statement(chunks[0].tokens[0], report)
         return frozenset()
-    reader = _Checker(source, report, known)
+    reader = _Checker(source, report, known, kept)
     for index, chunk in enumerate(chunks):
         following = chunks[index + 1].tokens[0] if index + 1 < len(chunks) else None
         reader.read(chunk, following)
@@ -133,9 +138,10 @@ class _Reader:
     belong to one that was cut in two by a reserved word.
     """
 
-    def __init__(self, source: Source, report: Report) -> None:
+    def __init__(self, source: Source, report: Report, kept: frozenset[str]) -> None:
         self.source = source
         self.report = report
+        self.kept = kept
         self.statements: list[Statement] = []
         self.reserved = ReservedNames()
         self.swallowed: Region | None = None
@@ -177,6 +183,7 @@ class _Reader:
             expected=expected,
             following=following,
             opened=open_brackets(tokens[:at]),
+            kept=self.kept,
         )
         if report_unexpected(stuck, self.source, self.reserved, self.report):
             # The reserved word that stood for a name has cut this statement in two.
@@ -239,19 +246,24 @@ def _expected(tokens: Sequence[Lexeme]) -> frozenset[str]:
 
 
 class _Checker(_Reader):
-    """A reader that knows statements from before; what a statement is depends on its text alone.
+    """A reader that knows statements from before, by their text and the words kept as names.
 
     Attributes:
         good: the statements that have no error.
     """
 
-    def __init__(self, source: Source, report: Report, known: Collection[str]) -> None:
-        super().__init__(source, report)
+    def __init__(
+        self, source: Source, report: Report, known: Collection[str], kept: frozenset[str]
+    ) -> None:
+        super().__init__(source, report, kept)
+        self._names = " ".join(sorted(kept))
         self.good: set[str] = set()
         self._known = known
 
     def _statement(self, tokens: Sequence[Lexeme], following: Lexeme | None) -> None:
         text = self.source.text[tokens[0].region.start : tokens[-1].region.end]
+        if self._names:
+            text = f"{self._names}\n{text}"
         if text not in self._known:
             before = len(self.statements)
             super()._statement(tokens, following)
@@ -407,8 +419,8 @@ def report_no_statement(token: Lexeme, report: Report) -> None:
     words = ", ".join(f"'{word}'" for word in OPENERS[:-1])
     close = close_keyword(token)
     exact = close == str(token)
-    if exact:
-        hint = f'after {quote(str(token))} comes a string in double quotes: currency "EUR"'
+    if exact and close is not None:
+        hint = f"{quote(str(token))} begins a statement that reads as {FORMS[close.upper()]}"
     elif close is not None:
         hint = f"did you mean {quote(close)}?"
     else:

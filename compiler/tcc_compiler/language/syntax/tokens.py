@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, cut, quote
@@ -19,11 +20,14 @@ from tcc_compiler.language.source import Region
 from tcc_compiler.language.syntax.words import (
     BLOCK_WORDS,
     CURRENCY,
+    DURATIONS,
+    KEPT_WORDS,
     OPENERS,
     PLACED,
+    POLICY_WORDS,
     PUNCTUATION,
     RESERVED,
-    TYPES,
+    TYPE_WORDS,
     UNITS,
     meant,
     named,
@@ -51,8 +55,9 @@ _KEYWORDS = {word: word.upper() for word in RESERVED}
 _OPERANDS = frozenset(("NAME", "NUMBER", "RPAR"))
 # Behind one of these, inside the braces of a tool, no name can stand.
 _ATTRIBUTE_ENDS = frozenset(
-    (*_OPERANDS, "STRING", "UNIT", "LBRACE", "RBRACE", "SAME", "STRICT", "FAILED", "EXECUTE")
-)
+    (*_OPERANDS, "STRING", "UNIT", "LBRACE", "RBRACE", "SAME", "STRICT", "FAILED", "EXECUTE",
+     "PARALLEL")
+)  # fmt: skip
 _PATTERN_ENDS = frozenset(("NAME", "STRING", "RPAR"))
 # What follows a word or a '(', with white space or comments between.
 _GAP = r"(?:[ \t\r\n]++|\#[^\n]*+)*+"
@@ -60,6 +65,19 @@ _QUOTED = r'"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+"'
 _ARGUMENT = re.compile(rf"{_GAP}(?:[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED}){_GAP}=(?!=)")
 _NEXT_NAME = re.compile(rf'{_GAP}([A-Za-z_][A-Za-z0-9_]*+|")')
 _NEXT_STRING = re.compile(rf'{_GAP}"')
+_NEXT_NULL = re.compile(rf"{_GAP}null\b")
+_NEXT_SET = re.compile(rf"{_GAP}(?:any\b|\()")
+_NEXT = {
+    "given": re.compile(rf"{_GAP}(?:[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED}){_GAP}\??{_GAP}:"),
+    "let": re.compile(rf"{_GAP}[A-Za-z_][A-Za-z0-9_]*+{_GAP}[=(]"),
+    "monitor": re.compile(rf"{_GAP}(?:limit|require|forbid)\b"),
+    "pass": re.compile(rf"{_GAP}(?:resources|prompts|input)\b"),
+}
+_STATED = frozenset(("REQUIRE", "FORBID", "LIMIT"))
+# What a type may end with; behind it stand `or null` and `at`.
+_TYPE_ENDS = frozenset(("TYPE", "TIME", "UTC", "NUMBER", "STRING", "NAME", "STAR", "RPAR", "NULL"))
+# What a number that asks for so many calls stands behind.
+_HEADS = frozenset(("REQUIRE", "FORBID", "OR", "UNLESS"))
 
 
 class Context:
@@ -67,20 +85,28 @@ class Context:
 
     Attributes:
         braces, parens: how many are open; braces are counted in tools alone.
-        opened: a `;` stands in the parentheses that are open.
+        opened: how many parentheses were open at the `;` of those that are; 0 without one.
         ordered: there was a `before` or a `with`.
+        related: there was a word that terms and relations follow.
+        bound: the arguments of a pattern are open.
+        kept: the words of statements that this grammar has as names.
     """
 
-    __slots__ = ("braces", "opened", "ordered", "parens", "text", "tokens")
+    __slots__ = (
+        "bound", "braces", "kept", "opened", "ordered", "parens", "related", "text", "tokens"
+    )  # fmt: skip
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, kept: frozenset[str] = frozenset()) -> None:
         """Begin a statement of `text`."""
         self.text = text
+        self.kept = kept
         self.tokens: list[Lexeme] = []
         self.braces = 0
         self.parens = 0
-        self.opened = False
+        self.opened = 0
         self.ordered = False
+        self.related = False
+        self.bound = False
 
     def add(self, token: Lexeme) -> None:
         """Go on behind the next token."""
@@ -91,13 +117,18 @@ class Context:
                 self.braces -= self.braces > 0
             case "LPAR" | "_ARGS":
                 self.parens += 1
+                self.bound = token.type == "_ARGS"
             case "RPAR":
                 self.parens -= self.parens > 0
-                self.opened = False
+                self.bound = False
+                if self.parens < self.opened:
+                    self.opened = 0
             case "_SEMI":
-                self.opened = True
+                self.opened = self.parens
             case "BEFORE" | "WITH":
                 self.ordered = True
+            case "WHERE" | "SAME" | "PER" | "WITHIN":
+                self.related = True
         self.tokens.append(token)
 
     def word(self, text: str, end: int) -> str:
@@ -111,25 +142,60 @@ class Context:
             return text.upper()
         if text in UNITS and before in _OPERANDS and (self.braces or self._in("LIMIT")):
             return "UNIT"
+        if text in DURATIONS and self.is_duration(before):
+            return "UNIT"
         if text in _LOCAL and _LOCAL[text](self, before, end):
-            return "TYPE" if text in TYPES else text.upper()
+            return TYPE_WORDS.get(text) or text.upper()
+        if text in POLICY_WORDS and self.is_stated(text, before):
+            return text.upper()
         return "NAME"
 
     def has_mark(self, kind: str) -> bool:
         """Whether a mark means something here."""
         if kind == "_DOT":
-            return self.parens > 0 and len(self.tokens) > 1 and self.tokens[1].type == "SUM"
-        if kind in ("_SEMI", "TILDE"):
-            return self.parens > 0 and not self.braces and self._in("TOOL")
-        return True
+            summed = self.parens > 0 and "SUM" in (token.type for token in self.tokens[1:3])
+            return summed or self._relates() or self._in("LET")
+        typed = self.parens > 0 and not self.braces and self._in("TOOL")
+        if kind == "TILDE":
+            return typed or self._relates() or self._in("GIVEN")
+        if kind in ("NE", "LT", "GT", "UNLIKE"):
+            return self._relates()
+        return typed if kind == "_SEMI" else True
+
+    def _relates(self) -> bool:
+        """Whether terms and relations may stand here."""
+        return self.related and self._head() in _STATED
+
+    def _head(self) -> str:
+        """The kind of the statement, `monitor` aside."""
+        if not self.tokens:
+            return ""
+        monitored = self.tokens[0].type == "MONITOR" and len(self.tokens) > 1
+        return self.tokens[monitored].type
 
     def opens_arguments(self, end: int) -> bool:
         """Whether a '(' that stands here opens the arguments of a pattern."""
         named = bool(self.tokens) and self.tokens[-1].type in ("NAME", "STRING")
-        return named and not self._in("TOOL") and _ARGUMENT.match(self.text, end) is not None
+        # Behind `as x` a '(' opens a group, whatever follows.
+        called = len(self.tokens) > 1 and self.tokens[-2].type == "AS"
+        if not named or called or self._in("TOOL"):
+            return False
+        return _ARGUMENT.match(self.text, end) is not None
 
     def _in(self, keyword: str) -> bool:
-        return bool(self.tokens) and self.tokens[0].type == keyword
+        return bool(self.tokens) and self._head() == keyword
+
+    def is_stated(self, text: str, before: str) -> bool:
+        """A word of statements since 1.2, where the grammar has no name like it."""
+        if text in self.kept or self.bound or before in ("_DOT", "AS"):
+            return False
+        return self._head() in _STATED or (text == "or" and self._in("LET") and not self.parens)
+
+    def is_duration(self, before: str) -> bool:
+        """``24 h``: behind a number, where terms stand; not behind one that counts calls."""
+        if before != "NUMBER" or not self._relates() or self.bound:
+            return False
+        return len(self.tokens) < 2 or self.tokens[-2].type not in _HEADS
 
     def is_attribute(self, before: str, _end: int) -> bool:
         """``strict``, ``errors``: where an attribute of a tool begins."""
@@ -148,18 +214,53 @@ class Context:
         bare = not self.braces and not self.parens and self._in("TOOL")
         return bare and (before == "RPAR" or len(self.tokens) == 2)
 
+    def _typed(self) -> bool:
+        return self.opened > 0 or (self._in("GIVEN") and not self.braces)
+
     def is_type(self, before: str, _end: int) -> bool:
-        """The name of a type: after the ':' of an open parameter."""
-        return self.opened and before == "_COLON"
+        """The name of a type: after the ':' of an open parameter, or the `of` of a list."""
+        return self._typed() and before in ("_COLON", "OF")
 
     def is_bound(self, before: str, _end: int) -> bool:
         """``min``, ``max``: after a type, or what limits it."""
-        return self.opened and before in ("TYPE", "NUMBER", "STRING")
+        return self._typed() and before in ("TYPE", "NUMBER", "STRING", "LIST", "DISTINCT")
+
+    def is_list_part(self, before: str, _end: int) -> bool:
+        """``of``, ``distinct``: in the type of a list."""
+        return self._typed() and before in ("LIST", "NUMBER", "DISTINCT")
+
+    def is_zone(self, before: str, _end: int) -> bool:
+        """``utc``: after the type of a time."""
+        return self._typed() and before == "TIME"
+
+    def _declares(self, before: str) -> bool:
+        """Whether a type or a listed value ends here."""
+        inside = self._in("GIVEN") or (self._in("TOOL") and self.parens > 0)
+        return inside and not self.braces and before in _TYPE_ENDS
+
+    def is_or(self, before: str, end: int) -> bool:
+        """``or`` of `or null`, in the declaration of a field."""
+        return self._declares(before) and _NEXT_NULL.match(self.text, end) is not None
+
+    def is_null(self, before: str, _end: int) -> bool:
+        """``null`` of `or null`."""
+        return before == "OR" and (self._in("TOOL") or self._in("GIVEN"))
+
+    def is_at(self, before: str, end: int) -> bool:
+        """``at``: after the type of a field, where a string comes next."""
+        return self._declares(before) and _NEXT_STRING.match(self.text, end) is not None
+
+    def is_sessions(self, before: str, _end: int) -> bool:
+        """``sessions`` of `across sessions`."""
+        return before == "ACROSS"
 
     def is_each(self, before: str, end: int) -> bool:
         """``each``: after `before`, where a pattern follows and not `same` with its pairs."""
         if before != "BEFORE":
             return False
+        opening = _NEXT_SET.match(self.text, end)
+        if opening is not None and "each" not in self.kept:
+            return _ARGUMENT.match(self.text, opening.end()) is None
         words = self._names(end, 3)
         # In `each same p` and `each same same` a tool is called each; in `each same` and
         # `each same same p` one is called same.
@@ -179,9 +280,11 @@ class Context:
         return words
 
     def is_same(self, before: str, _end: int) -> bool:
-        """``same``: after the second pattern of a `require` or a `forbid`."""
-        stated = self.ordered and (self._in("REQUIRE") or self._in("FORBID"))
-        return stated and not self.parens and before in _PATTERN_ENDS
+        """``same``: after a set of a `require` or a `forbid`, unless a tool is called so."""
+        stated = self._in("REQUIRE") or self._in("FORBID")
+        if not stated or self.parens or before not in (*_PATTERN_ENDS, "ANY"):
+            return False
+        return self.ordered or "same" not in self.kept
 
     def is_per(self, before: str, _end: int) -> bool:
         """``per``: after the parentheses of `uses`."""
@@ -192,6 +295,13 @@ class Context:
         return not self.braces and not self.parens and bool(_NEXT_STRING.match(self.text, end))
 
 
+def _opens_policy(word: str, context: Context, _before: str, end: int) -> bool:
+    """``given``, ``let``, ``monitor``, ``pass``: where what they need comes next."""
+    if context.braces or context.parens or word in context.kept:
+        return False
+    return _NEXT[word].match(context.text, end) is not None
+
+
 _LOCAL: Mapping[str, Callable[[Context, str, int], bool]] = {
     "strict": Context.is_attribute,
     "errors": Context.is_attribute,
@@ -200,13 +310,22 @@ _LOCAL: Mapping[str, Callable[[Context, str, int], bool]] = {
     "quality": Context.is_model_part,
     "times": Context.is_times,
     "gives": Context.is_gives,
-    **dict.fromkeys(TYPES, Context.is_type),
+    **dict.fromkeys(TYPE_WORDS, Context.is_type),
+    "of": Context.is_list_part,
+    "distinct": Context.is_list_part,
+    "utc": Context.is_zone,
+    "or": Context.is_or,
+    "null": Context.is_null,
+    "at": Context.is_at,
+    "sessions": Context.is_sessions,
+    "parallel": Context.is_attribute,
     "min": Context.is_bound,
     "max": Context.is_bound,
     "each": Context.is_each,
     "same": Context.is_same,
     "per": Context.is_per,
     CURRENCY: Context.is_currency,
+    **{word: partial(_opens_policy, word) for word in _NEXT},
 }
 
 
@@ -219,11 +338,11 @@ _TOKEN = re.compile(
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*+)
       | (?P<NUMBER>[0-9]++(?:\.[0-9]++)?)
       | (?P<STRING>"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+")
-      | (?P<MARK>->|\.\.|<=|>=|==|[(){},:|=+\-*?&;~.])
+      | (?P<MARK>->|\.\.|<=|>=|==|!=|!~|[(){},:|=+\-*?&;~.<>])
       | (?P<OPEN>"[^\n]*+)
       | (?P<QUOTED>[“”„‟«»‹›‘’‚‛][^\n“”„‟«»‹›‘’‚‛"]*+[“”„‟«»‹›‘’‚‛"] | '[^\n'"]*+')
       | (?P<REMARK>//[^\n]*+ | /\*)
-      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&;~.“”„‟«»‹›‘’‚‛'/\[\]]++|.)""",
+      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&;~.<>!“”„‟«»‹›‘’‚‛'/\[\]]++|.)""",
     re.VERBOSE | re.DOTALL,
 )
 _SPLIT = "split the grammar: `use` takes tools from other files"
@@ -243,12 +362,63 @@ class Chunk:
     wrong: int | None = None
 
 
-def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
+def may_keep(text: str) -> bool:
+    """Whether a text has words that another may keep as names."""
+    return _KEPT.search(text) is not None
+
+
+def kept_words(text: str) -> frozenset[str]:
+    """The words of statements since 1.2 that a text declares, without quotes, as names.
+
+    Of a tool, a rule, or a parameter; there they are names throughout.  Cost: linear.
+    """
+    if not may_keep(text):
+        return frozenset()
+    found: set[str] = set()
+    context = Context(text)
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "WRONG"
+        word = match.group()
+        if kind == "SPACE":
+            continue
+        if kind == "MARK":
+            kind = PUNCTUATION[word]
+        elif kind == "STRING" and word in ('"same"', '"each"'):
+            # Words of 1.1, which were names wherever one may stand, however declared.
+            if _is_declared(context, match.end()):
+                found.add(word[1:-1])
+        elif kind == "NAME":
+            kind = _KEYWORDS.get(word, "NAME")
+            if kind in _STARTS:
+                context = Context(text)
+            elif word in KEPT_WORDS and _is_declared(context, match.end()):
+                found.add(word)
+        context.add(lexeme(kind, word, Region(0, match.start(), match.end())))
+    return frozenset(found)
+
+
+def _is_declared(context: Context, end: int) -> bool:
+    """Whether a name that stands here is declared: of a tool or rule, or of a parameter."""
+    if len(context.tokens) == 1:
+        return context.tokens[0].type in ("TOOL", "RULE")
+    inside = bool(context.tokens) and context.tokens[0].type == "TOOL"
+    if not inside or context.parens != 1 or context.braces:
+        return False
+    starts = context.tokens[-1].type in ("LPAR", "_COMMA", "_SEMI")
+    return starts and _DECLARES.match(context.text, end) is not None
+
+
+def split(
+    text: str, source: int, report: Report, kept: frozenset[str] | None = None
+) -> tuple[Chunk, ...]:
     """The statements of a text, as tokens; characters that are no token are reported and left out.
 
     A text with too many tokens comes out as one chunk that is no statement.
+
+    Args:
+        kept: words that are names here; None for those that the text itself declares.
     """
-    scanner = _Scanner(text, source, report)
+    scanner = _Scanner(text, source, report, kept_words(text) if kept is None else kept)
     scanner.run()
     return tuple(scanner.chunks)
 
@@ -260,8 +430,9 @@ class _Scanner:
     is, the offset of its first error, and the wrong characters that were reported.
     """
 
-    def __init__(self, text: str, source: int, report: Report) -> None:
+    def __init__(self, text: str, source: int, report: Report, kept: frozenset[str]) -> None:
         self.text = text
+        self.kept = kept
         self.source = source
         self.report = report
         self.chunks: list[Chunk] = []
@@ -270,7 +441,7 @@ class _Scanner:
         self._reset()
 
     def _reset(self) -> None:
-        self.context = Context(self.text)
+        self.context = Context(self.text, self.kept)
         self.wrong: int | None = None
         self.said: set[str] = set()
 
@@ -298,7 +469,7 @@ class _Scanner:
         text = match.group()
         if kind == "NAME":
             kind = self.context.word(text, match.end())
-            if kind in _STARTS:
+            if kind in _STARTS and not self._is_monitored(kind):
                 self._close()
         elif kind == "NUMBER":
             text = self._number(text, match)
@@ -312,6 +483,10 @@ class _Scanner:
                 return
             kind, text = "STRING", ""
         self.context.add(lexeme(kind, text, self._region(match)))
+
+    def _is_monitored(self, kind: str) -> bool:
+        tokens = self.context.tokens
+        return kind in _STATED and len(tokens) == 1 and tokens[0].type == "MONITOR"
 
     def _mark(self, text: str, match: re.Match[str]) -> str:
         kind = PUNCTUATION[text]
@@ -411,5 +586,7 @@ class _Scanner:
             self._reset()
 
 
+_KEPT = re.compile(rf"\b(?:{'|'.join(sorted(KEPT_WORDS))})\b")
+_DECLARES = re.compile(rf"{_GAP}\??{_GAP}:")
 _FIRST_WORD = re.compile(r"[ \t]*+([a-z]++)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

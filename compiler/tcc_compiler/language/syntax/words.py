@@ -18,13 +18,26 @@ from tcc_compiler.language.diagnostics import quote
 
 # `currency` begins a statement where a string comes next; elsewhere it is a name.
 CURRENCY = "currency"
-OPENERS = (*STATEMENT_WORDS, CURRENCY)
+# Likewise these, where what they need comes next.
+_POLICY_OPENERS = ("given", "let", "monitor", "pass")
+OPENERS = (*STATEMENT_WORDS, CURRENCY, *_POLICY_OPENERS)
 AMOUNTS = ("cost", "price", "latency", "epsilon")
 BLOCK_WORDS = frozenset((*AMOUNTS, "quotes", "doc", "bind", "model", "adapter"))
 UNITS = frozenset(("ms", "s"))
 
+# Words of statements since 1.2.  A grammar that declares one of them as a name keeps it as that.
+POLICY_WORDS = frozenset(
+    ("or", "where", "unless", "last", "within", "every", "some", "now", "seen", "session",
+     "count", "max", "own", "in", "not", "as", "across")
+)  # fmt: skip
+KEPT_WORDS = POLICY_WORDS | frozenset(_POLICY_OPENERS) | frozenset(("same", "each"))
+DURATIONS = frozenset((*UNITS, "m", "h", "d"))
+
 # The types of open parameters: words right after the ':' of one.
 TYPES = ("text", "integer", "number", "flag", "json")
+TYPE_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(TYPES, "TYPE"), "list": "LIST", "time": "TIME", "date": "TIME",
+}  # fmt: skip
 # What other languages call them, and the type that is meant.
 OTHER_TYPES: Mapping[str, str] = {
     "string": "text", "str": "text", "int": "integer", "float": "number", "bool": "flag",
@@ -46,6 +59,7 @@ PUNCTUATION: Mapping[str, str] = {
     "|": "_PIPE", "=": "_EQUAL", "+": "PLUS", "-": "MINUS", "*": "STAR", "?": "QMARK", "&": "_AMP",
     ";": "_SEMI", "~": "TILDE", ".": "_DOT",
     "->": "_ARROW", "..": "_DOTDOT", "<=": "LE", ">=": "GE", "==": "EQEQ",
+    "!=": "NE", "<": "LT", ">": "GT", "!~": "UNLIKE",
 }  # fmt: skip
 _NAMES: Mapping[str, str] = {
     **{kind: f"'{text}'" for text, kind in PUNCTUATION.items()},
@@ -66,10 +80,11 @@ _LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
 _GROUPS = (
     ("an operator", frozenset(("LBRACE", "_PIPE", "PLUS", "MINUS", "STAR", "QMARK", "_AMP"))),
     ("an operator", frozenset(("PLUS", "MINUS", "STAR"))),
+    ("a condition", frozenset(("OR", "SAME", "WHERE", "WITHIN"))),
     (
         "an attribute",
         frozenset(("BIND", "COST", "DOC", "EPSILON", "ERRORS", "LATENCY", "MODEL", "PRICE",
-                   "QUOTES", "STRICT")),
+                   "PARALLEL", "QUOTES", "STRICT")),
     ),
 )  # fmt: skip
 

@@ -1,0 +1,679 @@
+"""Sessions behind an HTTP server: who has which, and the loop that relays the calls of each.
+
+A session has a name that only this gate can make, its handle: the keyed hash of the artifact, the
+principal and the session, so a made-up handle, another's and an ended one are alike.  It is a name
+and no credential: where principals are known each request is authorised by its token.
+Each session that calls has a server process of its own and a :class:`Relay` in a thread, the same
+loop that serves a client over pipes: HTTP hands it calls, and is handed its answers.
+Cost: a thread and a process a session that calls, 64 at most; a table entry any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import json
+import os
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from blake3 import blake3
+
+from tcc_runtime.errors import (
+    LedgerError,
+    ResumeError,
+    ServerDrift,
+    ServerError,
+    SettingsError,
+)
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.guarding import Guarded, Probed, Start
+from tcc_runtime.mcp.relay import Relay
+from tcc_runtime.mcp.tokens import Principal
+from tcc_runtime.mcp.upstream import Pipe, Stopping
+from tcc_runtime.mcp.wire import INTERNAL_ERROR, Id, Member, write_line
+
+MOST_SESSIONS: Final = 10_000
+MOST_OF_PRINCIPAL: Final = 16
+MOST_PROCESSES: Final = 64
+MOST_STREAMS: Final = 64
+_CONTEXT: Final = "tcc.store/1.0 handle"
+_MAC: Final = 16
+_NOBODY: Final = bytes(32)
+
+
+class NotFound(Exception):
+    """A handle that is none, or none of this principal's, or whose session has ended."""
+
+
+class TooMany(Exception):
+    """A limit is reached, for now.
+
+    Args:
+        status: of HTTP, 429 or 503.
+    """
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(str(status))
+
+
+class SessionStore(Protocol):
+    """What hosting needs of a store of sessions."""
+
+    key: bytes
+
+    def open(
+        self,
+        given: Mapping[str, Any] | None = None,
+        principal: tuple[str, str] | str | None = None,
+    ) -> Gate:
+        """A new session, or that of a principal."""
+
+    def get(self, id: str) -> Gate:
+        """The session of an id."""
+
+    def name_of(self, principal: tuple[str, str] | str) -> str:
+        """What a principal is called in the store, hex."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How sessions are had.
+
+    Attributes:
+        kind: `new`, a session for each handshake; `principal`, one for each principal; else the id
+            of the one that all connections go on with.
+        idle: seconds without a request after which a connection is over.
+        given: makes what a session is given of a principal.
+    """
+
+    kind: str
+    idle: float
+    given: Callable[[Principal | None], Mapping[str, Any]] = lambda _: {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedCall(ClientCall):
+    """A call that came over HTTP.
+
+    Attributes:
+        modern: whether it is answered as since 2026-07-28.
+    """
+
+    modern: bool = False
+
+
+class Waited:
+    """A call that HTTP waits for.
+
+    Args:
+        number: under which the relay has it.
+        identity: under which the client has it.
+        token: of its progress, where the client wants to hear of it.
+        leave: is told when nobody waits any longer.
+    """
+
+    def __init__(
+        self, number: int, identity: Id, token: Id | None, leave: Callable[[Waited], None]
+    ) -> None:
+        self.number = number
+        self.identity = identity
+        self.token = token
+        self._lines: asyncio.Queue[tuple[bytes, bool]] = asyncio.Queue()
+        self._leave = leave
+
+    def put(self, line: bytes, *, is_last: bool) -> None:
+        """A line for it; from the loop of HTTP."""
+        self._lines.put_nowait((line, is_last))
+
+    async def next(self) -> tuple[bytes, bool]:
+        """The next line, and whether it is the answer."""
+        return await self._lines.get()
+
+    def leave(self) -> None:
+        """Nobody waits any longer."""
+        self._leave(self)
+
+
+class Hosting:
+    """The sessions of one gate over HTTP.
+
+    Args:
+        store: where sessions are.
+        how: how the server is relayed.
+        probed: what the server is, as it was seen at the start.
+        terms: how sessions are had.
+        note: is told, for people, what went wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        how: Guarded,
+        probed: Probed,
+        terms: Terms,
+        note: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self.how = how
+        self._probed = probed
+        self._terms = terms
+        self.note = note
+        self._key = blake3(store.key, derive_key_context=_CONTEXT).digest()
+        self._live: dict[tuple[str, bytes], Hosted] = {}
+        self._of_principals: dict[bytes, Hosted] = {}
+        self._over: dict[str, None] = {}  # connections that are over, the latest of them
+        self._beginning = asyncio.Lock()
+        self.stopping = False
+        self.knows_principals = terms.kind == "principal"
+        self.begins_new = terms.kind == "new"
+
+    def connection(self) -> ClientConnection:
+        """How a client is answered what is no call."""
+        probed = self._probed
+        made = ClientConnection(instructions=probed.instructions, info=probed.info)
+        made.tools = lambda: probed.tools(modern=bool(made.stateless))
+        return made
+
+    def headers_of(self, tool: str) -> Mapping[str, str]:
+        """The parameter that each `Mcp-Param` header of a tool stands for, by its token."""
+        return self._probed.headers.get(tool, {})
+
+    async def begin(self, principal: Principal | None) -> Hosted:
+        """The session of a handshake.
+
+        Raises:
+            TooMany: there are as many as there may be.
+            MissingClaim: the principal lacks what a session is given.
+        """
+        if self._terms.kind == "principal" and principal is not None:
+            return await self.of_principal(principal, connects=True)
+        given = self._terms.given(principal)
+        if self._terms.kind not in ("new", "principal"):
+            return await self._taken_up(self._terms.kind, principal)
+        async with self._beginning:
+            self._check_room(principal)
+            gate = await asyncio.to_thread(self._store.open, given or None, None)
+            return self._host(gate, principal)
+
+    async def of_principal(self, principal: Principal, *, connects: bool = False) -> Hosted:
+        """The session of a principal, begun where there is none.
+
+        Args:
+            connects: whether a connection comes, at which an old session is renewed.
+
+        Raises:
+            TooMany, MissingClaim: as of :meth:`begin`.
+        """
+        given = self._terms.given(principal)
+        async with self._beginning:
+            known = self._of_principals.get(self._of(principal))
+            if known is not None and not connects and not await known.has_ended():
+                known.used()
+                return known
+            name = (principal.issuer, principal.subject)
+            gate = await asyncio.to_thread(self._store.open, given or None, name)
+            if known is not None and known.identity == gate.session_id:
+                gate.close()
+                known.used()
+                return known
+            try:
+                if known is not None:
+                    await self.end(known)
+                self._check_room(principal)
+            except TooMany:
+                gate.close()
+                raise
+            hosted = self._of_principals[self._of(principal)] = self._host(gate, principal)
+            return hosted
+
+    async def find(self, handle: str, principal: Principal | None) -> Hosted:
+        """The session of a handle.
+
+        Raises:
+            NotFound: there is none.
+            TooMany: as of :meth:`begin`.
+        """
+        identity = self._identity(handle, principal)
+        known = self._live.get((identity, self._of(principal)))
+        if known is None:
+            if identity in self._over:
+                raise NotFound
+            known = await self._taken_up(identity, principal)
+        if await known.has_ended():
+            await self.end(known)
+            raise NotFound
+        known.used()
+        return known
+
+    async def _taken_up(self, identity: str, principal: Principal | None) -> Hosted:
+        """A session of the store that is not live here."""
+        async with self._beginning:
+            known = self._live.get((identity, self._of(principal)))
+            if known is not None:
+                return known
+            self._check_room(principal)
+            try:
+                gate = await asyncio.to_thread(self._store.get, identity)
+            except (SettingsError, ResumeError):
+                raise NotFound from None
+            return self._host(gate, principal)
+
+    def _host(self, gate: Gate, principal: Principal | None) -> Hosted:
+        hosted = Hosted(self, gate, principal, self._handle(gate.session_id, principal))
+        self._live[gate.session_id, self._of(principal)] = hosted
+        return hosted
+
+    def _check_room(self, principal: Principal | None) -> None:
+        if self.stopping or len(self._live) >= MOST_SESSIONS:
+            raise TooMany(503)
+        if principal is None:
+            return
+        mine = sum(1 for hosted in self._live.values() if hosted.principal == principal)
+        if mine >= MOST_OF_PRINCIPAL:
+            raise TooMany(429)
+
+    def check_room_for_call(self, hosted: Hosted) -> None:
+        """Whether another call may come.
+
+        Raises:
+            TooMany: there are as many as there may be.
+        """
+        if self.stopping:
+            raise TooMany(503)
+        running = sum(1 for other in self._live.values() if other.relays)
+        if not hosted.relays and running >= MOST_PROCESSES:
+            raise TooMany(503)
+        if hosted.principal is None:
+            return
+        open_ = sum(
+            other.under_way for other in self._live.values() if other.principal == hosted.principal
+        )
+        if open_ >= MOST_STREAMS:
+            raise TooMany(429)
+
+    async def end(self, hosted: Hosted) -> None:
+        """The connection of a session is over; a principal's session itself goes on."""
+        ends = self.begins_new
+        principal = self._of(hosted.principal)
+        self._live.pop((hosted.identity, principal), None)
+        if self._of_principals.get(principal) is hosted:
+            del self._of_principals[principal]
+        if ends:
+            self._over[hosted.identity] = None
+            if len(self._over) > MOST_SESSIONS:
+                del self._over[next(iter(self._over))]
+        await asyncio.to_thread(hosted.close, ends=ends)
+
+    async def tend(self) -> None:
+        """End what is idle, from time to time; until it is cancelled."""
+        while True:
+            await asyncio.sleep(min(1.0, self._terms.idle / 4))
+            now = time.monotonic()
+            for hosted in tuple(self._live.values()):
+                if not hosted.under_way and now - hosted.last >= self._terms.idle:
+                    await self.end(hosted)
+
+    async def stop(self, seconds: float) -> None:
+        """Begin nothing more, give what is under way `seconds`, and let go of everything."""
+        self.stopping = True
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and any(one.under_way for one in self._live.values()):
+            await asyncio.sleep(0.02)
+        closing = [
+            asyncio.to_thread(hosted.close, ends=False) for hosted in tuple(self._live.values())
+        ]
+        await asyncio.gather(*closing)
+
+    # Handles.
+
+    def _of(self, principal: Principal | None) -> bytes:
+        """32 bytes that stand for a principal."""
+        if principal is None:
+            return _NOBODY
+        return bytes.fromhex(self._store.name_of((principal.issuer, principal.subject)))
+
+    def _mac(self, identity: bytes, principal: Principal | None) -> bytes:
+        told = self._probed.artifact + self._of(principal) + identity
+        return blake3(told, key=self._key).digest()[:_MAC]
+
+    def _handle(self, identity: str, principal: Principal | None) -> str:
+        name = UUID(identity).bytes
+        whole = name + self._mac(name, principal)
+        return base64.urlsafe_b64encode(whole).decode("ascii").rstrip("=")
+
+    def _identity(self, handle: str, principal: Principal | None) -> str:
+        """The id of the session that a handle names.
+
+        Raises:
+            NotFound: it was not made here for this principal.
+        """
+        if len(handle) != 43 or not handle.isascii():
+            raise NotFound
+        try:
+            whole = base64.b64decode(handle + "=", altchars=b"-_", validate=True)
+        except ValueError:
+            raise NotFound from None
+        name = whole[:16]
+        if not hmac.compare_digest(whole[16:], self._mac(name, principal)):
+            raise NotFound
+        return str(UUID(bytes=name))
+
+
+class Asked(Stopping):
+    """Being asked to stop, of a thread: no signal is caught."""
+
+    def __enter__(self) -> Asked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.wakes)
+        os.close(self._writes)
+
+    def ask(self) -> None:
+        """Ask it to stop; from any thread."""
+        self._since = time.monotonic()
+        self.asked = True
+        os.write(self._writes, b"\n")
+
+
+class _Lines(Pipe):
+    """What HTTP hands to a relay, and is handed by it, in place of a client's pipes."""
+
+    def __init__(self, told: Callable[[bytes], None]) -> None:
+        reads, self._wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        super().__init__(reads, -1, 1)
+        self._told = told
+        self._given: deque[bytes] = deque()
+        self._is_over = False
+
+    def give(self, line: bytes) -> None:
+        """A line of the client's; from the loop of HTTP."""
+        self._given.append(line)
+        self._wake()
+
+    def leave(self) -> None:
+        """The client is gone."""
+        self._is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(BlockingIOError):  # then it is awake
+            os.write(self._wakes, b"\n")
+
+    def read(self) -> list[bytes | None]:
+        os.read(self.reads, 1 << 16)
+        found: list[bytes | None] = []
+        while self._given:
+            found.append(self._given.popleft())
+        self.ended = self._is_over
+        return found
+
+    def send(self, line: bytes) -> None:
+        self._told(line)
+
+    def close(self) -> None:
+        """Of no use any longer."""
+        os.close(self.reads)
+        os.close(self._wakes)
+
+
+class _Door(ClientConnection):
+    """The door of a relay whose client is HTTP: its lines name calls that HTTP has read."""
+
+    def __init__(self, calls: Mapping[int, HostedCall]) -> None:
+        super().__init__(instructions="")
+        self._calls = calls
+
+    def take(self, line: bytes | None) -> bytes | ClientCall | Cancelled | Early | None:
+        """A call, or the end of one."""
+        number = int((line or b"0").partition(b" ")[0])
+        if number < 0:
+            return Cancelled(identity=-number)
+        call = self._calls.get(number)
+        if call is None:
+            return None
+        return Early(identity=number) if self.info is None else call
+
+    def answer(self, call: ClientCall, result: Mapping[str, Any]) -> bytes:
+        with _Spoken(self, call):
+            return super().answer(call, result)
+
+    def relayed(self, call: ClientCall, result: Mapping[str, Member]) -> bytes:
+        with _Spoken(self, call):
+            return super().relayed(call, result)
+
+
+class _Spoken:
+    """A block in which a door speaks as a call wants it."""
+
+    def __init__(self, door: _Door, call: ClientCall) -> None:
+        self._door = door
+        self._modern = isinstance(call, HostedCall) and call.modern
+
+    def __enter__(self) -> None:
+        self._door.stateless = self._modern
+
+    def __exit__(self, *_: object) -> None:
+        self._door.stateless = None
+
+
+@dataclass(slots=True)
+class _Running:
+    """A relay that runs in a thread."""
+
+    lines: _Lines
+    stopping: Asked
+    thread: threading.Thread | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Hosted:
+    """A session that is live here.
+
+    Attributes:
+        hosting: among which it is.
+        gate: the session.
+        principal: whose it is; None where nobody is known.
+        handle: its name.
+        last: when it was last used.
+    """
+
+    hosting: Hosting
+    gate: Gate
+    principal: Principal | None
+    handle: str
+    last: float = field(default_factory=time.monotonic)
+    _calls: dict[int, HostedCall] = field(default_factory=dict)
+    _waited: dict[int, Waited] = field(default_factory=dict)
+    _running: _Running | None = None
+    _number: int = 0
+    _looked: float = 0.0
+
+    async def has_ended(self) -> bool:
+        """Whether the session has ended, as its ledger had it a second ago at most."""
+        now = time.monotonic()
+        if not self._calls and now - self._looked >= 1.0:
+            self._looked = now
+            return await asyncio.to_thread(lambda: self.gate.ended)
+        return False
+
+    @property
+    def identity(self) -> str:
+        """The id of the session."""
+        return self.gate.session_id
+
+    @property
+    def under_way(self) -> int:
+        """How many calls wait or are under way."""
+        return len(self._calls)
+
+    @property
+    def relays(self) -> bool:
+        """Whether it has a server of its own."""
+        return self._running is not None
+
+    def used(self) -> None:
+        """It is used now."""
+        self.last = time.monotonic()
+
+    def call(self, call: ClientCall, body: bytes, *, modern: bool) -> Waited:
+        """Hand a call to the relay.
+
+        Raises:
+            TooMany: there are as many as there may be.
+        """
+        self.hosting.check_room_for_call(self)
+        self._number += 1
+        number = self._number
+        told = HostedCall(
+            identity=number,
+            tool=call.tool,
+            arguments=call.arguments,
+            token=None if call.token is None else number,
+            modern=modern,
+        )
+        waited = Waited(number, call.identity, call.token, self._left)
+        self._calls[number] = told
+        self._waited[number] = waited
+        if self._running is None:
+            self._run()
+        if self._running is not None:
+            self._running.lines.give(b"%d %s" % (number, body))
+        return waited
+
+    def cancel(self, identity: Id) -> None:
+        """A client no longer wants the answer to a call of this id."""
+        for waited in tuple(self._waited.values()):
+            if waited.identity == identity:
+                self.drop(waited)
+
+    def drop(self, waited: Waited) -> None:
+        """A call that is not wanted any longer: one that waits is never made."""
+        if self._running is not None and waited.number in self._calls:
+            self._running.lines.give(b"-%d" % waited.number)
+            self._calls.pop(waited.number, None)
+
+    def _left(self, waited: Waited) -> None:
+        self._waited.pop(waited.number, None)
+        self.used()
+
+    def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def told(line: bytes) -> None:
+            loop.call_soon_threadsafe(self._hear, line)
+
+        running = _Running(lines=_Lines(told), stopping=Asked())
+        self._running = running
+
+        def work() -> None:
+            try:
+                self._relay(running)
+            finally:
+                loop.call_soon_threadsafe(self._over, running)
+
+        running.thread = threading.Thread(target=work, daemon=True)
+        running.thread.start()
+
+    def _relay(self, running: _Running) -> None:
+        """In the thread: relay until there is nothing more to relay."""
+        how, note = self.hosting.how, self.hosting.note
+        door = _Door(self._calls)
+        relay = Relay(
+            client=running.lines, door=door, stopping=running.stopping, seconds=how.seconds,
+            note=note,
+        )  # fmt: skip
+        start = Start(relay, door, how, running.stopping)
+        try:
+            trouble = relay.run(start.steps(lambda: self.gate))
+            if trouble is not None and not running.stopping.asked:
+                note(f"session {self.identity}: {trouble}")
+        except ServerDrift as drift:
+            for finding in drift.findings:
+                note(f"session {self.identity}: {finding}")
+        except ServerError as error:
+            note(f"session {self.identity}: {error}")
+        finally:
+            if relay.upstream is not None:
+                relay.upstream.close(running.stopping)
+
+    def _hear(self, line: bytes) -> None:
+        """A line of the relay's, in the loop of HTTP."""
+        number, is_last = _number_of(line)
+        waited = self._waited.get(number)
+        if is_last:
+            self._calls.pop(number, None)
+        if waited is not None:
+            if not is_last:
+                line = _with_token(line, waited.token)
+            waited.put(line, is_last=is_last)
+
+    def _over(self, running: _Running) -> None:
+        """A relay has ended: what it left without an answer has one now."""
+        if self._running is running:
+            self._running = None
+        for number in tuple(self._calls):
+            del self._calls[number]
+            waited = self._waited.get(number)
+            if waited is not None:
+                line = error_line(number, INTERNAL_ERROR, "not called: the server is away")
+                waited.put(line, is_last=True)
+        running.lines.close()
+        running.stopping.__exit__()
+
+    def close(self, *, ends: bool) -> None:
+        """Let go of the session; from a thread.
+
+        Args:
+            ends: whether it ends, where its plan may end; else it is left as it is.
+        """
+        running = self._running
+        if running is not None:
+            running.lines.leave()
+            if not ends:
+                running.stopping.ask()
+            if running.thread is not None:
+                running.thread.join(10.0)
+        if self.hosting.begins_new and self.gate.untouched:
+            self.gate.withdraw()
+            return
+        if ends and self.gate.may_finish:
+            try:
+                self.gate.finish()
+            except (Refused, LedgerError) as error:
+                self.hosting.note(f"session {self.identity} is not ended: {error}")
+        self.gate.close()
+
+
+_ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d{1,18}),')
+
+
+def _number_of(line: bytes) -> tuple[int, bool]:
+    """The number of the call that a line of a relay is about, and whether it is its answer."""
+    found = _ANSWER.match(line)
+    if found is not None:
+        return int(found[1]), True
+    params = json.loads(line).get("params", {})
+    number = params.get("progressToken")
+    return (number if isinstance(number, int) else 0), False
+
+
+def _with_token(line: bytes, token: Id | None) -> bytes:
+    """Word of progress under the client's own token."""
+    told = json.loads(line)
+    told["params"]["progressToken"] = token
+    return write_line(told)

@@ -1,0 +1,715 @@
+"""The relay over HTTP: what a request has to be, looked at in order, before it is a message.
+
+Text: docs/http.md; the order is a table there, and :meth:`_Exchange.check` is that table.  What a
+request is refused for is found as early as it can be: nothing of a body is read before path, Host,
+Origin, token, method and type are what they should be.  h11 reads and writes HTTP/1.1; a request
+that is no HTTP, too large or too slow is answered and its connection closed.
+A client is answered in JSON.  A stream is opened for progress alone.
+Cost: that of the message; memory is bounded by the body of each connection, 4 MiB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import re
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import h11
+
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, error_line
+from tcc_runtime.mcp.hosting import Hosted, Hosting, NotFound, TooMany
+from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
+from tcc_runtime.mcp.wire import (
+    HANDSHAKE,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    STATELESS,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    Id,
+    MalformedMessage,
+    Request,
+    Response,
+    is_deeper,
+    read_line,
+    write_line,
+)
+
+HEADER_MISMATCH: Final = -32020
+MOST_BODY: Final = 4 << 20
+MOST_HEADERS: Final = 32 << 10
+SECONDS: Final = 10.0  # for headers and body of a request
+_IDLE: Final = 75.0  # seconds that a connection may be open between two requests
+_MOST_CONNECTIONS: Final = 4096
+_DEPTH: Final = 64
+_DRAIN: Final = (2.0, 8 << 20)  # seconds and bytes of a body that is not read
+_CHUNK: Final = 1 << 16
+_JSON: Final = b"application/json"
+_STATUS: Final = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    UNSUPPORTED_VERSION: 400,
+    HEADER_MISMATCH: 400,
+    METHOD_NOT_FOUND: 404,
+}
+_REASONS: Final = {
+    200: b"OK", 202: b"Accepted", 204: b"No Content", 400: b"Bad Request", 401: b"Unauthorized",
+    403: b"Forbidden", 404: b"Not Found", 405: b"Method Not Allowed", 406: b"Not Acceptable",
+    408: b"Request Timeout", 413: b"Content Too Large", 415: b"Unsupported Media Type",
+    421: b"Misdirected Request", 429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large", 503: b"Service Unavailable",
+}  # fmt: skip
+_ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where and how is listened.
+
+    Attributes:
+        host, port: the address; port 0 is drawn.
+        names: further names that a `Host` header may have.
+        origins: of pages that may call from a browser, besides our own.
+        tls: of a server that speaks TLS itself.
+        tokens: that are taken; None where nobody has to say who he is.
+    """
+
+    host: str
+    port: int
+    names: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    tls: ssl.SSLContext | None = None
+    tokens: Tokens | None = None
+
+
+class Answered(Exception):
+    """A request that is answered before it is a message.
+
+    Args:
+        status: of HTTP.
+        body: of the answer.
+        headers: further headers.
+    """
+
+    def __init__(
+        self, status: int, body: bytes = b"", headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        self.status, self.body, self.headers = status, body, tuple(headers)
+        super().__init__(str(status))
+
+
+class Listener:
+    """A server of HTTP in front of hosted sessions.
+
+    Args:
+        how: where and how it listens.
+        hosting: the sessions.
+    """
+
+    def __init__(self, how: Listening, hosting: Hosting) -> None:
+        self.how = how
+        self.hosting = hosting
+        self.hosts: frozenset[str] = frozenset()
+        self.origins: frozenset[str] = frozenset()
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def listen(self) -> str:
+        """Begin to accept; the URL.
+
+        Raises:
+            OSError: the address is not to be had.
+        """
+        how = self.how
+        self._server = await asyncio.start_server(
+            self._connected, how.host, how.port, ssl=how.tls, limit=_CHUNK, backlog=256
+        )
+        port = self._server.sockets[0].getsockname()[1]
+        shown = f"[{how.host}]" if ":" in how.host else how.host
+        scheme = "http" if how.tls is None else "https"
+        names = {shown, "localhost", *how.names}
+        self.hosts = frozenset(f"{name}:{port}".lower() for name in names) | frozenset(
+            name.lower() for name in ("localhost", *how.names)
+        )
+        if port == (80 if how.tls is None else 443):
+            self.hosts |= {shown.lower()}
+        self.origins = frozenset(f"{scheme}://{host}" for host in self.hosts)
+        return f"{scheme}://{shown}:{port}/mcp"
+
+    async def close(self) -> None:
+        """Accept nothing more, and end the connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._open):
+            task.cancel()
+        if self._open:
+            await asyncio.wait(tuple(self._open), timeout=1.0)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._open) >= _MOST_CONNECTIONS:
+            writer.close()
+            return
+        self._open.add(task)
+        try:
+            await _Connection(self, reader, writer).run()
+        except (OSError, asyncio.CancelledError, TimeoutError):
+            pass  # whoever is gone is told nothing
+        finally:
+            self._open.discard(task)
+            writer.close()
+
+
+class _Connection:
+    """One connection: its requests, one after the other."""
+
+    def __init__(
+        self, listener: Listener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.listener = listener
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
+        self._ended = False
+        self._watch: asyncio.Task[bytes] | None = None
+
+    async def run(self) -> None:
+        """Until the client is gone, or has sent what is not read on."""
+        try:
+            while await self._one():
+                self._http.start_next_cycle()
+        finally:
+            if self._watch is not None:
+                self._watch.cancel()
+
+    async def _one(self) -> bool:
+        """A request and its answer; whether another may follow."""
+        try:
+            head = await self._head()
+            if head is None:
+                return False
+            async with asyncio.timeout(SECONDS) as limit:
+                exchange = _Exchange(self, head, limit)
+                await exchange.answer()
+        except Answered as told:
+            await self.reply(told.status, told.body, told.headers)
+        except h11.RemoteProtocolError as error:
+            await self._refuse(error.error_status_hint)
+            return False
+        except TimeoutError:
+            await self._refuse(408)
+            return False
+        if self._http.their_state is h11.SEND_BODY:
+            await self._drain()
+        done = (h11.DONE, h11.DONE)
+        return (self._http.our_state, self._http.their_state) == done and not self._ended
+
+    async def _refuse(self, status: int) -> None:
+        """Answer what cannot be read on; the connection closes behind it."""
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            status = status if status in _REASONS else 400
+            await self.reply(status, close=True)
+
+    async def _drain(self) -> None:
+        """Read on what nobody wants, for a while: who still sends would not see the answer."""
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN[0]):
+                left = _DRAIN[1]
+                while left > 0 and not self._ended:
+                    left -= len(await self._read())
+
+    async def _head(self) -> h11.Request | None:
+        """The head of the next request; None where the client is gone."""
+        limit = _IDLE if self._http.their_state is h11.IDLE else SECONDS
+        began = False
+        while True:
+            event = self._http.next_event()
+            if isinstance(event, h11.Request):
+                if sum(len(name) + len(value) for name, value in event.headers) > MOST_HEADERS:
+                    raise Answered(431)
+                return event
+            if isinstance(event, h11.ConnectionClosed):
+                return None
+            if event is h11.PAUSED:
+                return None
+            waiting = bool(self._http.trailing_data[0]) or began
+            async with asyncio.timeout(SECONDS if waiting else limit):
+                data = await self._read()
+            began = began or bool(data)
+            if not data and not waiting:
+                return None
+            self._http.receive_data(data)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body of the request, as it comes."""
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                self._http.receive_data(await self._read())
+            elif isinstance(event, h11.Data):
+                yield bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                return
+            else:
+                raise Answered(400)
+
+    async def continue_(self) -> None:
+        """Tell a client that waits for it that its body is read now."""
+        if self._http.they_are_waiting_for_100_continue:
+            headers: list[tuple[bytes, bytes]] = []
+            await self._send(h11.InformationalResponse(status_code=100, headers=headers))
+
+    async def _read(self) -> bytes:
+        if self._watch is not None:
+            watch, self._watch = self._watch, None
+            data = await watch
+        else:
+            data = await self._reader.read(_CHUNK)
+        self._ended = self._ended or not data
+        return data
+
+    async def gone(self) -> None:
+        """Until the client has closed its connection; what it sends meanwhile is kept."""
+        while not self._ended:
+            if self._watch is None:
+                self._watch = asyncio.ensure_future(self._reader.read(_CHUNK))
+            data = await asyncio.shield(self._watch)
+            self._watch = None
+            if data:
+                self._http.receive_data(data)
+                if len(self._http.trailing_data[0]) > MOST_BODY:
+                    self._ended = True
+            else:
+                self._ended = True
+
+    async def reply(
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: Iterable[tuple[bytes, bytes]] = (),
+        *,
+        close: bool = False,
+    ) -> None:
+        """A whole answer."""
+        unread = self._http.their_state is h11.SEND_BODY
+        fields = [*headers, (b"cache-control", b"no-store")]
+        if status != 204:
+            fields.append((b"content-length", b"%d" % len(body)))
+        if close or unread:
+            fields.append((b"connection", b"close"))
+        reason = _REASONS.get(status, b"")
+        await self._send(h11.Response(status_code=status, headers=fields, reason=reason))
+        if body:
+            await self._send(h11.Data(data=body))
+        await self._send(h11.EndOfMessage())
+
+    async def stream(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Begin an answer that is a stream of events."""
+        fields = [
+            *headers,
+            (b"content-type", b"text/event-stream"),
+            (b"cache-control", b"no-store"),
+        ]
+        await self._send(h11.Response(status_code=200, headers=fields, reason=b"OK"))
+
+    async def event(self, message: bytes) -> None:
+        """A message in the stream."""
+        await self._send(h11.Data(data=b"event: message\ndata: " + message.strip() + b"\n\n"))
+
+    async def end(self) -> None:
+        """End the stream."""
+        await self._send(h11.EndOfMessage())
+
+    async def _send(self, event: Any) -> None:
+        data = self._http.send(event)
+        if data:
+            self._writer.write(data)
+            async with asyncio.timeout(SECONDS):
+                await self._writer.drain()
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, connection: _Connection, head: h11.Request, limit: asyncio.Timeout) -> None:
+        self._connection = connection
+        self._listener = connection.listener
+        self._hosting = connection.listener.hosting
+        self._limit = limit
+        self._method = head.method
+        self._target = head.target
+        self._headers: dict[bytes, list[bytes]] = {}
+        for name, value in head.headers:
+            self._headers.setdefault(name, []).append(value)
+        self._cors: tuple[tuple[bytes, bytes], ...] = ()
+        self._streams = False
+
+    def _header(self, name: bytes) -> bytes | None:
+        """The one value of a header; of one that is there twice, none that anything equals."""
+        found = self._headers.get(name, ())
+        if len(found) > 1:
+            return b"\0"
+        return found[0] if found else None
+
+    async def answer(self) -> None:
+        """Look at the request, in order, and answer it.
+
+        Raises:
+            Answered: it is refused, or answered, before it is a message.
+        """
+        try:
+            principal = self.check()
+            if self._method == b"DELETE":
+                await self._delete(principal)
+                return
+            body = await self._body()
+        except Answered as told:
+            raise Answered(told.status, told.body, (*told.headers, *self._cors)) from None
+        self._limit.reschedule(None)  # what follows waits for a server
+        await self._take(body, principal)
+
+    def check(self) -> Principal | None:
+        """Path, Host, Origin, token, method, type and length, in this order.
+
+        Raises:
+            Answered: one of them is not what it should be.
+        """
+        path = self._target.partition(b"?")[0]
+        if path == b"/healthz":
+            if self._method != b"GET":
+                raise Answered(405, headers=((b"allow", b"GET"),))
+            raise Answered(200, b"ok", ((b"content-type", b"text/plain"),))
+        if path != b"/mcp":
+            raise Answered(404)
+        host = (self._header(b"host") or b"").decode("latin-1").lower()
+        if host not in self._listener.hosts:
+            raise Answered(421)
+        self._check_origin()
+        principal = self._principal()
+        if self._method not in (b"POST", b"DELETE"):
+            raise Answered(405, headers=((b"allow", b"POST, DELETE"),))
+        if self._method == b"POST":
+            self._check_types()
+        self._check_length()
+        return principal
+
+    def _check_origin(self) -> None:
+        if b"origin" not in self._headers:
+            return
+        origin = (self._header(b"origin") or b"").decode("latin-1")
+        if origin in self._listener.how.origins:
+            self._cors = (
+                (b"access-control-allow-origin", origin.encode("latin-1")),
+                (b"access-control-expose-headers", b"mcp-session-id"),
+                (b"vary", b"origin"),
+            )
+            if self._method == b"OPTIONS":
+                asked = self._header(b"access-control-request-headers") or b""
+                allowed = (
+                    (b"access-control-allow-methods", b"POST, DELETE"),
+                    (b"access-control-allow-headers", asked),
+                    (b"access-control-max-age", b"600"),
+                )
+                raise Answered(204, headers=allowed)
+        elif origin.lower() not in self._listener.origins:
+            raise Answered(403)
+
+    def _principal(self) -> Principal | None:
+        tokens = self._listener.how.tokens
+        if tokens is None:
+            return None
+        try:
+            return tokens.principal(self._header(b"authorization"))
+        except InvalidToken:
+            told = (b"www-authenticate", b'Bearer error="invalid_token"')
+            raise Answered(401, headers=(told,)) from None
+
+    def _check_types(self) -> None:
+        kind = (self._header(b"content-type") or b"").split(b";")[0].strip().lower()
+        if kind != _JSON:
+            raise Answered(415)
+        accepted = b",".join(self._headers.get(b"accept", (b"*/*",)))
+        kinds = {part.split(b";")[0].strip().lower() for part in accepted.split(b",")}
+        if not kinds & {_JSON, b"*/*", b"application/*"}:
+            raise Answered(406)
+        self._streams = bool(kinds & {b"text/event-stream", b"*/*", b"text/*"})
+
+    def _check_length(self) -> None:
+        length = self._header(b"content-length")
+        if length is not None and (not length.isdigit() or int(length[:20]) > MOST_BODY):
+            raise Answered(413)
+
+    async def _body(self) -> bytes:
+        await self._connection.continue_()
+        parts = bytearray()
+        async for part in self._connection.body():
+            parts += part
+            if len(parts) > MOST_BODY:
+                raise Answered(413)
+        return bytes(parts)
+
+    # The message.
+
+    async def _take(self, body: bytes, principal: Principal | None) -> None:
+        try:
+            message = read_line(body)
+            if isinstance(message, Request) and is_deeper(message.params, _DEPTH):
+                raise MalformedMessage(PARSE_ERROR, "nested too deeply", message.identity)
+        except MalformedMessage as error:
+            line = error_line(error.identity, error.code, str(error), error.data)
+            await self._reply(400, line)
+            return
+        if isinstance(message, Response):
+            await self._reply(202)
+        elif self._is_modern(message):
+            await self._modern(message, body, principal)
+        else:
+            await self._handshake(message, body, principal)
+
+    def _is_modern(self, message: Request) -> bool:
+        meta = message.params.get("_meta")
+        enveloped = isinstance(meta, dict) and VERSION_KEY in meta
+        return enveloped or self._header(b"mcp-protocol-version") == STATELESS.encode()
+
+    async def _modern(self, message: Request, body: bytes, principal: Principal | None) -> None:
+        """A request since 2026-07-28: it says what it is in its headers, too."""
+        what = self._mismatch(message)
+        if what is not None:
+            await self._error(message.identity, HEADER_MISMATCH, what)
+            return
+        connection = self._hosting.connection()
+        if principal is None or not self._hosting.knows_principals:
+            # There is nothing that such a request could be of: the handshake alone is offered.
+            if message.identity is None:
+                await self._reply(202)
+            elif message.method == "server/discover":
+                connection.versions = HANDSHAKE
+                await self._told(connection.take(body), modern=True)
+            else:
+                supported = {"supported": list(HANDSHAKE), "requested": STATELESS}
+                said = "the handshake is spoken here"
+                await self._error(message.identity, UNSUPPORTED_VERSION, said, supported)
+            return
+        if message.identity is None:
+            await self._reply(202)
+            return
+        taken = connection.take(body)
+        if not isinstance(taken, ClientCall):
+            await self._told(taken, modern=True)
+            return
+        try:
+            hosted = await self._hosting.of_principal(principal)
+        except (TooMany, MissingClaim) as error:
+            raise self._unhosted(error) from None
+        await self._call(hosted, taken, body, principal, modern=True)
+
+    def _mismatch(self, message: Request) -> str | None:
+        """What of the headers is not what the body says; None where all is."""
+        meta = message.params.get("_meta")
+        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        if self._text(b"mcp-protocol-version") != version or version is None:
+            return "MCP-Protocol-Version is not the version of the request"
+        if self._text(b"mcp-method") != message.method:
+            return "Mcp-Method is not the method of the request"
+        name = message.params.get("name")
+        if message.method == "tools/call" and self._text(b"mcp-name") != name:
+            return "Mcp-Name is not the name of the tool"
+        if message.method != "tools/call":
+            return None
+        arguments = message.params.get("arguments", {})
+        told = (
+            {str(key).lower(): value for key, value in arguments.items()}
+            if isinstance(arguments, dict)
+            else {}
+        )
+        declared = self._hosting.headers_of(name if isinstance(name, str) else "")
+        for header in self._headers:
+            if not header.startswith(b"mcp-param-"):
+                continue
+            token = header[len(b"mcp-param-") :].decode("latin-1")
+            value = told.get(declared.get(token, token).lower())
+            if not _same(self._text(header), value):
+                return f"Mcp-Param-{token} is not the argument of the call"
+        return None
+
+    def _text(self, name: bytes) -> str | None:
+        """The value of a header, decoded where it was encoded."""
+        value = self._header(name)
+        if value is None:
+            return None
+        text = value.decode("latin-1")
+        found = _ENCODED.fullmatch(text)
+        if found is None:
+            return text
+        try:
+            return base64.b64decode(found[1], validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            return "\0"
+
+    async def _handshake(self, message: Request, body: bytes, principal: Principal | None) -> None:
+        version = self._header(b"mcp-protocol-version")
+        if version is not None and version.decode("latin-1") not in HANDSHAKE:
+            said = "no such version of the protocol"
+            await self._error(message.identity, INVALID_REQUEST, said)
+            return
+        connection = self._hosting.connection()
+        if message.method == "initialize" and message.identity is not None:
+            await self._initialize(connection, message, body, principal)
+            return
+        hosted = await self._hosted(principal)
+        connection.open, connection.stateless = True, False
+        taken = connection.take(body)
+        if isinstance(taken, ClientCall):
+            await self._call(hosted, taken, body, principal, modern=False)
+        elif isinstance(taken, Cancelled):
+            hosted.cancel(taken.identity)
+            await self._reply(202)
+        else:
+            await self._told(taken, modern=False)
+
+    async def _initialize(
+        self,
+        connection: ClientConnection,
+        message: Request,
+        body: bytes,
+        principal: Principal | None,
+    ) -> None:
+        answer = connection.take(body)
+        if not isinstance(answer, bytes) or _code_of(answer) is not None:
+            await self._told(answer, modern=False)
+            return
+        try:
+            hosted = await self._hosting.begin(principal)
+        except (TooMany, MissingClaim) as error:
+            raise self._unhosted(error) from None
+        await self._reply(200, answer, ((b"mcp-session-id", hosted.handle.encode("ascii")),))
+
+    async def _hosted(self, principal: Principal | None) -> Hosted:
+        """The session of the handle.
+
+        Raises:
+            Answered: there is no handle, or it is none of this principal's.
+        """
+        handle = self._header(b"mcp-session-id")
+        if handle is None:
+            raise Answered(400, headers=self._cors)
+        try:
+            return await self._hosting.find(handle.decode("latin-1"), principal)
+        except NotFound:
+            raise Answered(404, headers=self._cors) from None
+        except TooMany as error:
+            raise self._unhosted(error) from None
+
+    def _unhosted(self, error: TooMany | MissingClaim) -> Answered:
+        if isinstance(error, MissingClaim):
+            return Answered(403, headers=self._cors)
+        return Answered(error.status, headers=((b"retry-after", b"1"), *self._cors))
+
+    async def _delete(self, principal: Principal | None) -> None:
+        hosted = await self._hosted(principal)
+        await self._hosting.end(hosted)
+        await self._reply(204)
+
+    async def _call(
+        self,
+        hosted: Hosted,
+        call: ClientCall,
+        body: bytes,
+        principal: Principal | None,
+        *,
+        modern: bool,
+    ) -> None:
+        """Make a call, and wait for its answer and the client's end at once."""
+        try:
+            waited = hosted.call(call, body, modern=modern)
+        except TooMany as error:
+            raise self._unhosted(error) from None
+        gone = asyncio.ensure_future(self._connection.gone())
+        streaming = False
+        try:
+            while True:
+                coming = asyncio.ensure_future(waited.next())
+                await asyncio.wait((coming, gone), return_when=asyncio.FIRST_COMPLETED)
+                if not coming.done():
+                    coming.cancel()
+                    if modern:
+                        hosted.drop(waited)
+                    raise ConnectionResetError
+                line, is_last = coming.result()
+                if is_last:
+                    break
+                if self._streams:
+                    if not streaming:
+                        await self._connection.stream(self._cors)
+                        streaming = True
+                    await self._connection.event(line)
+        finally:
+            gone.cancel()
+            waited.leave()
+        answer = _with_id(line, call.identity)
+        if streaming:
+            await self._connection.event(answer)
+            await self._connection.end()
+        else:
+            await self._told(answer, modern=modern)
+
+    async def _told(self, answer: object, *, modern: bool) -> None:
+        """Answer with a line of the door's; nothing for what needs no answer."""
+        if not isinstance(answer, bytes):
+            await self._reply(202)
+            return
+        code = _code_of(answer)
+        status = 200
+        if code is not None and (modern or code in (PARSE_ERROR, INVALID_REQUEST)):
+            status = _STATUS.get(code, 200)
+        await self._reply(status, answer)
+
+    async def _error(self, identity: Id | None, code: int, message: str, data: Any = None) -> None:
+        await self._reply(_STATUS.get(code, 400), error_line(identity, code, message, data))
+
+    async def _reply(
+        self, status: int, body: bytes = b"", headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        kind = ((b"content-type", _JSON),) if body else ()
+        await self._connection.reply(status, body.strip(), (*headers, *kind, *self._cors))
+
+
+def _same(header: str | None, value: Any) -> bool:
+    """Whether a header says what an argument is."""
+    if isinstance(value, bool):
+        return header == ("true" if value else "false")
+    if isinstance(value, int | Decimal):
+        try:
+            return header is not None and Decimal(header) == Decimal(value)
+        except ArithmeticError:
+            return False
+    return isinstance(value, str) and header == value
+
+
+def _code_of(line: bytes) -> int | None:
+    """The code of an answer that is an error."""
+    if b'"error":{' not in line[:1200]:
+        return None
+    found: Mapping[str, Any] = json.loads(line)
+    code = found["error"]["code"] if "error" in found else None
+    return code if isinstance(code, int) else None
+
+
+def _with_id(line: bytes, identity: Id) -> bytes:
+    """An answer under the id of the client's own; ours stands at its beginning."""
+    head = write_line({"jsonrpc": "2.0", "id": identity})[:-2]
+    end = line.index(b",", len(b'{"jsonrpc":"2.0",'))
+    return head + line[end:]

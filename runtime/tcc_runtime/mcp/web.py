@@ -1,0 +1,39 @@
+"""Runs a gate over HTTP: listens, says where, and stops when it is asked to.
+
+The first line of standard output is one JSON object with the URL and the process; nothing else goes
+there.  SIGTERM and SIGINT: no call begins any more, what is under way has ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+
+from tcc_runtime.mcp.hosting import Hosting
+from tcc_runtime.mcp.http import Listener, Listening
+
+_GRACE = 10.0
+
+
+async def serve(how: Listening, hosting: Hosting) -> None:
+    """Serve until we are asked to stop.
+
+    Raises:
+        OSError: the address is not to be had.
+    """
+    listener = Listener(how, hosting)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    url = await listener.listen()
+    sys.stdout.write(json.dumps({"url": url, "pid": os.getpid()}, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+    tending = asyncio.ensure_future(hosting.tend())
+    await asked.wait()
+    tending.cancel()
+    await hosting.stop(_GRACE)
+    await listener.close()

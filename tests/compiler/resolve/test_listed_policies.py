@@ -1,0 +1,86 @@
+"""Statements of 1.2 about listed fields: the artifact has the plans of the definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tcc_compiler.frontend import read_grammar_text
+from tests.compiler.compiling import compiled, words
+from tests.oracle_policies import language as l
+from tests.oracle_policies.drawn import Draw
+from tests.oracle_policies.meaning import Automaton, Made, is_listed
+from tests.oracle_policies.values import is_known
+from tests.oracle_policies.writer import text_of
+
+FORMS = frozenset(
+    {
+        "listed", "answers", "per", "owed", "next", "with", "each", "least", "or", "last", "count",
+        "where", "unless", "owed same", "per several", "uses where", "sets", "rules", "in", "like",
+        "maybe", "names",
+    }
+)  # fmt: skip
+SEEDS = range(160)
+MOST_LETTERS = 12
+
+
+def _drawn(seed: int) -> l.Grammar:
+    """A grammar with plans of at most three calls, or two where there are many."""
+    grammar = Draw(f"listed {seed}", FORMS).grammar()
+    letters = len(Automaton(grammar).letters())
+    depth = l.Depth(most=3 if letters <= MOST_LETTERS else 2)
+    kept = tuple(one for one in grammar.statements if not isinstance(one, l.Depth))
+    # `unless 2 a` asks for two of them.
+    kept = tuple(
+        replace(one, unless=tuple(replace(c, least=1) for c in one.unless))
+        if isinstance(one, l.Forbid)
+        else one
+        for one in kept
+    )
+    return replace(grammar, statements=(*kept, depth))
+
+
+def _text(call: Made) -> str:
+    """The canonical text of a call: the arguments as declared, then the answers."""
+    fields = [field for field in call.tool.fields if field.listed]
+    given = sorted(fields, key=lambda field: field.answer)
+    inside = [(f.name, call.states[f.name]) for f in given if is_known(call.states[f.name])]
+    shown = [f"{_bare(name)}={_value(state[1])}" for name, state in inside]
+    return f"{_bare(call.tool.name)}({','.join(shown)})" if shown else _bare(call.tool.name)
+
+
+def _value(value: object) -> str:
+    return _bare(value) if isinstance(value, str) else f"{float(value):g}"  # type: ignore[arg-type]
+
+
+def _bare(name: str) -> str:
+    return name if name.isidentifier() else json.dumps(name)
+
+
+def _listed(automaton: Automaton, most: int, word: tuple[Made, ...] = ()) -> Iterator[str]:
+    """The words that break nothing and owe nothing."""
+    told = [replace(call, made_at=2 * at, told_at=2 * at + 1) for at, call in enumerate(word)]
+    if not automaton._is_safe(told):
+        return
+    if automaton.ends(told):
+        yield "".join(_text(call) for call in word)
+    if len(word) < most:
+        for letter in automaton.letters():
+            yield from _listed(automaton, most, (*word, letter))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_plans_are_those_of_the_definition(seed: int) -> None:
+    grammar = _drawn(seed)
+    text = text_of(grammar)
+    front = read_grammar_text(text)
+    if not all(is_listed(one, grammar) for one in grammar.statements):
+        return
+    assert front.core is not None, [(str(d.code), d.message, text) for d in front.diagnostics]
+    assert json.loads(front.core)["version"] in ([1, 0], [1, 1])
+    expected = set(_listed(Automaton(grammar), grammar.depth))
+    if expected:
+        assert words(compiled(front.core)) == expected, text
