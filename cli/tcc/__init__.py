@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         save,
     )
     from tcc.library.linting import Linted, lint
+    from tcc.library.proving import Proof, prove
     from tcc.library.questions import Picked, Why, cheapest, diff, sample, why
     from tcc.library.searching import estimate, predict, runs, search
     from tcc.library.validation import validate
@@ -63,6 +64,7 @@ __all__ = [
     "Gate",
     "Linted",
     "Picked",
+    "Proof",
     "Refused",
     "Run",
     "Sessions",
@@ -82,6 +84,7 @@ __all__ = [
     "lint",
     "load",
     "predict",
+    "prove",
     "runs",
     "sample",
     "save",
@@ -110,6 +113,7 @@ _MODULES: Final = {
     ),
     "tcc.describe": ("to_json",),
     "tcc.library.linting": ("Linted", "lint"),
+    "tcc.library.proving": ("Proof", "prove"),
     "tcc.library.questions": ("Picked", "Why", "cheapest", "diff", "sample", "why"),
     "tcc.library.searching": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),

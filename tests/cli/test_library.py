@@ -142,6 +142,7 @@ def given_artifacts(folder: Path) -> dict[str, Any]:
         "estimate": lambda a: tcc.estimate(a),
         "load": lambda a: tcc.load(a).digest,
         "predict": lambda a: str(tcc.predict(a)),
+        "prove": lambda a: tcc.prove(a, finishable=True).verdict,
         "runs": lambda a: [run.plans for run in tcc.runs(a, seeds, processes=1)],
         "sample": lambda a: tcc.sample(a, 3, seed=b"s"),
         "save": lambda a: (tcc.save(a, folder / "s"), (folder / "s").read_bytes())[1],

@@ -42,6 +42,39 @@ class WhyOutput(Output, frozen=True, kw_only=True):
     hint: str | UnsetType = UNSET
 
 
+class SessionCallJson(Part, frozen=True, kw_only=True):
+    """A call of a session: its arguments, and its answer if the tool gives one."""
+
+    tool: str
+    arguments: dict[str, Any]
+    answer: dict[str, Any] | UnsetType = UNSET
+
+
+class SessionJson(Part, frozen=True, kw_only=True):
+    """A shortest session that decides a question."""
+
+    calls: list[SessionCallJson]
+    ends: Annotated[str, one_of("call", "finish", "stuck")]
+
+
+class QuestionJson(Part, frozen=True, kw_only=True):
+    """An exact question."""
+
+    kind: Annotated[str, one_of("statement", "reachable", "implies", "finishable")]
+    text: str | UnsetType = UNSET
+
+
+class ProveOutput(Output, frozen=True, kw_only=True):
+    """The answer to an exact question."""
+
+    document: ClassVar[str] = "prove"
+    question: QuestionJson
+    verdict: Annotated[str, one_of("proved", "refuted", "undecided")]
+    session: SessionJson | None
+    codes: list[str]
+    states: Whole
+
+
 class WitnessesJson(Part, frozen=True, kw_only=True):
     """Plans that one side alone has."""
 

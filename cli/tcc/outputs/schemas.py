@@ -44,6 +44,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     "replay": (plans.ReplayOutput, RefusedOutput),
     "why": (plans.WhyOutput, RefusedOutput),
     "diff": (plans.DiffOutput, RefusedOutput),
+    "prove": (plans.ProveOutput, RefusedOutput),
     "cheapest": (plans.CheapestOutput, RefusedOutput),
     "sample": (plans.SampleOutput, RefusedOutput),
     "check": (verdicts.CheckOutput, verdicts.CheckedFolderOutput, RefusedOutput),

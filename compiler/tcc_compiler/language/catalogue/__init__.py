@@ -3,6 +3,7 @@
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
 that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 70x and 71x lints, 72x tcc.toml.
+P5xx: why an exact question is undecided.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from tcc_compiler.language.catalogue.entry import Entry
 from tcc_compiler.language.catalogue.lints import CONFIGURATION
 from tcc_compiler.language.catalogue.lints import LINTS as LINTS
-from tcc_compiler.language.catalogue.outputs import CHECKS, IMPORTS, OUTPUTS, RUNS
+from tcc_compiler.language.catalogue.outputs import CHECKS, EXACT, IMPORTS, OUTPUTS, RUNS
 from tcc_compiler.language.catalogue.syntax import NAMES, SYNTAX
 from tcc_compiler.language.catalogue.values import EXAMPLES, LANGUAGE, VALUES
 
@@ -28,6 +29,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Files that are written": OUTPUTS,
     "Pins, signatures and changes": CHECKS,
     "Runs": RUNS,
+    "Exact questions": EXACT,
 }
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()

@@ -247,6 +247,55 @@ CHECKS: Mapping[str, Entry] = {
 }
 
 
+# P5xx: why an exact question is undecided.
+
+EXACT: Mapping[str, Entry] = {
+    "P501": Entry(
+        "a statement that is not covered",
+        "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
+        "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
+        "parameters on the two sides, or a limit below 0. The message says which. Ask about a\n"
+        "part of it, or make the tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the\n"
+        "same `gives` on both sides.",
+    ),
+    "P502": Entry(
+        "several windows of time",
+        "Statements that count calls within different spans of time are decided where the calls\n"
+        "inside them are a suffix, one span at a time. Give them one span, or ask about each\n"
+        "statement alone.",
+    ),
+    "P503": Entry(
+        "too many states",
+        "The search met as many states as `--max-states` allows, or a call has too many choices\n"
+        "of values. Allow more: `tcc prove G.tcg --finishable --max-states 1000000`; or ask\n"
+        "about a grammar with a smaller depth: what is refuted there stays refuted.",
+    ),
+    "P504": Entry(
+        "a sum over values that are compared",
+        "An open parameter is added up by `limit sum(..)` and named in a `same` or `per`, and\n"
+        "its range is too wide for its values to be looked at one by one. Give it a type\n"
+        "`integer 0 .. 60`, say, or compare another parameter.",
+    ),
+    "P505": Entry(
+        "types that are not counted out",
+        "Which values two types have in common is found by the product of their patterns, and\n"
+        "this product has too many states, or texts are too long to be counted out beside a\n"
+        "pattern. Give the parameter the same type on both sides, or a smaller `max`.",
+    ),
+    "P506": Entry(
+        "a sum on a grid that doubles do not fill",
+        "The values of a sum are looked at on the grid of its constants, such as 0.01. Doubles\n"
+        "have every value of this grid up to fifteen digits; this range goes on beyond. Give\n"
+        "the parameter a smaller range, or fewer decimal places.",
+    ),
+    "P507": Entry(
+        "the time is over",
+        "The search did not end within `--timeout`. Allow more seconds, or ask about a smaller\n"
+        "depth.",
+    ),
+}
+
+
 # TCC9xx: what a run is told.
 
 RUNS: Mapping[str, Entry] = {

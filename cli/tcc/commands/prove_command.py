@@ -1,0 +1,125 @@
+"""``tcc prove``: whether every session that a gate lets through meets a statement."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.library import CompileError
+from tcc.library.proving import Proof, prove, prove_output, session_lines
+from tcc.opening import OutOfTime, at_most, open_artifact
+from tcc.options import GIVEN, artifact_argument, is_regular_file, json_option
+from tcc.screen import CLEAN, DECLINED, FINDINGS
+from tcc_compiler.options import Options
+from tcc_runtime.exact.search import MAX_STATES
+
+_EXITS = {"proved": CLEAN, "refuted": FINDINGS, "undecided": DECLINED}
+_ENDS = {
+    "call": "the last call shows it",
+    "finish": "and then it may finish",
+    "stuck": "and no way on leads to an end",
+}
+
+
+@click.command("prove")
+@artifact_argument
+@click.argument("statement", required=False)
+@click.option("--reachable", metavar="PATTERN", help="can a session end in such a call?")
+@click.option(
+    "--implies",
+    "other",
+    metavar="OTHER",
+    type=GIVEN,
+    callback=is_regular_file,
+    help="is every session one that OTHER lets through?",
+)
+@click.option("--finishable", is_flag=True, help="can every session be finished?")
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    default=MAX_STATES,
+    show_default=True,
+    help="states that may be met (P503)",
+)
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="seconds, at most (P507)")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    artifact: Path,
+    statement: str | None,
+    reachable: str | None,
+    other: Path | None,
+    finishable: bool,
+    max_states: int,
+    timeout: float | None,
+    as_json: bool,
+) -> None:
+    """Prove that every session which a gate lets through meets STATEMENT.
+
+    STATEMENT is any statement of the language about the tools of ARTIFACT (or of a grammar), or
+    `never A`, `never A after B same p`. Ends with 0 where the question holds, with 1 and a shortest
+    session where it does not, with 2 and a code where it is undecided.
+    """
+    asked = [statement is not None, reachable is not None, other is not None, finishable]
+    if sum(asked) != 1:
+        raise click.UsageError(
+            "ask one question: STATEMENT, --reachable, --implies or --finishable", ctx
+        )
+    begun = time.monotonic()
+    options = Options(timeout=timeout)
+    opened = open_artifact(artifact, command="prove", options=options, beside=other)
+    beside = None
+    if other is not None:
+        beside = open_artifact(other, command="prove", options=options, beside=artifact)
+    left = None if timeout is None else max(0.001, timeout - (time.monotonic() - begun))
+    try:
+        with at_most(None if left is None else left + 1):
+            found = prove(
+                opened,
+                statement,
+                reachable=reachable,
+                implies=beside,
+                finishable=finishable,
+                max_states=max_states,
+                timeout=left,
+            )
+    except CompileError as error:
+        raise click.BadParameter(str(error), param_hint="STATEMENT") from None
+    except OutOfTime:
+        found = _out_of_time(statement, reachable, other)
+    if as_json:
+        screen.print_output(prove_output(found))
+    else:
+        _print(found)
+    ctx.exit(_EXITS[found.verdict])
+
+
+def _out_of_time(statement: str | None, reachable: str | None, other: Path | None) -> Proof:
+    text = statement if statement is not None else reachable
+    asked = "statement" if statement is not None else "reachable" if reachable else None
+    return Proof(
+        kind=asked or ("finishable" if other is None else "implies"),  # type: ignore[arg-type]
+        text=text,
+        verdict="undecided",
+        session=None,
+        codes=("P507",),
+        whys=("the time of --timeout is over",),
+        states=0,
+    )
+
+
+def _print(found: Proof) -> None:
+    name = found.text or found.kind
+    say = screen.good if found.proved else screen.bad
+    say(f"{found.verdict}: {name}")
+    for code, why in zip(found.codes, found.whys, strict=True):
+        screen.say(f"  {code}: {why}")
+    if found.session is not None:
+        for number, line in enumerate(session_lines(found.session), 1):
+            screen.say(f"  {number}. {line}")
+        screen.say(f"  {_ENDS[found.session.ends]}")

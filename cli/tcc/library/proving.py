@@ -1,0 +1,386 @@
+"""Exact questions: ``tcc.prove``, over monitors too.
+
+A question is one about inclusion (:mod:`tcc_runtime.exact`): the sessions that a gate lets through
+within those that meet a statement, or that another grammar lets through.  A session that decides is
+replayed before it is shown: call by call through the gate of its grammar, and beside the other side
+with its values; one that does not replay is no answer.
+Text: docs/proving.md.  Cost: that of the search; a replay linear in the session.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tcc.library import CompileError, Given, artifact_of
+from tcc_certs.core.model import Core, Tool
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.codec import decode, encode, written
+from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.replay import refused_at
+from tcc_runtime.exact.search import MAX_STATES, Found, Session, finishable, included
+from tcc_runtime.exact.sides import Side, artifact_side, statement_side
+from tcc_runtime.exact.system import System
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+
+if TYPE_CHECKING:
+    from tcc.outputs.plans import ProveOutput, SessionJson
+
+Kind = Literal["statement", "reachable", "implies", "finishable"]
+Verdict = Literal["proved", "refuted", "undecided"]
+_WORDS: Final = {"after", "before", "with", "same"}
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|.', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The answer to an exact question.
+
+    Attributes:
+        kind, text: the question; no text for `implies` and `finishable`.
+        verdict: whether the question as put holds.
+        session: a shortest session that decides it, where one does.
+        codes: why it is undecided; empty otherwise.
+        whys: the same in words.
+        states: how many were met.
+    """
+
+    kind: Kind
+    text: str | None
+    verdict: Verdict
+    session: Session | None
+    codes: tuple[str, ...]
+    whys: tuple[str, ...]
+    states: int
+
+    @property
+    def proved(self) -> bool:
+        """Whether it holds."""
+        return self.verdict == "proved"
+
+
+def prove(
+    source: Given,
+    statement: str | None = None,
+    *,
+    reachable: str | None = None,
+    implies: Given | None = None,
+    finishable: bool = False,
+    max_states: int = MAX_STATES,
+    timeout: float | None = None,
+) -> Proof:
+    """Whether every session that a gate lets through meets a statement; see docs/proving.md.
+
+    Args:
+        source: a grammar or an artifact.
+        statement: of the grammar's language, or ``never ..``.
+        reachable: a pattern: whether some session ends in such a call.
+        implies: whether every session of `source` is one of this grammar.
+        finishable: whether every session can be finished.
+        max_states: states that may be met (P503).
+        timeout: seconds (P507).
+
+    Raises:
+        ValueError: not exactly one question.
+        CompileError: a grammar, or the statement, is refused.
+        tcc_certs.errors.Rejected: an artifact is refused or declined.
+        OSError: a file cannot be read.
+    """
+    asked = [statement is not None, reachable is not None, implies is not None, finishable]
+    if sum(asked) != 1:
+        raise ValueError("one question: a statement, reachable, implies or finishable")
+    artifact = artifact_of(source)
+    other = None if implies is None else artifact_of(implies)
+    try:
+        return _answer(artifact, statement, reachable, other, max_states, _Clock(timeout))
+    except Undecided as left:
+        text = statement if statement is not None else reachable
+        kind: Kind = "finishable" if finishable else "implies"
+        if text is not None:
+            kind = "statement" if reachable is None else "reachable"
+        return _proof(kind, text, _undecided(left.code, left.why), "undecided")
+
+
+def _answer(
+    artifact: Artifact,
+    statement: str | None,
+    reachable: str | None,
+    other: Artifact | None,
+    max_states: int,
+    clock: _Clock,
+) -> Proof:
+    if other is not None:
+        found = _decided(artifact, artifact_side(other), other, max_states, clock)
+        return _proof("implies", None, found, _VERDICTS[found.holds])
+    if statement is None and reachable is None:
+        return _finishes(artifact, max_states, clock)
+    asked = rewritten(str(statement)) if reachable is None else f"forbid {reachable}"
+    core = statement_core(artifact.core, asked, reachable or str(statement))
+    found = _decided(artifact, statement_side(core), None, max_states, clock)
+    if reachable is None:
+        return _proof("statement", str(statement), found, _VERDICTS[found.holds])
+    verdict = _VERDICTS[None if found.holds is None else not found.holds]
+    return _proof("reachable", reachable, found, verdict)
+
+
+_VERDICTS: Final[Mapping[bool | None, Verdict]] = {
+    True: "proved",
+    False: "refuted",
+    None: "undecided",
+}
+
+
+def _proof(kind: Kind, text: str | None, found: Found, verdict: Verdict) -> Proof:
+    return Proof(
+        kind=kind,
+        text=text,
+        verdict=verdict,
+        session=found.session,
+        codes=found.codes,
+        whys=found.whys,
+        states=found.states,
+    )
+
+
+class _Clock:
+    """Raises P507 where the time is over."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def check(self) -> None:
+        """See the class."""
+        if self._end is not None and time.monotonic() > self._end:
+            raise Undecided("P507", "the time of --timeout is over")
+
+
+def _decided(
+    artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
+) -> Found:
+    left = artifact_side(artifact)
+    if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
+        return _undecided("P501", "a limit below 0 is broken by nothing that is called")
+    found = included(lambda: System(left, right), max_states=max_states, check_time=clock.check)
+    if found.session is not None:
+        gates = not _held(artifact, found.session) or (
+            other is not None and _held(other, found.session)
+        )
+        if gates or refused_at(right, found.session) is None:
+            return replace(
+                _undecided("P501", "the session that was found does not replay"),
+                states=found.states,
+            )
+    return found
+
+
+def _negative(core: Core) -> bool:
+    return any(limit.value < 0 and not limit.least for limit in core.limits)
+
+
+def _undecided(code: str, why: str) -> Found:
+    return Found(holds=None, codes=(code,), whys=(why,))
+
+
+def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
+    side = artifact_side(artifact)
+    found = finishable(lambda: System(side, side), max_states=max_states, check_time=clock.check)
+    if found.session is not None and not _held(artifact, found.session):
+        found = _undecided("P501", "the session that was found does not replay")
+    return _proof("finishable", None, found, _VERDICTS[found.holds])
+
+
+def _held(artifact: Artifact, session: Session) -> bool:
+    """Whether a gate lets a session through; at a `finish`, whether it may end there."""
+    gate = Gate(artifact, key=bytes(32), durable=False)
+    try:
+        for call in session.calls:
+            with gate.call(call.tool, dict(call.arguments)) as made:
+                made.done(None, observed=call.answer)
+        if session.ends == "finish":
+            gate.finish()
+    except Refused:
+        return False
+    finally:
+        gate.close()
+    # An answer that no plan goes on with is no refusal; the states of both sides say so.
+    return refused_at(artifact_side(artifact), session) is None
+
+
+# Statements.
+
+
+def rewritten(text: str) -> str:
+    """A statement of the language for one that begins with ``never``."""
+    tokens = _TOKEN.findall(text.strip())
+    if not tokens or tokens[0] != "never":
+        return text
+    depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
+    for token in tokens[1:]:
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth == 0 and token in _WORDS:
+            words.append(token)
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    said = ["".join(part).strip() for part in parts]
+    if words[:1] != ["after"]:
+        return "forbid" + text.strip()[len("never") :]
+    first, second, *same = said
+    turned = f"forbid {second} before {first}"
+    return f"{turned} same {_turned(same[0])}" if same else turned
+
+
+def _turned(same: str) -> str:
+    """The pairs of ``same``, each the other way round."""
+    pairs: list[list[str]] = [[""]]
+    for token in _TOKEN.findall(same):
+        if token == ",":
+            pairs.append([""])
+        elif token == "=":
+            pairs[-1].append("")
+        else:
+            pairs[-1][-1] += token
+    return ", ".join(" = ".join(side.strip() for side in reversed(pair)) for pair in pairs)
+
+
+def statement_core(core: Core, statement: str, asked: str) -> Core:
+    """The core that has a statement and the tools of another, and nothing else.
+
+    Raises:
+        CompileError: it is no statement about these tools.
+    """
+    from tcc_compiler.frontend import read_grammar_text
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Span
+
+    tools = "\n".join(map(_tool_text, core.tools))
+    head = f'grammar asked version "1"\n{tools}\nplan = any*\n'
+    bare = read_grammar_text(head, "<tools>")
+    front = read_grammar_text(f"{head}{statement}\n", "<statement>")
+    if bare.core is None:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    if front.core is None:
+        raise CompileError(front.diagnostics)
+    found = read_core(front.core)
+    if _frame(front.core) != _frame(bare.core) or front.core == bare.core:
+        nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
+        message = f"{asked!r} is no statement"
+        raise CompileError(
+            (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
+        )
+    texts = [call.text for call in core.calls]
+    known = {call.text: call for call in core.calls}
+    if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    if set(texts) - {call.text for call in found.calls}:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    calls = tuple([known.get(call.text, call) for call in found.calls])
+    return replace(found, tools=core.tools, calls=calls)
+
+
+_STATEMENTS: Final = ("limits", "requires", "forbids", "monitors", "patterns", "version")
+
+
+def _frame(core: bytes) -> bytes:
+    """What a statement leaves as it is; patterns move with it, so the plan is looked at apart."""
+    value = decode(core, "core")
+    if not isinstance(value, dict):
+        return core
+    kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
+    kept["plan"] = isinstance(value.get("plan"), list) and value["plan"][0]
+    return encode(kept)
+
+
+def _tool_text(tool: Tool) -> str:
+    """A tool as a grammar writes it, without what no statement is about."""
+    listed = [p for p in tool.parameters if not p.observed]
+    given = [p for p in tool.parameters if p.observed]
+    chosen = ", ".join(_listed_text(p.name, p.values) for p in listed)
+    opened = ", ".join(
+        f"{written(p.name)}{'?' * p.optional}: {_type_text(p.type)}" for p in tool.opened
+    )
+    inside = "; ".join([chosen, opened]) if opened else chosen
+    text = f"tool {written(tool.name)}" + (f"({inside})" if inside else "")
+    if given:
+        text += f" gives ({', '.join(_listed_text(p.name, p.values) for p in given)})"
+    return text
+
+
+def _listed_text(name: str, values: Sequence[str]) -> str:
+    shown = [value for value in values if value]
+    mark = "?" if len(shown) < len(values) else ""
+    domain = shown if len(shown) > 1 or mark else [*shown]
+    return f"{written(name)}{mark}: {' | '.join(domain)}"
+
+
+def _type_text(kind: OpenType) -> str:
+    match kind:
+        case TextType(least=least, most=most, pattern=pattern):
+            beside = "" if pattern is None else f" ~ {json.dumps(pattern, ensure_ascii=False)}"
+            return f"text{beside} min {least} max {most}"
+        case NumberType(whole=whole, low=low, high=high):
+            name = "integer" if whole else "number"
+            return name if low is None else f"{name} {low} .. {high}"
+        case FlagType():
+            return "flag"
+        case JsonType(most=most):
+            return f"json max {most}"
+
+
+# Documents.
+
+
+def prove_output(found: Proof) -> ProveOutput:
+    """The document of ``prove``."""
+    from tcc.outputs import optional
+    from tcc.outputs.plans import ProveOutput, QuestionJson
+
+    return ProveOutput(
+        question=QuestionJson(kind=found.kind, text=optional(found.text)),
+        verdict=found.verdict,
+        session=None if found.session is None else session_json(found.session),
+        codes=list(found.codes),
+        states=found.states,
+    )
+
+
+def session_json(session: Session) -> SessionJson:
+    """A session as JSON."""
+    from tcc.outputs import optional
+    from tcc.outputs.plans import SessionCallJson, SessionJson
+
+    return SessionJson(
+        calls=[
+            SessionCallJson(
+                tool=call.tool,
+                arguments=dict(call.arguments),
+                answer=optional(None if call.answer is None else dict(call.answer)),
+            )
+            for call in session.calls
+        ],
+        ends=session.ends,
+    )
+
+
+def session_lines(session: Session) -> list[str]:
+    """A session for people, a call a line."""
+    lines = []
+    for call in session.calls:
+        pairs = ", ".join(f"{name}={_shown(value)}" for name, value in call.arguments.items())
+        line = f"{call.tool}({pairs})" if pairs else call.tool
+        if call.answer is not None:
+            given = ", ".join(f"{name}={_shown(value)}" for name, value in call.answer.items())
+            line += f" -> {given}"
+        lines.append(line)
+    return lines
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,92 @@
+"""A session with its values, beside a side: which call is refused, and whether it may end there.
+
+It knows neither atoms nor tokens nor intervals: values are their own keys, sums are exact, types
+are asked about each value.  What a search found is shown only where this says the same.
+Cost: linear in the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from tcc_certs.core.model import Tool
+from tcc_certs.values.canonical import canonical
+from tcc_certs.values.declared import text_of
+from tcc_certs.values.types import check
+from tcc_runtime.exact.search import Session, SessionCall
+from tcc_runtime.exact.sides import Items, Side, remembered
+
+
+def refused_at(side: Side, session: Session) -> int | None:
+    """The number of the call that a side refuses, from 0; that of all where it may not end there.
+
+    None: it takes every call, and may end where the session is one that ends.
+    """
+    numbers = {
+        _named(side.core.tools[call.tool], call.values): at
+        for at, call in enumerate(side.core.calls)
+    }
+    place = side.walk.start
+    memory: Items = frozenset()
+    totals: dict[tuple[str, str], Fraction] = {}
+    for at, call in enumerate(session.calls):
+        made = _read(side, call)
+        number = None if made is None else numbers.get(made[0])
+        if made is None or number is None:
+            return at
+        values, opened = side.core.calls[number].values, made[1]
+        tool = side.core.calls[number].tool
+        parameters = side.core.tools[tool].parameters
+        after = side.walk.step(place, number)
+        chosen = tuple([None if p.observed else v for p, v in zip(parameters, values, strict=True)])
+        keys = {name: b"".join(canonical(value)) for name, value in opened.items()}
+        known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
+        if after is None or known is None:
+            return at
+        for name, value in opened.items():
+            cap = side.caps.get((call.tool, name))
+            if cap is not None:
+                key = call.tool, name
+                totals[key] = totals.get(key, Fraction(0)) + Fraction(_exact(value))
+                if totals[key] > Fraction(cap):
+                    return at
+        place, memory = after, known
+    ended = session.ends == "finish" and not side.walk.accepts(place)
+    return len(session.calls) if ended else None
+
+
+def _exact(value: Any) -> Decimal:
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _named(tool: Tool, values: Sequence[int]) -> Any:
+    pairs = zip(tool.parameters, values, strict=True)
+    return tool.name, frozenset((p.name, p.values[i]) for p, i in pairs if p.values[i])
+
+
+def _read(side: Side, call: SessionCall) -> tuple[Any, dict[str, Any]] | None:
+    """The listed values by name and the open ones; None: they are not the tool's."""
+    number = side.tools.get(call.tool)
+    if number is None:
+        return None
+    tool: Tool = side.core.tools[number]
+    listed = {p.name: p for p in tool.parameters}
+    types = {p.name: p for p in tool.opened}
+    found: dict[str, str] = {}
+    opened: dict[str, Any] = {}
+    for name, value in call.arguments.items():
+        if name in listed and not listed[name].observed:
+            found[name] = text_of(value) or ""
+        elif name in types and check(types[name].type, value) is None:
+            opened[name] = value
+        else:
+            return None
+    if any(not p.optional and p.name not in opened for p in tool.opened):
+        return None
+    answers = {p.name for p in tool.parameters if p.observed}
+    for name in answers:
+        found[name] = text_of((call.answer or {}).get(name)) or ""
+    return (call.tool, frozenset(found.items())), opened

@@ -1,0 +1,437 @@
+"""The search over the sessions of two sides: breadth first, states up to a renaming of tokens.
+
+Every question is one about inclusion: that of a statement has the statement on its right side,
+``reachable`` the statement that nothing of the pattern is called.  The first state at which the
+left side may end and the right may not, or the first call that the right refuses, refutes it;
+levels are gone through whole, so the session is shortest over both.  Where no level shows any, it
+is proved.
+A canonical form that is not perfect repeats states and does no harm: it is only a renaming within
+atoms.  A session is written with concrete values, and whoever shows it has to replay it first.
+Cost: states times moves; memory: one state and one move each.
+No theorem is claimed; held to brute force by tests/exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+from tcc_certs.core.model import Tool
+from tcc_certs.session.monitors import Key
+from tcc_certs.values.declared import json_of
+from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.sides import Items
+from tcc_runtime.exact.system import Move, State, System, Token, grid_value, held_tokens
+
+Ends: TypeAlias = Literal["call", "finish", "stuck"]
+Renaming: TypeAlias = "dict[Token, Token]"
+MAX_STATES = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCall:
+    """A call of a session.
+
+    Attributes:
+        arguments: listed and open ones by name, JSON values.
+        answer: every observed value; None for a tool without any.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    answer: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session that decides a question, and how it ends."""
+
+    calls: tuple[SessionCall, ...]
+    ends: Ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        holds: whether no session refutes the question; None: undecided.
+        session: a shortest one that does.
+        codes: why it is undecided.
+        whys: the same in words.
+        states: how many were met.
+    """
+
+    holds: bool | None
+    session: Session | None = None
+    codes: tuple[str, ...] = ()
+    whys: tuple[str, ...] = ()
+    states: int = 0
+
+
+@dataclass(slots=True)
+class _Met:
+    """A state and how it was met first."""
+
+    state: State
+    before: int
+    move: Move | None
+    renaming: Renaming
+
+
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    system: System
+    max_states: int
+    check_time: Callable[[], None]
+    met: list[_Met] = field(default_factory=list)
+    known: dict[State, int] = field(default_factory=dict)
+
+    def add(self, state: State, before: int, move: Move | None) -> int | None:
+        """The number of a state, if it is new."""
+        found, renaming = canonical(state)
+        if found in self.known:
+            return None
+        if len(self.met) >= self.max_states:
+            raise Undecided("P503", f"more than {self.max_states} states")
+        self.known[found] = len(self.met)
+        self.met.append(_Met(found, before, move, renaming))
+        return len(self.met) - 1
+
+
+def _never() -> None:
+    """No time is kept."""
+
+
+def included(
+    make: Callable[[], System],
+    *,
+    max_states: int = MAX_STATES,
+    check_time: Callable[[], None] = _never,
+) -> Found:
+    """Whether every session of the left side is one of the right.
+
+    Args:
+        make: the two sides.
+        check_time: raises `Undecided` P507 where the time is over.
+    """
+    search: _Search | None = None
+    try:
+        search = _Search(system=make(), max_states=max_states, check_time=check_time)
+        return _included(search)
+    except Undecided as left:
+        states = 0 if search is None else len(search.met)
+        return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
+
+
+def _included(search: _Search) -> Found:
+    system = search.system
+    search.add(system.start, -1, None)
+    level = [0]
+    while level:
+        for at in level:
+            state = search.met[at].state
+            if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
+                session = _written(search, at, None, "finish")
+                return Found(holds=False, session=session, states=len(search.met))
+        after: list[int] = []
+        for at in level:
+            search.check_time()
+            for move in system.moves(search.met[at].state):
+                if move.state is None:
+                    session = _written(search, at, move, "call")
+                    return Found(holds=False, session=session, states=len(search.met))
+                number = search.add(move.state, at, move)
+                if number is not None:
+                    after.append(number)
+        level = after
+    return Found(holds=True, states=len(search.met))
+
+
+def finishable(
+    make: Callable[[], System],
+    *,
+    max_states: int = MAX_STATES,
+    check_time: Callable[[], None] = _never,
+) -> Found:
+    """Whether every session of a grammar begins one that may end; both sides are that grammar."""
+    search: _Search | None = None
+    try:
+        search = _Search(system=make(), max_states=max_states, check_time=check_time)
+        return _finishable(search)
+    except Undecided as left:
+        states = 0 if search is None else len(search.met)
+        return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
+
+
+def _finishable(search: _Search) -> Found:
+    """Of a state those sessions are looked at whose sums are greatest: what they can do, all can.
+
+    An interval says that some session goes on, and the question is about each: so from every state
+    the way to an end is looked for with its greatest sums, to which each call adds its least.
+    """
+    system = search.system
+    search.add(system.start, -1, None)
+    at = 0
+    while at < len(search.met):
+        search.check_time()
+        for move in system.moves(search.met[at].state):
+            if move.state is not None:
+                search.add(move.state, at, move)
+        at += 1
+    most = [_pointed(one.state, 1) for one in search.met]
+    good = _ending(search, most)
+    for at, state in enumerate(most):
+        if state not in good:
+            session = _written(search, at, None, "stuck")
+            return Found(holds=False, session=session, states=len(search.met))
+    return Found(holds=True, states=len(search.met))
+
+
+def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
+    """The states, of sums that are points, from which an end can be reached."""
+    system, into = search.system, dict[State, list[State]]()
+    order = list(dict.fromkeys(starts))
+    known = set(order)
+    for state in order:
+        search.check_time()
+        if len(known) > search.max_states:
+            raise Undecided("P503", f"more than {search.max_states} states")
+        for move in system.moves(state):
+            if move.state is None:
+                continue
+            to = canonical(_pointed(move.state, 0))[0]
+            into.setdefault(to, []).append(state)
+            if to not in known:
+                known.add(to)
+                order.append(to)
+    todo = [state for state in order if system.left.walk.accepts(state.left)]
+    good = set(todo)
+    for to in todo:
+        for before in into.get(to, ()):
+            if before not in good:
+                good.add(before)
+                todo.append(before)
+    return good
+
+
+def _pointed(state: State, end: int) -> State:
+    """A state whose sums are the least, 0, or the greatest, 1, of their intervals."""
+    return replace(state, sums=tuple([(span[end], span[end]) for span in state.sums]))
+
+
+def reached_tools(system: System, max_states: int, check_time: Callable[[], None]) -> set[int]:
+    """The tools of the left side that some session calls.
+
+    Raises:
+        Undecided: any code.
+    """
+    search = _Search(system=system, max_states=max_states, check_time=check_time)
+    search.add(system.start, -1, None)
+    found: set[int] = set()
+    at = 0
+    while at < len(search.met):
+        check_time()
+        for move in system.moves(search.met[at].state):
+            found.add(system.left.core.calls[move.call].tool)
+            if len(found) == len(system.left.core.tools):
+                return found
+            if move.state is not None:
+                search.add(move.state, at, move)
+        at += 1
+    return found
+
+
+# Canonical forms.
+
+
+def canonical(state: State) -> tuple[State, Renaming]:
+    """A state with its tokens numbered from 0 in each atom, in an order of their facts.
+
+    Colours are refined by the facts that a token is in, and what is left equal is taken as it
+    comes.
+    """
+    tokens = list(held_tokens([state.mine, state.other]))
+    if not tokens:
+        return state, {}
+    facts = [(0, *fact) for fact in state.mine] + [(1, *fact) for fact in state.other]
+    colours: dict[Token, int] = dict.fromkeys(tokens, 0)
+    classes = 0
+    while True:
+        signs: dict[Token, list[Any]] = {token: [] for token in tokens}
+        for side, (rule, key), value in facts:
+            row = (side, rule, value, tuple([_sign(part, colours) for part in key]))
+            for place, part in enumerate(key):
+                if isinstance(part, tuple):
+                    signs[part].append((place, row))
+        whole = {token: (token[0], colours[token], sorted(found)) for token, found in signs.items()}
+        order = sorted(tokens, key=lambda token: whole[token])
+        number, last = -1, None
+        for token in order:
+            if whole[token] != last:
+                number, last = number + 1, whole[token]
+            colours[token] = number
+        if number + 1 in (classes, len(tokens)):
+            break
+        classes = number + 1
+    order = sorted(tokens, key=lambda token: (colours[token], token))
+    counts: dict[int, int] = {}
+    renaming: Renaming = {}
+    for token in order:
+        at = counts.get(token[0], 0)
+        renaming[token] = (token[0], at)
+        counts[token[0]] = at + 1
+    made = State(
+        state.left,
+        state.right,
+        _renamed(state.mine, renaming),
+        _renamed(state.other, renaming),
+        state.sums,
+    )
+    return made, renaming
+
+
+def _sign(part: object, colours: Mapping[Token, int]) -> tuple[int, int, str]:
+    if isinstance(part, tuple):
+        return part[0], colours[part], ""
+    return -1, 0, str(part)
+
+
+def _renamed(memory: Items, renaming: Renaming) -> Items:
+    def key_of(key: Key) -> Key:
+        return tuple([renaming[part] if isinstance(part, tuple) else part for part in key])
+
+    return frozenset(((rule, key_of(key)), value) for (rule, key), value in memory)
+
+
+# Sessions with values.
+
+
+def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Session:
+    """The session that leads to a state, and on by a move, with concrete values."""
+    path: list[_Met] = []
+    while search.met[at].move is not None:
+        path.append(search.met[at])
+        at = search.met[at].before
+    path.reverse()
+    moves = [(one.move, one.renaming) for one in path if one.move is not None]
+    if last is not None:
+        moves.append((last, {}))
+    return _Writer(search.system, moves).session(ends)
+
+
+class _Writer:
+    """Gives the tokens of a path values, and its sums."""
+
+    def __init__(self, system: System, moves: Sequence[tuple[Move, Renaming]]) -> None:
+        self._system = system
+        self._moves = moves
+        self._used: dict[int, set[int]] = {}
+
+    def session(self, ends: Ends) -> Session:
+        """The calls."""
+        added = self._sums(ends)
+        values: dict[Token, int] = {}
+        calls = []
+        for step, (move, renaming) in enumerate(self._moves):
+            for token in move.tokens:
+                if token is not None and token not in values:
+                    values[token] = self._fresh(token[0], values)
+            calls.append(self._call(move, values, added[step]))
+            # A constant that the left side lists is no token of the move: its atom has one value.
+            values = {to: values.get(token, 0) for token, to in renaming.items()}
+        return Session(calls=tuple(calls), ends=ends)
+
+    def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
+        """A value of an atom that no token has, best one that none has had."""
+        used = self._used.setdefault(atom, set())
+        new = next(i for i in range(len(used) + 1) if i not in used)
+        if self._system.atoms[atom].value(new) is None:
+            taken = {at for (of, _), at in values.items() if of == atom}
+            new = next(i for i in range(len(taken) + 1) if i not in taken)
+        used.add(new)
+        return new
+
+    def _call(
+        self, move: Move, values: Mapping[Token, int], added: Mapping[str, Any]
+    ) -> SessionCall:
+        system = self._system
+        made = system.left.core.calls[move.call]
+        kind = system.kinds[made.tool]
+        arguments, answer = _listed(kind.tool, made.values)
+        for name, token in zip(kind.fields, move.tokens, strict=True):
+            if token is not None:
+                arguments[name] = system.atoms[token[0]].value(values[token])
+        for opened in kind.tool.opened:
+            if opened.name in arguments or opened.name in kind.fields:
+                continue
+            value = added.get(opened.name, kind.plain.get(opened.name))
+            if value is None and not opened.optional:
+                value = kind.spare[opened.name]
+            if value is not None:
+                arguments[opened.name] = value
+        if move.state is None and move.escape is not None and move.over is None:
+            name, value = move.escape
+            arguments.pop(name, None)
+            if value is not None:
+                arguments[name] = value
+        order = [p.name for p in kind.tool.parameters] + [p.name for p in kind.tool.opened]
+        arguments = {name: _json(arguments[name]) for name in order if name in arguments}
+        return SessionCall(tool=kind.tool.name, arguments=arguments, answer=answer)
+
+    def _sums(self, ends: Ends) -> list[dict[str, Any]]:
+        """For each call its values of parameters that are added up."""
+        found: list[dict[str, Any]] = [{} for _ in self._moves]
+        system = self._system
+        for number, of in enumerate(system.sums):
+            steps = []
+            for at, (move, _) in enumerate(self._moves):
+                made = system.left.core.calls[move.call]
+                for place, given, name in system.kinds[made.tool].sums:
+                    if place == number and given is None:
+                        steps.append((at, name))
+            if not steps:
+                continue
+            low, high = of.range if of.both is None else of.both
+            units = [low] * len(steps)
+            last = self._moves[-1][0]
+            if ends == "stuck":
+                for at in range(len(units)):
+                    room = high - low
+                    if of.caps[0] is not None:
+                        room = min(room, of.caps[0] - sum(units))
+                    units[at] += room // of.step * of.step
+            elif last.over == number and of.caps[1] is not None:
+                missing = of.caps[1] + 1 - sum(units)
+                for at in reversed(range(len(units))):
+                    more = min(high - low, max(0, -(-missing // of.step)) * of.step)
+                    units[at] += more
+                    missing -= more
+            elif of.both is None or _over(sum(units), of.caps[0]):
+                units[-1] = of.odd if of.odd is not None else of.range[0]
+            for (at, name), value in zip(steps, units, strict=True):
+                found[at][name] = grid_value(value, of.places)
+        return found
+
+
+def _over(total: int, cap: int | None) -> bool:
+    return cap is not None and total > cap
+
+
+def _listed(tool: Tool, values: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    arguments: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+    observed = False
+    for param, index in zip(tool.parameters, values, strict=True):
+        text = param.values[index]
+        observed = observed or param.observed
+        if text:
+            (answer if param.observed else arguments)[param.name] = _json(json_of(text))
+    return arguments, answer if observed else None
+
+
+def _json(value: Any) -> Any:
+    """As :mod:`json` writes it: a decimal that is a value is what its double prints."""
+    return float(value) if isinstance(value, Decimal) else value

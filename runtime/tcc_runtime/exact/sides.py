@@ -1,0 +1,218 @@
+"""A side of an exact question: a grammar, or one statement beside a grammar's tools.
+
+A side has places, where plans may be, and memories of monitors; sums of open values are apart, as
+intervals (:mod:`tcc_runtime.exact.system`).  What monitors mean is
+:mod:`tcc_certs.session.monitors`, what plans and relaxed statements mean is
+:mod:`tcc_certs.session.machine`; nothing of it is said here again.
+Cost: linear in the calls of the core, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, TypeAlias
+
+from tcc_certs.core.derived import minor_version
+from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, UsesMonitor
+from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.session.machine import Place, SessionMachine
+from tcc_certs.session.monitors import Counts, Key, Monitors, Seen, Values
+from tcc_certs.statements import Constraints, Tally, statement_constraints
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_runtime.artifact.constraints import core_calls
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.atoms import Undecided
+
+Items: TypeAlias = "frozenset[tuple[tuple[int, Key], int]]"  # counts of monitors, none of them 0
+
+
+class Walk(Protocol):
+    """Where plans may be on a side; calls by their indices in the core."""
+
+    @property
+    def start(self) -> Place:
+        """Before the first call."""
+
+    def step(self, place: Place, call: int) -> Place | None:
+        """After a call; None: it may not come next."""
+
+    def accepts(self, place: Place) -> bool:
+        """Whether a session may end here."""
+
+    def calls(self, place: Place) -> Sequence[int]:
+        """The calls that may come next, as far as the automaton says so."""
+
+
+class OfPlans:
+    """The plans of an artifact, and what it leaves to the run."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        numbers = core_calls(artifact)
+        self._numbers = numbers
+        self._mine = {index: call for call, index in enumerate(numbers)}
+        core, relaxed = artifact.core, artifact.manifest.relaxed
+        self._machine = SessionMachine(core, artifact.automaton, numbers, relaxed)
+        self.start: Place = self._machine.start[0]
+
+    def step(self, place: Place, call: int) -> Place | None:
+        """See :class:`Walk`."""
+        mine = self._mine.get(call)
+        return None if mine is None else self._machine.step(place, mine)
+
+    def accepts(self, place: Place) -> bool:
+        """See :class:`Walk`."""
+        return self._machine.accepts(place)
+
+    def calls(self, place: Place) -> Sequence[int]:
+        """See :class:`Walk`."""
+        found = {call for q in place[0] for call in self._machine.row(q)}
+        return [self._numbers[call] for call in sorted(found)]
+
+
+class OfStatements:
+    """All statements of a core but its monitors, over any sequence of calls."""
+
+    def __init__(self, core: Core) -> None:
+        every = Relaxed(
+            limits=tuple(range(len(core.limits))),
+            requires=tuple(range(len(core.requires))),
+            forbids=tuple(range(len(core.forbids))),
+        )
+        items = statement_constraints(core, range(len(core.calls)), every)
+        self._constraints = Constraints(items=items, calls=len(core.calls))
+        self.start: Place = ((), ())
+
+    def step(self, place: Place, call: int) -> Place | None:
+        """See :class:`Walk`."""
+        after: Tally | None = self._constraints.step(place[1], call)
+        return None if after is None else ((), after)
+
+    def accepts(self, place: Place) -> bool:
+        """See :class:`Walk`."""
+        return self._constraints.may_stop(place[1])
+
+    def calls(self, place: Place) -> Sequence[int]:
+        """None: nobody asks."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A side, ready to be walked.
+
+    Attributes:
+        walk: its plans.
+        monitors: without sums, compiled.
+        caps: for each summed parameter, by the names of tool and parameter, the least cap.
+        tools: by name its index.
+    """
+
+    core: Core
+    walk: Walk
+    monitors: Monitors
+    caps: Mapping[tuple[str, str], str]
+    tools: Mapping[str, int]
+
+
+_CORE = frozenset(
+    (
+        "name",
+        "version",
+        "tools",
+        "calls",
+        "patterns",
+        "rules",
+        "plan",
+        "start",
+        "goals",
+        "limits",
+        "requires",
+        "forbids",
+        "monitors",
+        "limit_texts",
+    )
+)
+_TOOL = frozenset(
+    (
+        "name",
+        "parameters",
+        "takes",
+        "gives",
+        "models",
+        "quotes_same",
+        "opened",
+        "strict",
+        "errors_failed",
+    )
+)
+_MONITORS = (OrderMonitor, SumMonitor, UsesMonitor)
+_TYPES = (TextType, NumberType, FlagType, JsonType)
+
+
+def ensure_covered(core: Core) -> None:
+    """The core has nothing that this search does not know: a later version may have.
+
+    Raises:
+        Undecided: P501.
+    """
+    later = [f.name for f in fields(core) if f.name not in _CORE and getattr(core, f.name)]
+    for tool in core.tools:
+        later += [f.name for f in fields(tool) if f.name not in _TOOL and getattr(tool, f.name)]
+        later += [p.name for p in tool.opened if type(p.type) not in _TYPES]
+    later += [one.text for one in core.monitors if type(one) not in _MONITORS]
+    if later or minor_version(core) > 1:
+        named = ", ".join(later[:3]) or "a later version of the core"
+        raise Undecided("P501", f"what the search does not know: {named}")
+
+
+def side_of(core: Core, walk: Walk) -> Side:
+    """A side from its core and its plans.
+
+    Raises:
+        Undecided: P501.
+    """
+    from tcc_certs.values.numbers import compare
+
+    ensure_covered(core)
+    caps: dict[tuple[str, str], str] = {}
+    for one in core.monitors:
+        if isinstance(one, SumMonitor):
+            name = core.tools[one.tool].name, one.parameter
+            known = caps.get(name, one.value)
+            caps[name] = one.value if compare(one.value, known) < 0 else known
+    rest = tuple([one for one in core.monitors if not isinstance(one, SumMonitor)])
+    return Side(
+        core=core,
+        walk=walk,
+        monitors=Monitors(replace(core, monitors=rest)),
+        caps=caps,
+        tools={tool.name: at for at, tool in enumerate(core.tools)},
+    )
+
+
+def artifact_side(artifact: Artifact) -> Side:
+    """The side of a grammar."""
+    return side_of(artifact.core, OfPlans(artifact))
+
+
+def statement_side(core: Core) -> Side:
+    """The side of the statements of a core, whatever its plan is."""
+    return side_of(core, OfStatements(core))
+
+
+def remembered(seen: Sequence[Seen], memory: Items, values: Values) -> Items | None:
+    """The memory after a call that is done; None: a monitor does not allow it."""
+    counts: Counts = dict(memory)
+    for one in seen:
+        if not one.rule.allows(counts, one):
+            return None
+    changed = False
+    for one in seen:
+        for key, value in one.rule.marks(counts, one, True, values):
+            changed = True
+            if value:
+                counts[key] = value
+            else:
+                counts.pop(key, None)
+    return frozenset(counts.items()) if changed else memory

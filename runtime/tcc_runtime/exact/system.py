@@ -1,0 +1,612 @@
+"""The sessions that two sides have in common, and the calls at which they part.
+
+A *token* stands for a value of an open parameter that a monitor compares: its atom and a number.
+A *state* is a place and a memory of each side and an interval for each sum.  A *move* is a call of
+the left side with a token for each compared field; it leads to the next state, or the right side
+refuses it.  Tokens that no memory holds are as good as fresh ones, so a move takes one of those
+that are held, or one that is not: so many values of an atom as are needed are asked of it.
+
+A sum is an interval of a grid: its values are consecutive, because each call adds those of one
+range of the grid (P506 where doubles are not known to fill it; P504 where the values that are added
+are compared as well, and too many to be told apart).
+Cost: for each state its calls times the choices of tokens.
+No theorem is claimed; held to brute force by tests/exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from tcc_certs.core.model import Tool
+from tcc_certs.session.machine import Place
+from tcc_certs.session.monitors import Values
+from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.types import NumberType, OpenType, check
+from tcc_runtime.exact.atoms import Atom, Undecided, Value, atoms_of, inside, outside, sort_of
+from tcc_runtime.exact.sides import Items, Side, remembered
+
+Token: TypeAlias = "tuple[int, int]"  # atom, number of the value
+Span: TypeAlias = "tuple[int, int]"  # least and greatest sum, in units of its grid
+Choice: TypeAlias = "Token | None"  # of a field; None: left out
+MAX_ALONE = 64  # values of a field that is added up and compared
+MAX_MOVES = 20_000  # choices of tokens for one call
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where both sides are."""
+
+    left: Place
+    right: Place
+    mine: Items
+    other: Items
+    sums: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A call of the left side.
+
+    Attributes:
+        call: of the left core.
+        tokens: of its fields.
+        state: after it; None: the right side refuses it.
+        escape: an argument for which it does: a name and its value.
+        over: the sum that it brings above the right side's cap.
+    """
+
+    call: int
+    tokens: tuple[Choice, ...]
+    state: State | None
+    escape: tuple[str, Any] | None = None
+    over: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """A parameter that is added up, in units of its grid.
+
+    Attributes:
+        caps: of the left and of the right; None: there is none.
+        range: of the left type.  both: of both types; None: they have no value in common.
+        step: of `both`; odd: the least value that the left type has beside; None: there is none.
+    """
+
+    places: int
+    caps: tuple[int | None, int | None]
+    range: Span
+    both: Span | None
+    step: int
+    odd: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Kind:
+    """A tool as both sides have it.
+
+    Attributes:
+        fields: names of the parameters with tokens.  domains: their atoms.  optional: whether each
+            may be left out.
+        plain: other open parameters of the left, each with a value that both sides take, or None.
+        escape: an argument that the right side refuses; None: there is none.
+        refused: whether the right side refuses every call.
+        sums: places of sums, each with its field, or None.
+    """
+
+    tool: Tool
+    fields: list[str]
+    domains: list[list[int]]
+    optional: list[bool]
+    plain: dict[str, Value | None]
+    spare: dict[str, Value]
+    escape: tuple[str, Any] | None
+    refused: bool
+    sums: list[tuple[int, int | None, str]]
+
+
+class System:
+    """Two sides and the atoms of their values.
+
+    Raises:
+        Undecided: P501, P504, P505, P506.
+    """
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self.left, self.right = left, right
+        self.atoms: list[Atom] = []
+        self.sums: list[Sum] = []
+        self._types: dict[str, list[OpenType]] = {}
+        self._constants: dict[str, list[Value]] = {}
+        self._of_sort: dict[str, list[int]] = {}
+        self._constant_token: dict[tuple[str, Any], Token] = {}
+        self._fields: dict[int, list[tuple[str, OpenParameter]]] = {}
+        for at, tool in enumerate(left.core.tools):
+            self._fields[at] = self._fields_of(at, tool)
+        self._make_atoms()
+        self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
+        self._right_calls = {
+            self._named(right.core.tools[call.tool], call.values): number
+            for number, call in enumerate(right.core.calls)
+        }
+        self._paired: dict[tuple[int, tuple[Choice, ...]], int | None] = {}
+
+    @property
+    def start(self) -> State:
+        """Before the first call."""
+        return State(
+            self.left.walk.start,
+            self.right.walk.start,
+            frozenset(),
+            frozenset(),
+            tuple([(0, 0)] * len(self.sums)),
+        )
+
+    # What is compared.
+
+    def _fields_of(self, at: int, tool: Tool) -> list[tuple[str, OpenParameter]]:
+        """The open parameters of the left that are compared, or that the right side lists."""
+        number = self.right.tools.get(tool.name)
+        other = None if number is None else self.right.core.tools[number]
+        compared = set(self.left.monitors.compared.get(at, ()))
+        listed: dict[str, Sequence[str]] = {}
+        if other is not None and number is not None:
+            self._same_answers(tool, other)
+            theirs = {p.name: p for p in other.opened}
+            compared |= self.right.monitors.compared.get(number, set())
+            listed = {p.name: p.values for p in other.parameters}
+            for mine in tool.parameters:
+                if (tool.name, mine.name) in self.right.caps:
+                    raise Undecided("P501", f"{tool.name}.{mine.name} is listed and added up")
+                if mine.name in theirs and mine.name in compared:
+                    for text in mine.values:
+                        if text:
+                            self._constant(theirs[mine.name].type, json_of(text))
+        found = []
+        for opened in tool.opened:
+            if opened.name not in compared and opened.name not in listed:
+                continue
+            sort = sort_of(opened.type)
+            if sort == "json":
+                raise Undecided("P505", f"{opened.name} is listed beside a whole JSON value")
+            self._type(opened.type)
+            if other is not None and opened.name in {p.name for p in other.opened}:
+                theirs_type = next(p.type for p in other.opened if p.name == opened.name)
+                if sort_of(theirs_type) == sort:
+                    self._type(theirs_type)
+            for text in listed.get(opened.name, ()):
+                if text:
+                    self._constant(opened.type, json_of(text))
+            added = [
+                side for side in (self.left, self.right) if (tool.name, opened.name) in side.caps
+            ]
+            if added:
+                self._alone(opened)
+            found.append((opened.name, opened))
+        return found
+
+    def _same_answers(self, tool: Tool, other: Tool) -> None:
+        mine = {p.name for p in tool.parameters if p.observed}
+        theirs = {p.name for p in other.parameters if p.observed}
+        if mine != theirs:
+            raise Undecided("P501", f"{tool.name} gives other answers on the two sides")
+
+    def _alone(self, opened: OpenParameter) -> None:
+        kind = opened.type
+        few = isinstance(kind, NumberType) and kind.whole and kind.low is not None
+        if not few or not isinstance(kind, NumberType):
+            raise Undecided("P504", f"{opened.name} is added up and compared")
+        low, high = int(kind.low or 0), int(kind.high or 0)
+        if high - low > MAX_ALONE:
+            raise Undecided("P504", f"{opened.name} is added up and compared")
+        for value in range(low, high + 1):
+            self._constant(kind, value)
+
+    def _type(self, kind: OpenType) -> int:
+        types = self._types.setdefault(sort_of(kind), [])
+        if kind not in types:
+            types.append(kind)
+        return types.index(kind)
+
+    def _constant(self, kind: OpenType, value: Any) -> None:
+        if check(kind, value) is None:
+            self._type(kind)
+            self._constants.setdefault(sort_of(kind), []).append(value)
+
+    def _make_atoms(self) -> None:
+        for sort in sorted(self._types):
+            made = atoms_of(sort, self._types[sort], self._constants.get(sort, ()))
+            numbers = list(range(len(self.atoms), len(self.atoms) + len(made)))
+            self._of_sort[sort] = numbers
+            self.atoms += made
+            for number in numbers:
+                only = self.atoms[number].only
+                if only is not None:
+                    self._constant_token[sort, text_of(only)] = (number, 0)
+
+    def _domain(self, kind: OpenType) -> list[int]:
+        sort = sort_of(kind)
+        at = self._types[sort].index(kind)
+        return [number for number in self._of_sort[sort] if at in self.atoms[number].types]
+
+    def _kind(self, at: int, tool: Tool) -> Kind:
+        number = self.right.tools.get(tool.name)
+        other = None if number is None else self.right.core.tools[number]
+        fields = self._fields[at]
+        named = {name for name, _ in fields}
+        theirs = {} if other is None else {p.name: p for p in other.opened}
+        listed = set() if other is None else {p.name for p in other.parameters}
+        mine = {p.name for p in tool.opened} | {p.name for p in tool.parameters}
+        found = Kind(
+            tool=tool,
+            fields=[name for name, _ in fields],
+            domains=[self._domain(one.type) for _, one in fields],
+            optional=[one.optional for _, one in fields],
+            plain={},
+            spare={},
+            escape=None,
+            refused=other is None
+            or any(not p.optional and p.name not in mine for p in theirs.values()),
+            sums=[],
+        )
+        for one in tool.opened:
+            name = one.name
+            if name in named:
+                if (tool.name, name) in {**self.left.caps, **self.right.caps}:
+                    number_of = self._sum(tool.name, one.type, one.type, name)
+                    found.sums.append((number_of, found.fields.index(name), name))
+                continue
+            their = theirs.get(name)
+            spare = inside(one.type)
+            if spare is None:
+                raise Undecided("P505", f"{tool.name}.{name} has no value")
+            found.spare[name] = spare
+            if (tool.name, name) in self.left.caps or (
+                their is not None and (tool.name, name) in self.right.caps
+            ):
+                their_type = one.type if their is None else their.type
+                if other is not None and their is None and name not in listed:
+                    found.escape = (name, spare)
+                if one.optional and their is not None and not their.optional:
+                    found.escape = (name, None)
+                found.sums.append((self._sum(tool.name, one.type, their_type, name), None, name))
+                continue
+            if other is None:
+                found.plain[name] = None if one.optional else spare
+                continue
+            self._plain(found, one, their)
+        return found
+
+    def _plain(self, found: Kind, one: OpenParameter, their: OpenParameter | None) -> None:
+        """An open parameter that nothing compares: only its types matter."""
+        name = one.name
+        if their is None:
+            found.escape = (name, found.spare[name])
+            found.plain[name] = None
+            found.refused = found.refused or not one.optional
+            return
+        if one.optional and not their.optional:
+            found.escape = (name, None)
+        beside = outside(one.type, their.type)
+        if beside is not None:
+            found.escape = (name, beside)
+        both = one.type if one.type == their.type else None
+        value = found.spare[name] if both is not None else inside(one.type, their.type)
+        if value is None and not (one.optional and their.optional):
+            found.refused = True
+        found.plain[name] = None if one.optional and their.optional else value
+
+    def _sum(self, tool: str, mine: OpenType, theirs: OpenType, name: str) -> int:
+        """The place of a sum of a parameter with these types on the two sides."""
+        if not isinstance(mine, NumberType) or mine.low is None or mine.high is None:
+            raise Undecided("P506", f"{tool}.{name} is added up without a range")
+        if mine.low.startswith("-"):
+            raise Undecided("P506", f"{tool}.{name} is added up and may be below 0")
+        key = tool, name
+        caps = [side.caps.get(key) for side in (self.left, self.right)]
+        if not isinstance(theirs, NumberType):
+            theirs = NumberType(whole=True, low="1", high="0")
+        constants = [mine.low, mine.high, theirs.low, theirs.high, *caps]
+        places = max([_places(text) for text in constants if text is not None])
+        odd_places = theirs.whole and not mine.whole
+        places += odd_places
+        unit = 10**places
+
+        def units(text: str) -> int:
+            return int(Fraction(text) * unit)
+
+        low, high = units(mine.low), units(mine.high)
+        if high > 10**15 or max([units(c) for c in caps if c is not None], default=0) > 10**300:
+            raise Undecided("P506", f"the sum of {tool} is finer than doubles are known to fill")
+        least = units(theirs.low) if theirs.low is not None else low
+        most = units(theirs.high) if theirs.high is not None else high
+        whole = theirs.whole or mine.whole
+        step = unit if whole else 1
+        first = max(low, least)
+        last = min(high, most)
+        if whole:
+            first, last = -(-first // unit) * unit, last // unit * unit
+        odd: int | None = None
+        if low < first or first > last:
+            odd = low
+        elif odd_places and low < high:
+            odd = low + 1 if low % unit == 0 else low
+        elif last < high:
+            odd = last + (unit if mine.whole else 1)
+        self.sums.append(
+            Sum(
+                places=places,
+                caps=(
+                    None if caps[0] is None else units(caps[0]),
+                    None if caps[1] is None else units(caps[1]),
+                ),
+                range=(low, high),
+                both=(first, last) if first <= last else None,
+                step=step,
+                odd=odd,
+            )
+        )
+        return len(self.sums) - 1
+
+    # Moves.
+
+    def moves(self, state: State) -> Iterator[Move]:
+        """Every call of the left side that may come next, with every choice of tokens."""
+        held = self._held(state)
+        for call in self.left.walk.calls(state.left):
+            after = self.left.walk.step(state.left, call)
+            if after is not None:
+                yield from self._calls(state, call, after, held)
+
+    def _held(self, state: State) -> dict[int, list[int]]:
+        """For each atom the tokens that memories hold."""
+        found: dict[int, set[int]] = {}
+        for memory in (state.mine, state.other):
+            for (_, key), _ in memory:
+                for part in key:
+                    if isinstance(part, tuple):
+                        found.setdefault(part[0], set()).add(part[1])
+        return {atom: sorted(numbers) for atom, numbers in found.items()}
+
+    def _calls(
+        self, state: State, call: int, after: Place, held: dict[int, list[int]]
+    ) -> Iterator[Move]:
+        made = self.left.core.calls[call]
+        kind = self.kinds[made.tool]
+        for count, tokens in enumerate(self._choices(kind, held)):
+            if count >= MAX_MOVES:
+                raise Undecided("P503", f"too many choices of values for {made.text}")
+            move = self._move(state, call, after, kind, tokens)
+            if move is not None:
+                yield move
+
+    def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
+        """Every choice of tokens: those that are held, one that is not; one field after another."""
+        chosen: list[Choice] = []
+        used = {atom: list(numbers) for atom, numbers in held.items()}
+
+        def choose(at: int) -> Iterator[tuple[Choice, ...]]:
+            if at == len(kind.fields):
+                yield tuple(chosen)
+                return
+            if kind.optional[at]:
+                chosen.append(None)
+                yield from choose(at + 1)
+                chosen.pop()
+            for atom in kind.domains[at]:
+                there = used.setdefault(atom, [])
+                fresh = next(i for i in range(len(there) + 1) if i not in there)
+                options = list(there)
+                if self.atoms[atom].value(len(there)) is not None:
+                    options.append(fresh)
+                for number in options:
+                    new = number not in there
+                    if new:
+                        there.append(number)
+                    chosen.append((atom, number))
+                    yield from choose(at + 1)
+                    chosen.pop()
+                    if new:
+                        there.remove(number)
+
+        return choose(0)
+
+    def _move(
+        self, state: State, call: int, after: Place, kind: Kind, tokens: tuple[Choice, ...]
+    ) -> Move | None:
+        made = self.left.core.calls[call]
+        opened = {
+            name: token
+            for name, token in zip(kind.fields, tokens, strict=True)
+            if token is not None
+        }
+        chosen = _chosen(kind.tool, made.values)
+        seen = self.left.monitors.see(made.tool, chosen, opened, {})
+        mine = remembered(seen, state.mine, made.values)
+        if mine is None:
+            return None
+        sums = list(state.sums)
+        escape, over, dead = kind.escape, None, False
+        for number, field, name in kind.sums:
+            of = self.sums[number]
+            token = None if field is None else tokens[field]
+            added = self._added(of, token, field is not None)
+            low, high = sums[number]
+            if field is None and of.odd is not None and _fits(low + of.odd, of.caps[0]):
+                escape = (name, _decimal(of.odd, of.places))
+            if added is None:
+                if not _fits(low + of.range[0], of.caps[0]):
+                    return None
+                dead = True
+                continue
+            least, most = low + added[0], high + added[1]
+            if not _fits(least, of.caps[0]):
+                if escape is None or escape[0] != name or of.odd is None:
+                    return None
+                if not _fits(low + of.odd, of.caps[0]):
+                    return None
+                dead = True
+                continue
+            most = _cut(least, most, of.caps[0], of.step)
+            if not _fits(most, of.caps[1]):
+                over = number
+            if not _fits(least, of.caps[1]):
+                dead = True
+            else:
+                most = _cut(least, most, of.caps[1], of.step)
+            sums[number] = least, most
+        if kind.refused or dead:
+            return Move(call=call, tokens=tokens, state=None, escape=escape, over=over)
+        right = self._right(state, call, kind, tokens)
+        if right is None or escape is not None or over is not None:
+            return Move(call=call, tokens=tokens, state=None, escape=escape, over=over)
+        return Move(
+            call=call,
+            tokens=tokens,
+            state=State(after, right[0], mine, right[1], tuple(sums)),
+        )
+
+    def _added(self, of: Sum, token: Choice, fixed: bool) -> Span | None:
+        if not fixed:
+            return of.both
+        if token is None:
+            return (0, 0)
+        value = self.atoms[token[0]].only
+        units = int(Fraction(str(value)) * 10**of.places)
+        return units, units
+
+    def _right(
+        self, state: State, call: int, kind: Kind, tokens: tuple[Choice, ...]
+    ) -> tuple[Place, Items] | None:
+        """Where the right side is after a call; None: it refuses it."""
+        number = self.right.tools.get(kind.tool.name)
+        if number is None:
+            return None
+        tool = self.right.core.tools[number]
+        theirs = self._pair(call, kind, tokens)
+        if theirs is None:
+            return None
+        place = self.right.walk.step(state.right, theirs)
+        if place is None:
+            return None
+        made = self.left.core.calls[call]
+        given = dict(zip(kind.fields, tokens, strict=True))
+        consts = {
+            p.name: p.values[i] for p, i in zip(kind.tool.parameters, made.values, strict=True)
+        }
+        opened: dict[str, Any] = {}
+        for one in tool.opened:
+            if one.name in given:
+                token = given[one.name]
+                if token is None:
+                    if not one.optional:
+                        return None
+                    continue
+                if not self._is_of(token, one.type):
+                    return None
+                opened[one.name] = token
+            elif one.name in consts:
+                text = consts[one.name]
+                if not text:
+                    if not one.optional:
+                        return None
+                    continue
+                value = json_of(text)
+                if check(one.type, value) is not None:
+                    return None
+                opened[one.name] = self._constant_token.get((sort_of(one.type), text), (-1, 0))
+        values = self.right.core.calls[theirs].values
+        seen = self.right.monitors.see(number, _chosen(tool, values), opened, {})
+        other = remembered(seen, state.other, values)
+        return None if other is None else (place, other)
+
+    def _is_of(self, token: Token, kind: OpenType) -> bool:
+        sort = sort_of(kind)
+        atom = self.atoms[token[0]]
+        if token[0] not in self._of_sort.get(sort, ()):
+            return False
+        return self._types[sort].index(kind) in atom.types
+
+    def _pair(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> int | None:
+        """The right side's call for a call of the left; None: it has none."""
+        key = call, tokens
+        if key in self._paired:
+            return self._paired[key]
+        made = self.left.core.calls[call]
+        number = self.right.tools[kind.tool.name]
+        tool = self.right.core.tools[number]
+        listed = {p.name for p in tool.parameters}
+        opened = {p.name for p in tool.opened}
+        args: dict[str, str] = {}
+        fine = True
+        for param, index in zip(kind.tool.parameters, made.values, strict=True):
+            text = param.values[index]
+            if text and param.name in listed:
+                args[param.name] = text
+            elif text and param.name not in opened:
+                fine = False
+        for name, token in zip(kind.fields, tokens, strict=True):
+            if token is None:
+                continue
+            if name in listed:
+                only = self.atoms[token[0]].only
+                text_or = None if only is None else text_of(only)
+                if text_or is None:
+                    fine = False
+                else:
+                    args[name] = text_or
+            elif name not in opened:
+                fine = False
+        found = self._right_calls.get((tool.name, frozenset(args.items()))) if fine else None
+        self._paired[key] = found
+        return found
+
+    @staticmethod
+    def _named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
+        pairs = zip(tool.parameters, values, strict=True)
+        return tool.name, frozenset((p.name, p.values[i]) for p, i in pairs if p.values[i])
+
+
+def _chosen(tool: Tool, values: Sequence[int]) -> Values:
+    pairs = zip(tool.parameters, values, strict=True)
+    return tuple([None if param.observed else value for param, value in pairs])
+
+
+def _fits(total: int, cap: int | None) -> bool:
+    return cap is None or total <= cap
+
+
+def _cut(least: int, most: int, cap: int | None, step: int) -> int:
+    """The greatest sum of a grid from `least` on, at most `most` and the cap."""
+    end = most if cap is None else min(most, cap)
+    return least + (end - least) // step * step
+
+
+def _places(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _decimal(units: int, places: int) -> Value:
+    value = Fraction(units, 10**places)
+    if value.denominator == 1:
+        return value.numerator
+    return Decimal(units).scaleb(-places).normalize()
+
+
+def grid_value(units: int, places: int) -> Value:
+    """A value of a grid, as JSON has it."""
+    return _decimal(units, places)
+
+
+def held_tokens(memories: Sequence[Items]) -> Mapping[Token, None]:
+    """The tokens that memories hold."""
+    found: dict[Token, None] = {}
+    for memory in memories:
+        for (_, key), _ in memory:
+            for part in key:
+                if isinstance(part, tuple):
+                    found[part] = None
+    return found

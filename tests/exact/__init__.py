@@ -1,0 +1,1 @@
+"""Exact questions against brute force: every session over listed values."""

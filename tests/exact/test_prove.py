@@ -1,0 +1,172 @@
+"""`tcc prove` by hand: verdicts, sessions, ends, codes, bad usage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc.library.proving import Proof, rewritten
+from tests.cli.conftest import Tcc
+from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+
+SHOP = """grammar shop version "1"
+tool find(; order: text min 1 max 9)
+tool refund(part: half | full; order: text min 1 max 9, amount: number 0 .. 20)
+plan = (find | refund){0,3}
+"""
+
+
+def ask(text: str, statement: str | None = None, **asked: Any) -> Proof:
+    return tcc.prove(tcc.compile_text(text), statement, **asked)
+
+
+def test_two_monitors_that_exclude_each_other_make_a_tool_unreachable() -> None:
+    both = "require find before refund same order\nforbid find before refund same order\n"
+    assert ask(SHOP + both, reachable="refund").verdict == "refuted"
+    assert ask(SHOP, reachable="refund(part=full)").session is not None
+
+
+def test_a_cap_that_nothing_can_reach_adds_nothing() -> None:
+    low = SHOP.replace("0 .. 20", "30 .. 40") + "limit sum(refund.amount) <= 50\n"
+    high = low.replace("<= 50", "<= 55")
+    wider = low.replace("<= 50", "<= 60")
+    assert ask(high, implies=tcc.compile_text(low)).verdict == "proved"
+    found = ask(wider, implies=tcc.compile_text(low))
+    assert found.verdict == "refuted" and found.session is not None
+    amounts = [call.arguments["amount"] for call in found.session.calls]
+    assert len(amounts) == 2 and 50 < sum(amounts) <= 60
+
+
+def test_what_is_owed_is_asked_at_an_end() -> None:
+    found = ask(SHOP, "require refund after find")
+    assert found.session is not None
+    assert (len(found.session.calls), found.session.ends) == (1, "finish")
+
+
+def test_a_beginning_that_a_monitor_bars_from_every_end_is_stuck() -> None:
+    text = SHOP.replace("{0,3}", "{0,3} & (find refund)?").replace("(find | refund)", "any")
+    found = ask(text + "forbid find before refund same order\n", finishable=True)
+    assert found.verdict == "proved"  # another order may be refunded
+    one = 'text ~ "x"'
+    found = ask(
+        text.replace("text min 1 max 9", one) + "forbid find before refund same order\n",
+        finishable=True,
+    )
+    assert found.session is not None
+    assert (found.verdict, found.session.ends, len(found.session.calls)) == ("refuted", "stuck", 1)
+
+
+def test_listed_on_one_side_and_open_on_the_other() -> None:
+    listed = 'grammar g version "1"\ntool f(k: p | q)\nplan = f{0,2}\n'
+    opened = 'grammar g version "1"\ntool f(; k: text ~ "p|q|r")\nplan = f{0,2}\n'
+    once = opened + "limit uses(f) per k <= 1\n"
+    left, right = tcc.compile_text(listed), tcc.compile_text(opened)
+    assert tcc.prove(left, implies=right).verdict == "proved"
+    back = tcc.prove(right, implies=left)
+    assert back.session is not None and back.session.calls[0].arguments == {"k": "r"}
+    twice = tcc.prove(left, implies=tcc.compile_text(once))
+    assert twice.session is not None
+    first, second = [call.arguments["k"] for call in twice.session.calls]
+    assert first == second
+
+
+def test_answers_are_observed() -> None:
+    text = """grammar g version "1"
+tool ask(; id: text max 5) gives (ok: yes | no)
+tool pay(; id: text max 5)
+plan = (ask | pay){0,3}
+require ask(ok=yes) before pay same id
+"""
+    assert ask(text, "require ask(ok=yes) before pay same id").proved
+    found = ask(text, "forbid ask before pay same id")
+    assert found.session is not None
+    assert found.session.calls[0].answer == {"ok": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "statement"),
+    [
+        (
+            "P504",
+            SHOP + "limit sum(refund.amount) <= 50\nlimit uses(refund) per amount <= 1\n",
+            "forbid find",
+        ),
+        (
+            "P506",
+            SHOP.replace("0 .. 20", "0 .. 10000000000000000") + "limit sum(refund.amount) <= 50\n",
+            "forbid find",
+        ),
+    ],
+)
+def test_undecided_names_its_code(code: str, text: str, statement: str) -> None:
+    found = ask(text, statement)
+    assert (found.verdict, found.codes, found.session) == ("undecided", (code,), None)
+
+
+def test_states_and_time_are_bounded() -> None:
+    held = SHOP + "forbid find before refund same order\n"
+    assert ask(held, finishable=True, max_states=1).codes == ("P503",)
+    assert ask(held, finishable=True, timeout=1e-9).codes == ("P507",)
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("never a", "forbid a"),
+        ("never a(k=3) with b", "forbid a(k=3) with b"),
+        ("never a before b same p = q", "forbid a before b same p = q"),
+        ("never a after b", "forbid b before a"),
+        ("never a after b(x=1) same p = q, r", "forbid b(x=1) before a same q = p, r"),
+        ("require a before b", "require a before b"),
+    ],
+)
+def test_never_is_a_forbid(text: str, turned: str) -> None:
+    assert rewritten(text) == turned
+
+
+@pytest.mark.parametrize(
+    "statement", ["forbid nobody", "", "plan = find", "tool x", "forbid find\ntool x"]
+)
+def test_what_is_no_statement_about_the_tools_is_refused(statement: str) -> None:
+    with pytest.raises(tcc.CompileError):
+        ask(SHOP, statement)
+
+
+def test_the_command_ends_with_its_verdict(
+    tcc_command: Tcc,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "shop.tcg"
+    path.write_text(SHOP, "utf-8")
+    found = tcc_command("prove", path, "never refund(part=full)", "--json")
+    assert found.code == 1 and found.json["verdict"] == "refuted"
+    assert found.json["question"] == {"kind": "statement", "text": "never refund(part=full)"}
+    assert found.json["session"]["ends"] == "call"
+    assert found.json["session"]["calls"][0]["arguments"].keys() == {"part", "order", "amount"}
+    assert tcc_command("prove", path, "--implies", path).code == 0
+    assert tcc_command("prove", path, "--finishable", "--max-states", "1").code in (0, 2)
+    assert tcc_command("prove", path, "forbid nobody").code == 2
+    assert tcc_command("prove", path).code == 2
+
+
+def test_a_later_monitor_is_left_open() -> None:
+    artifact = tcc.compile_text(SHOP + "forbid find before refund same order\n")
+
+    class Later:
+        text = "a later statement"
+
+    object.__setattr__(artifact.core, "monitors", (*artifact.core.monitors, Later()))
+    assert tcc.prove(artifact, finishable=True).codes == ("P501",)
+    assert tcc.prove(artifact, implies=artifact).codes == ("P501",)
+
+
+def test_a_sum_that_was_spent_at_once_leaves_no_way_to_an_end() -> None:
+    text = SHOP.replace("(find | refund){0,3}", "refund refund").replace("0 .. 20", "5 .. 20")
+    found = ask(text + "limit sum(refund.amount) <= 22\n", finishable=True)
+    assert found.session is not None
+    assert found.session.ends == "stuck"
+    assert [call.arguments["amount"] for call in found.session.calls] == [20]
+    assert ask(text + "limit sum(refund.amount) <= 25\n", finishable=True).proved
