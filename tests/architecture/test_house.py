@@ -58,7 +58,8 @@ EXTRAS = {
 # A room that alone imports an extra or a dependency; nothing below it imports it.
 ROOMS = {
     "tcc_runtime": {
-        "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"}
+        "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"},
+        "mcp": {"cryptography", "h11", "jwt"},
     },
     "tcc": {"editor": {"lsprotocol", "pygls"}, "outputs": {"msgspec"}},
 }

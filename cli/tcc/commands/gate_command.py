@@ -340,7 +340,7 @@ def _served(
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve(listening, hosting)
+        await serve(listening, hosting, click.echo)
 
     asyncio.run(run())
     return CLEAN

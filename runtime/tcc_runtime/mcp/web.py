@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import signal
-import sys
+from collections.abc import Callable
 
 from tcc_runtime.mcp.hosting import Hosting
 from tcc_runtime.mcp.http import Listener, Listening
@@ -18,8 +18,11 @@ from tcc_runtime.mcp.http import Listener, Listening
 _GRACE = 10.0
 
 
-async def serve(how: Listening, hosting: Hosting) -> None:
+async def serve(how: Listening, hosting: Hosting, announce: Callable[[str], None]) -> None:
     """Serve until we are asked to stop.
+
+    Args:
+        announce: is told the line that says where, once connections are accepted.
 
     Raises:
         OSError: the address is not to be had.
@@ -30,8 +33,7 @@ async def serve(how: Listening, hosting: Hosting) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
     url = await listener.listen()
-    sys.stdout.write(json.dumps({"url": url, "pid": os.getpid()}, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
+    announce(json.dumps({"url": url, "pid": os.getpid()}, separators=(",", ":")))
     tending = asyncio.ensure_future(hosting.tend())
     await asked.wait()
     tending.cancel()
