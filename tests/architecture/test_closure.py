@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6330, 4015),
     "validate": (10770, 6633),
     "validate atoms": (12126, 7468),
-    "validate session": (7705, 4822),
-    "validate models session": (8875, 5565),
+    "validate session": (7740, 4846),
+    "validate models session": (8910, 5589),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -340,7 +340,7 @@ def _served(
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve(listening, hosting, click.echo)
+        await serve(listening, hosting, screen.say)
 
     asyncio.run(run())
     return CLEAN

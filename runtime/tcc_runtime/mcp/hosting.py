@@ -375,18 +375,27 @@ class Hosting:
 class Asked(Stopping):
     """Being asked to stop, of a thread: no signal is caught."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
     def __enter__(self) -> Asked:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self.wakes)
-        os.close(self._writes)
+        with self._lock:
+            self._is_closed = True
+            os.close(self.wakes)
+            os.close(self._writes)
 
     def ask(self) -> None:
         """Ask it to stop; from any thread."""
         self._since = time.monotonic()
         self.asked = True
-        os.write(self._writes, b"\n")
+        with self._lock:
+            if not self._is_closed:
+                os.write(self._writes, b"\n")
 
 
 class _Lines(Pipe):
@@ -398,7 +407,8 @@ class _Lines(Pipe):
         super().__init__(reads, -1, 1)
         self._told = told
         self._given: deque[bytes] = deque()
-        self._is_over = False
+        self._is_over = self._is_closed = False
+        self._lock = threading.Lock()
 
     def give(self, line: bytes) -> None:
         """A line of the client's; from the loop of HTTP."""
@@ -411,8 +421,9 @@ class _Lines(Pipe):
         self._wake()
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # then it is awake
-            os.write(self._wakes, b"\n")
+        with self._lock, suppress(BlockingIOError):  # then it is awake
+            if not self._is_closed:
+                os.write(self._wakes, b"\n")
 
     def read(self) -> list[bytes | None]:
         os.read(self.reads, 1 << 16)
@@ -427,8 +438,10 @@ class _Lines(Pipe):
 
     def close(self) -> None:
         """Of no use any longer."""
-        os.close(self.reads)
-        os.close(self._wakes)
+        with self._lock:
+            self._is_closed = True
+            os.close(self.reads)
+            os.close(self._wakes)
 
 
 class _Door(ClientConnection):
