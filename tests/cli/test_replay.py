@@ -255,6 +255,17 @@ def test_what_is_no_trace_is_told_with_its_place(
         list(read_traces(tmp_path / "trace"))
 
 
+@pytest.mark.parametrize("number", ["\u00b2", "--1", "-", "", "9" * 5000, "1.5"])
+def test_numbers_of_spans_that_are_none_count_as_absent(number: str, tmp_path: Path) -> None:
+    told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x"}
+    attributes: list[Any] = [{"key": k, "value": {"stringValue": v}} for k, v in told.items()]
+    attributes.append({"key": "n", "value": {"intValue": number}})
+    span = {"traceId": "t", "startTimeUnixNano": number, "attributes": attributes}
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    (tmp_path / "trace").write_text(json.dumps(document))
+    assert [len(trace.calls) for trace in read_traces(tmp_path / "trace")] == [1]
+
+
 def test_arguments_that_are_no_object_are_refused(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
     for arguments in ("[1]", "no json", '{"order": "ord-1", "order": "ord-2"}', "[" * 900):
         call = {"id": "a", "function": {"name": "find_order", "arguments": arguments}}

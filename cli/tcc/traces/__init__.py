@@ -24,6 +24,7 @@ from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 MOST_BYTES: Final = 1 << 30  # of a file
 MOST_LINE: Final = 1 << 26  # of one session
 _DEPTH: Final = 64
+_WHOLE: Final = re.compile("-?[0-9]{1,20}")
 _OUTCOMES: Final = ("done", "failed", "unknown")
 
 Messages: TypeAlias = "Sequence[Mapping[str, Any]]"
@@ -400,8 +401,8 @@ def _any_value(value: Any) -> Any:
         told = value.get(name)
         if isinstance(told, int):
             return told
-        if isinstance(told, str) and len(told) < 21 and told.lstrip("-").isascii():
-            return int(told) if told.lstrip("-").isdigit() else None
+        if isinstance(told, str):
+            return int(told) if _WHOLE.fullmatch(told) else None
     if "doubleValue" in value:
         return value["doubleValue"]
     for name in ("kvlistValue", "kvlist_value"):
@@ -424,7 +425,7 @@ def _nanoseconds(span: Mapping[str, Any], which: str) -> int:
     told = span.get(f"{which}TimeUnixNano", span.get(f"{which}_time_unix_nano"))
     if isinstance(told, int):
         return told
-    return int(told) if isinstance(told, str) and told.isdigit() and len(told) < 21 else 0
+    return int(told) if isinstance(told, str) and _WHOLE.fullmatch(told) else 0
 
 
 def _of_ledger(records: Sequence[Any]) -> Trace:
