@@ -6,6 +6,7 @@ import random
 import threading
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,10 +230,11 @@ def held(because: list[Any], due: list[list[str]], seen: Counter[Any]) -> None:
         seen[len(due) > 1, found == ["plan"], min(len(found), 2)] += 1
 
 
-def campaign(seed: str, grammars: int) -> Counter[Any]:
+def campaign(seed: str, grammars: int, batches: pytest.MonkeyPatch) -> Counter[Any]:
     seen: Counter[Any] = Counter()
     for at in range(grammars):
         rng = random.Random(f"{seed} {at}")
+        batches.setattr(giving, "_APART", (1, 2, 128)[at % 3])  # calls a batch of keeping up
         artifact = relaxed(rng)[0] if at % 4 == 3 else drawn(rng)
         oracle = Oracle(artifact)
         for _ in range(3):
@@ -240,15 +242,15 @@ def campaign(seed: str, grammars: int) -> Counter[Any]:
     return seen
 
 
-def test_because_is_its_definition() -> None:
-    seen = campaign("reasons", 48)
+def test_because_is_its_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = campaign("reasons", 48, monkeypatch)
     assert min(seen[False, True, 1], seen[False, False, 1], seen[False, False, 2]) > 30, seen
     assert min(seen[True, True, 1], seen[True, False, 1], seen["unknown"]) > 5, seen
 
 
 @pytest.mark.campaign
-def test_because_is_its_definition_thousands_of_times() -> None:
-    campaign("many reasons", 4000)
+def test_because_is_its_definition_thousands_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign("many reasons", 4000, monkeypatch)
 
 
 def test_because_and_why_agree() -> None:
@@ -342,6 +344,18 @@ def test_reasons_are_known_after_thousands_of_calls() -> None:
         session._shared.session.begin(offer, ())
         session._shared.session.settle("done", (), False)
     assert session.check("c").because == [{"kind": "require", "text": "require b before c"}]
+
+
+def test_no_reason_has_more_than_a_batch_to_catch_up_with(tmp_path: Path) -> None:
+    text, path = ANY.replace("300", "600"), tmp_path / "s.ledger"
+    with gate(text, ledger=path, durable=False) as session:
+        for calls in range(1, 400):
+            do(session, "a")
+            kept = session._shared.session.trail
+            assert (calls - 2 < 128) if kept is None else 0 <= calls - 1 - kept.at < 128
+    with gate(text, ledger=path, durable=False) as taken_up:
+        assert taken_up._shared.session.trail.at == 399
+        assert taken_up.check("c").because == [{"kind": "require", "text": "require b before c"}]
 
 
 @pytest.mark.parametrize("name", ["_STEPS", "_ALL_STEPS", "_MOST_TRIALS", "_BUILD"])

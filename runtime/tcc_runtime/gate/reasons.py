@@ -10,8 +10,9 @@ Each statement is stepped along with the calls of a session by itself: the plan'
 the signatures, a flag a require or forbid, a sum a limit.  From there a core that leaves statements
 out is entered in the middle (:class:`_Without`), so that no question walks the calls again.
 Text: docs/gate.md.  Semantics of the statements: docs/spec/core.md, section 5.
-Cost: a step of all statements for each call since the last question; then for each set of
-statements that is tried a look-up, or a walk ahead the first time, within a bound of work.
+Cost: a step of all statements for each call, in batches of 128 as the session goes on, so that no
+question has a long history to catch up with; then for each set of statements that is tried a
+look-up, or a walk ahead the first time, within a bound of work.
 """
 
 from __future__ import annotations
@@ -97,14 +98,36 @@ def reasons(
 _LOCK: Final = threading.Lock()  # what is kept with an artifact is that of all its sessions
 
 
-def _asked(
-    session: Session, made: int, offer: Offer | None, resolved: int, under_way: bool
-) -> list[Reason]:
+def keep_up(session: Session) -> None:
+    """Step the statements along with a session that has gone on by a batch of calls.
+
+    Where a reason of another session is being found, the next call does it.
+    """
+    trail = session.trail
+    behind = len(session.made) - (trail.at if isinstance(trail, _Trail) else 0)
+    if behind >= _APART and _LOCK.acquire(blocking=False):
+        try:
+            _trail_of(session).keep_up()
+        except Rejected:
+            pass  # a reason is then undecided, and says so
+        finally:
+            _LOCK.release()
+
+
+def _trail_of(session: Session) -> _Trail:
     statements = _statements_of(session.policy.artifact)
     trail = session.trail
     if not isinstance(trail, _Trail) or trail.statements is not statements:
         trail = session.trail = _Trail(session, statements)
     statements.work.allow(_BUILD)
+    return trail
+
+
+def _asked(
+    session: Session, made: int, offer: Offer | None, resolved: int, under_way: bool
+) -> list[Reason]:
+    trail = _trail_of(session)
+    statements = trail.statements
     key = made, None if offer is None else offer.text, resolved, under_way
     found = trail.told.get(key)
     if found is None:
@@ -145,21 +168,22 @@ def _statements_of(artifact: Artifact) -> _Statements:
 
 
 class _Trail:
-    """Where a session stands in each statement; it follows the session when somebody asks.
+    """Where a session stands in each statement.
 
     Attributes:
+        at: how many calls of the session were stepped through.
         statements: of its artifact.
         told: reasons for what was asked since the session went on.
     """
 
-    __slots__ = ("_at", "_marks", "_resolved", "_session", "_ways", "statements", "told")
+    __slots__ = ("_marks", "_resolved", "_session", "_ways", "at", "statements", "told")
 
     def __init__(self, session: Session, statements: _Statements) -> None:
         self.statements = statements
         self.told: dict[object, list[Reason]] = {}
         self._session = session
         self._ways: Ways = {session.policy.machine.start[0]: statements.start}
-        self._at = 0
+        self.at = 0
         self._marks: list[tuple[int, Ways]] = [(0, self._ways)]
         self._resolved = 0
 
@@ -170,31 +194,36 @@ class _Trail:
         unknown = {at for at in told_late if at < made} | ({made - 1} if under_way else set())
         self._take_back()
         settled = made - under_way
-        if self._at <= settled and not told_late:
+        if self.at <= settled and not told_late:
             self._follow(settled)
             return self._then(self._ways, settled, made, unknown)
         first = min([settled, *unknown])
         at, ways = next(mark for mark in reversed(self._marks) if mark[0] <= first)
         return self._then(ways, at, made, unknown)
 
+    def keep_up(self) -> None:
+        """Follow the session, but for a call that is under way."""
+        self._take_back()
+        self._follow(len(self._session.made) - self._session.under_way)
+
     def _take_back(self) -> None:
         """Forget the places behind a call whose outcome was resolved since."""
         new = self._session.resolved[self._resolved :]
-        first = min(new, default=self._at)
+        first = min(new, default=self.at)
         self._resolved += len(new)
-        if first < self._at:
+        if first < self.at:
             while self._marks[-1][0] > first:
                 self._marks.pop()
-            self._at, self._ways = self._marks[-1]
+            self.at, self._ways = self._marks[-1]
             self.told.clear()
 
     def _follow(self, settled: int) -> None:
-        if self._at < settled:
+        if self.at < settled:
             self.told.clear()
-        while self._at < settled:
-            until = min(settled, self._at - self._at % _APART + _APART)
-            self._ways = self._then(self._ways, self._at, until, ())
-            self._at = until
+        while self.at < settled:
+            until = min(settled, self.at - self.at % _APART + _APART)
+            self._ways = self._then(self._ways, self.at, until, ())
+            self.at = until
             if until % _APART == 0:
                 self._marks.append((until, self._ways))
 

@@ -33,7 +33,7 @@ from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Nested, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Policy
-from tcc_runtime.gate.reasons import reasons
+from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import (
     MOST_NAME,
@@ -456,6 +456,7 @@ class Shared:
             self._between = False
             if not news.own:
                 self.journal.sync_soon()
+        keep_up(follower.session)
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
