@@ -595,6 +595,7 @@ def _by_type(schema: Mapping[str, Any]) -> ArgumentDomain | None:
 
 
 def any_json(schema: Mapping[str, Any]) -> ArgumentDomain:
+    """JSON of any shape, and what the schema says of the shape as lost."""
     left = unheld(schema)
     kind = schema.get("type")
     said = ", ".join([*([json.dumps(kind)] if kind is not None else []), *left])
