@@ -681,6 +681,7 @@ def _is_null(schema: object) -> bool:
 
 
 def also(domain: ArgumentDomain, said: str) -> ArgumentDomain:
+    """The domain with one more thing that it does not hold."""
     opened = None if domain.opened is None else also(domain.opened, said)
     return replace(domain, opened=opened, lost=(*domain.lost, said))
 
