@@ -17,6 +17,7 @@ from tcc_certs.core.model import (
     ForbidBefore,
     Model,
     Parameter,
+    PolicyMonitor,
     Selection,
     Tool,
 )
@@ -28,7 +29,9 @@ from tcc_certs.limits import MAX_CALLS
 
 
 def minor_version(core: Core) -> int:
-    """1 where `core` has a feature that version 1.0 lacks, else 0."""
+    """The least minor version that has every feature of `core`: 0, 1 or 2."""
+    if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
+        return 2
     new = (
         bool(core.monitors)
         or any(map(_is_new, core.tools))

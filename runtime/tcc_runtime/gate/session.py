@@ -38,6 +38,7 @@ from tcc_certs.values.canonical import (
     record_mac,
     reference_digest,
 )
+from tcc_certs.values.places import State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
@@ -310,7 +311,9 @@ class Session:
         """The states that the session may be in, as a ledger has them."""
         return self.policy.machine.shown(self.course.held)
 
-    def refusal(self, offer: Offer, seen: Sequence[Seen]) -> tuple[Code, str] | None:
+    def refusal(
+        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+    ) -> tuple[Code, str] | None:
         """Why a call may not be made, and which monitor forbids it; None where it may.
 
         While another is under way its outcome counts as unknown.
@@ -319,7 +322,7 @@ class Session:
             return Code.ENDED, ""
         if self.unforeseen:
             return Code.UNFORESEEN, ""
-        return self.course.refuses(offer, seen)
+        return self.course.refuses(offer, seen, states)
 
     def may_finish(self) -> bool:
         """Whether a plan ends here, whatever the unknown outcomes are."""
@@ -334,11 +337,13 @@ class Session:
             return None
         return [made.offer.calls[made.observed or ()] for made in done]
 
-    def begin(self, offer: Offer, seen: Sequence[Seen]) -> Made:
+    def begin(
+        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+    ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
         made = Made(offer=offer)
         self.made.append(made)
-        self.course.begin(len(self.made), offer, seen)
+        self.course.begin(len(self.made), offer, seen, states)
         self.under_way = True
         return made
 
@@ -465,7 +470,9 @@ class Follower:
         offer = self._policy.machine.offer(text(record, "call"))
         if offer is None:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
-        made = self.session.begin(offer, self._seen(offer, opened_of(record), line))
+        opened = opened_of(record)
+        seen = self._seen(offer, opened, line)
+        made = self.session.begin(offer, seen, self._states(offer, opened))
         made.opened = opened_of(record)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
@@ -474,6 +481,16 @@ class Follower:
             made.model = execution.choice.model.name
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
+
+    def _states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
+        """The fields of a call, for the statements of version 1.2."""
+        statements = self._policy.machine.statements
+        if statements is None:
+            return None
+        values = {
+            name: (_member(opened, name, "type"), _member(opened, name, "value")) for name in opened
+        }
+        return statements.states(offer.tool, offer.values, values)
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors
