@@ -430,7 +430,7 @@ class Statements:
             for tool in core.tools
         ]
         self._opened = [[(one.name, one.optional) for one in tool.opened] for tool in core.tools]
-        shown = set()
+        shown: set[tuple[int, str]] = set()
         for one in held:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
