@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
+from typing import TypeAlias
 
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
@@ -48,7 +49,18 @@ from tcc_certs.session.relations import (
     compiled_term,
     same,
 )
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.canonical import json_value
+from tcc_certs.values.declared import JsonType, OpenParameter
+from tcc_certs.values.places import (
+    NONE,
+    UNKNOWN,
+    FieldType,
+    State,
+    constant,
+    exact_number,
+    flat,
+    typed,
+)
 
 # Statements.
 
@@ -429,12 +441,14 @@ class Statements:
             ]
             for tool in core.tools
         ]
-        self._opened = [[(one.name, one.optional) for one in tool.opened] for tool in core.tools]
+        self._opened = [_read_by(tool.opened) for tool in core.tools]
+        self._answers = [_read_by(tool.answers) for tool in core.tools]
         shown: set[tuple[int, str]] = set()
         for one in held:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
-                shown.update((tool, name) for name, _ in self._opened[tool] if name in names)
+                fields = (*self._opened[tool], *self._answers[tool])
+                shown.update((tool, name) for name in fields if name in names)
         self.shown = frozenset(shown)
 
     def states(
@@ -451,19 +465,29 @@ class Statements:
             name: UNKNOWN if at is None else some[at]
             for (name, some), at in zip(self._listed[tool], values, strict=True)
         }
-        for name, optional in self._opened[tool]:
-            value = opened.get(name)
-            absent = NONE if optional else UNKNOWN
-            found[name] = absent if value is None else _state_of(*value)
-        return found
+        found |= _states_in(self._opened[tool], opened)
+        return found | dict.fromkeys(self._answers[tool], UNKNOWN)
+
+    def told(self, tool: int, answers: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
+        """The open answers of a call that was done.
+
+        Args:
+            answers: as `opened` of :meth:`states`; of one that is not known a type and a text that
+                are empty.
+        """
+        return _states_in(self._answers[tool], answers)
 
     def answered(
-        self, tool: int, states: Mapping[str, State], values: Sequence[int | None]
+        self,
+        tool: int,
+        states: Mapping[str, State],
+        values: Sequence[int | None],
+        told: Mapping[str, State],
     ) -> Mapping[str, State]:
-        """The same, with observed values that are known by now."""
+        """The same, with observed values and open answers that are known by now."""
         pairs = zip(self._listed[tool], values, strict=True)
         known = {name: some[at] for (name, some), at in pairs if at is not None}
-        return {**states, **known}
+        return {**states, **known, **told}
 
     def forbids(self, memory: Memory, own: Event) -> str | None:
         """The text of the first statement that refuses a call; None: all allow it."""
@@ -475,7 +499,23 @@ class Statements:
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
 
 
-def _state_of(kind: str, text: str) -> State:
+_Read: TypeAlias = "Mapping[str, tuple[bool, FieldType]]"  # optional, and how it is read
+
+
+def _read_by(fields: Sequence[OpenParameter]) -> _Read:
+    return {one.name: (one.optional, flat(one.type)) for one in fields}
+
+
+def _states_in(fields: _Read, given: Mapping[str, tuple[str, str]]) -> dict[str, State]:
+    found = {}
+    for name, (optional, kind) in fields.items():
+        value = given.get(name)
+        absent = NONE if optional else UNKNOWN
+        found[name] = absent if value is None else _state_of(*value, kind)
+    return found
+
+
+def _state_of(kind: str, text: str, of: FieldType) -> State:
     """A value of its canonical text; what has no text here is not known."""
     match kind:
         case "s":
@@ -484,6 +524,8 @@ def _state_of(kind: str, text: str) -> State:
             return "n", exact_number(text)
         case "b":
             return "b", text == "true"
-        case "j":
+        case "j" if isinstance(of, JsonType):
             return "j", text.encode()
+        case "j":
+            return typed(json_value(text), of)
     return UNKNOWN

@@ -62,6 +62,14 @@ def _is_open_value(value: Json) -> bool:
     return shown and value["type"] in ("b", "j", "n", "s") and isinstance(value["value"], str)
 
 
+def _is_answers(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) > 0
+        and all(item == {"unknown": True} or _is_open_value(item) for item in value.values())
+    )
+
+
 def _is_observed(value: Json) -> bool:
     return (
         isinstance(value, dict)
@@ -83,6 +91,7 @@ BOOL: Format = ("true or false", lambda value: isinstance(value, bool))
 TEXTS: Format = ("a list of texts", _is_texts)
 ARGUMENTS: Format = ("an object of show, a list of names", _is_arguments)
 OPEN: Format = ("an object of digests, type and value with them where shown", _is_open)
+ANSWERS: Format = ("an object of values as in open, or unknown, not empty", _is_answers)
 OBSERVED: Format = ("an object of texts, not empty", _is_observed)
 STATES: Format = ("a list of states", _is_states)
 OUTCOME: Format = ("done, failed or unknown", lambda value: value in OUTCOMES)
@@ -120,8 +129,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
     "session": {"principal": HEX},
-    "outcome": {"answered": TRUE},
-    "resolve": {"who": WHO, "at_ms": TIME},
+    "outcome": {"answered": TRUE, "answers": ANSWERS},
+    "resolve": {"who": WHO, "at_ms": TIME, "answers": ANSWERS},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 _SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
@@ -180,7 +189,6 @@ REFUSALS: Mapping[Code, str] = {
     Code.MAY_NOT_FINISH: "no plan ends here",
     Code.NO_MODEL: "no model that may make the call fits what is left of the budget",
     Code.MANY_STATES: "too many outcomes are unknown",
-    Code.UNFORESEEN: "an answer came that no plan foresees: nothing further is allowed",
     Code.ENDED: "the session has ended",
     Code.ALREADY_DONE: "a call of this identity is in the ledger",
     Code.NESTED_CALL: "another call of the same thread or task is not over",
@@ -188,6 +196,8 @@ REFUSALS: Mapping[Code, str] = {
 }
 # Those that a record of a refusal may have: of a call, in a session that has not ended.
 RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}
+# Of a call after an answer that was not foreseen, in ledgers of releases whose sessions it ended.
+RETIRED = frozenset({"R302"})
 
 
 # The first record.
@@ -268,12 +278,12 @@ def _shown(arguments: Json, core: Core) -> frozenset[tuple[int, str]]:
     known = {
         open_name(tool.name, parameter.name): (at, parameter.name)
         for at, tool in enumerate(core.tools)
-        for parameter in tool.opened
+        for parameter in (*tool.opened, *tool.answers)
     }
     listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [known[name] for name in listed if name in known]
     ordered = listed == sorted(set(listed)) and len(found) == len(listed)
-    expected = "open parameters as tool.parameter, strictly increasing"
+    expected = "open parameters and answers as tool.name, strictly increasing"
     ensure(ordered, Code.SESSION_HEADER, "arguments", expected, arguments)
     return frozenset(found)
 
@@ -336,6 +346,35 @@ class Arguments:
             return seen, None
         return seen, statements.states(offer.tool, offer.values, values)
 
+    def told(self, offer: Offer, outcome: str, record: Record) -> tuple[Mapping[str, State], bool]:
+        """The open answers of a call, and whether one that is shown is not known.
+
+        Raises:
+            Rejected: S210 there are others than are shown, or some of a call that was not done;
+                S204, S205 as :meth:`read`.
+        """
+        tool = self._core.tools[offer.tool]
+        due = {one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown}
+        found = record.get("answers")
+        given: Mapping[str, Json] = found if isinstance(found, dict) else {}
+        needed = [name for name, one in due.items() if not one.optional and outcome == "done"]
+        there = set(needed) <= set(given) <= set(due if outcome == "done" else ())
+        expected = f"{sorted(needed)} of {sorted(due)}" if due else "no field"
+        ensure(there, Code.SESSION_OBSERVED, "answers", expected, sorted(given))
+        stray = found is not None and not given
+        ensure(not stray, Code.SESSION_OBSERVED, "answers", "no field, as none is there", "one")
+        values: dict[str, tuple[str, str]] = {}
+        for name, entry in given.items():
+            members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
+            if "unknown" in members:
+                values[name] = HIDDEN, ""
+                continue
+            value = self._value(offer.tool, due[name], members)
+            values[name] = (type_byte(due[name].type).decode(), value or "")
+        lacks = any(not kind for kind, _ in values.values())
+        statements = self._statements
+        return ({} if statements is None else statements.told(offer.tool, values)), lacks
+
     def _value(
         self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]
     ) -> str | None:
@@ -385,19 +424,28 @@ def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
 def answer_of(core: Core, offer: Offer, outcome: str, record: Record) -> Observed | None:
     """The observed values of a call that was done, else None.
 
+    Of an answer that was not foreseen the values are those that are known.
+
     Raises:
-        Rejected: S210 they are not those of the tool, or there are some of a call that was not.
+        Rejected: S209, S210 they are not those of the tool, or there are some of a call that was
+            not done.
     """
+    lacks = "unforeseen" in record
     if outcome != "done" or not offer.observed:
+        ensure(not lacks, Code.SESSION_OUTCOME, "unforeseen", "no field", outcome)
         ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
         return () if outcome == "done" else None
     found = record.get("observed")
     given: Mapping[str, Json] = found if isinstance(found, dict) else {}
     params = [core.tools[offer.tool].parameters[at] for at in offer.observed]
     names = sorted(param.name for param in params)
-    ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
-    answer = []
+    there = set(given) < set(names) if lacks else sorted(given) == names
+    ensure(there, Code.SESSION_OBSERVED, "observed", names, sorted(given))
+    answer: list[int | None] = []
     for param in params:
+        if param.name not in given:
+            answer.append(None)
+            continue
         value, values = given[param.name], param.values
         ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
         answer.append(values.index(str(value)))

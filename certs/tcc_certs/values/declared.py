@@ -12,10 +12,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode, encode, is_bare
+
+if TYPE_CHECKING:
+    from tcc_certs.values.places import FieldType
 
 Scalar: TypeAlias = "str | int | Decimal | bool | None"
 
@@ -111,8 +114,16 @@ OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenParameter:
-    """An open parameter of a tool: checked when a call is made, no part of the call's identity."""
+    """An open parameter or answer of a tool: no part of the call's identity.
+
+    Attributes:
+        type: of its values; in a core of 1.1 one of :data:`OpenType`.
+        at: the steps to its place; None: it is the member of its name.
+        null: whether a null counts as left out.
+    """
 
     name: str
-    type: OpenType
+    type: FieldType
     optional: bool = False
+    at: tuple[str, ...] | None = None
+    null: bool = False

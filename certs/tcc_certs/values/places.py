@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -263,6 +263,53 @@ def _list(value: object, kind: ListType) -> State:
     if kind.distinct and len(set(items)) < len(items):
         raise Wrong
     return "l", items
+
+
+# What a ledger has of a value: of a record the fields alone, by their names.
+
+
+def carried(value: object, kind: FieldType) -> object:
+    """The part of a value of a type that counts, as JSON; `flat` of the type reads it.
+
+    Args:
+        value: of the type, as :func:`typed` has passed it.
+    """
+    match kind:
+        case ListType(of=of) if type(value) is list or type(value) is tuple:
+            return [carried(item, of) for item in value]
+        case RecordType(fields=fields):
+            found = {}
+            for one in fields:
+                try:
+                    cell = at(value, one.steps)
+                except Missing:
+                    continue
+                if (cell is not None or not one.null) and one.type is not None:
+                    found[one.name] = carried(cell, one.type)
+            return found
+    return value
+
+
+def flat(kind: FieldType) -> FieldType:
+    """The type of what :func:`carried` gives."""
+    match kind:
+        case ListType(of=of):
+            return replace(kind, of=flat(of))
+        case RecordType(fields=fields):
+            return RecordType(
+                fields=tuple(
+                    [
+                        replace(
+                            one,
+                            steps=(one.name,),
+                            null=False,
+                            type=None if one.type is None else flat(one.type),
+                        )
+                        for one in fields
+                    ]
+                )
+            )
+    return kind
 
 
 # Times.

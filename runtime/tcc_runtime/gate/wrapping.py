@@ -194,8 +194,8 @@ class _Wrapped:
         self._injected = frozenset(injected)
         self._observe = observe
         self._failing = errors_failed(gate.artifact)
-        own = {p.name: p.optional for p in declared.parameters if not p.observed}
-        own |= {p.name: p.optional for p in declared.opened}
+        own = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
+        own |= {p.name: p.optional for p in declared.opened if p.at is None}
         self._required = frozenset(name for name, optional in own.items() if not optional)
         if any(is_one(function) for is_one in _GENERATORS):
             raise BindingError(self._tool, "a generator runs when its call is over: wrap no such")
