@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
     from tcc_runtime.analysis.comparison import Comparison
-    from tcc_runtime.errors import BindingError
-    from tcc_runtime.executor.binding import Failed
+    from tcc_runtime.errors import BindingError, Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.permit import Took
@@ -118,8 +117,7 @@ _MODULES: Final = {
     "tcc.library.searching": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),
-    "tcc_runtime.errors": ("BindingError",),
-    "tcc_runtime.executor.binding": ("Failed",),
+    "tcc_runtime.errors": ("BindingError", "Failed"),
     "tcc_runtime.executor.execute": ("Execution", "execute", "execute_in_task"),
     "tcc_runtime.gate.gate": ("Gate",),
     "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),
