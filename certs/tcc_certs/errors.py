@@ -3,8 +3,8 @@
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
 ``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
 ledger of a session, ``Q`` a book of quotes, ``A`` a registry of adapters, ``K`` an account, ``E`` a
-file of atoms, ``T`` a proof of an exact question, ``R`` a call at a gate, ``D`` a decline.  Codes are stable: a released code keeps its
-meaning for ever, and is never used again.
+file of atoms, ``T`` a proof of an exact question, ``R`` a call at a gate, ``D`` a decline.  Codes
+are stable: a released code keeps its meaning for ever, and is never used again.
 
 Text out of a file could move the cursor, fake a line of its own, turn the writing direction or
 hide.  Everything that is printed for people goes through :func:`escaped`, everything that is

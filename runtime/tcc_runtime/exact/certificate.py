@@ -1,8 +1,8 @@
 """Certificates of exact questions (docs/spec/proof.md): the lists of states that the kernel checks.
 
-What has to be tried at a state, and where it leads, is asked of :mod:`tcc_certs.proof`, so that a
-list that is closed here is closed there.  Lists that look at one key at a time are tried first:
-they are short, and what none of them shows is proved; else comes the whole space.
+What has to be tried at a state, and where it leads, is asked of :mod:`tcc_certs.proof.moves`, so
+that a list that is closed here is closed there.  Lists that look at one key at a time are tried
+first: they are short, and what none of them shows is proved; else comes the whole space.
 Cost: a move of the kernel for each step; a canonical form for each.
 """
 
@@ -14,23 +14,14 @@ from typing import Any
 
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.formats.codec import encode, large
-from tcc_certs.proof import (
-    FORMAT,
-    Part,
-    Side,
-    State,
-    System,
-    core_digest,
-    grammar_side,
-    held_tokens,
-    least_of,
-    most_of,
-    renamed,
-    statement_core,
-    statement_side,
-)
+from tcc_certs.proof.check import FORMAT, core_digest
+from tcc_certs.proof.compared import Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.moves import System
+from tcc_certs.proof.question import statement_core
+from tcc_certs.proof.replay import Replay, SessionCall
+from tcc_certs.proof.sides import Side, grammar_side, statement_side
 from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import json_of, text_of
+from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -130,9 +121,9 @@ def closed(
     found.first = row(system.start(part) if begin is None else begin)
     for state in found.states:
         check_time()
-        if ends and part.plans and system.left.accepts(state[0]):
-            if not system.right.accepts(state[1]):
-                return None
+        finishes = ends and part.plans and system.left.accepts(state[0])
+        if finishes and not system.right.accepts(state[1]):
+            return None
         steps = []
         for move in system.moves(part, state):
             if move.state is None:
@@ -183,7 +174,7 @@ def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relaxed:
+class Keyed:
     """What lists that look at one key at a time proved, or the whole space."""
 
     lists: tuple[Closed, ...]
@@ -203,9 +194,7 @@ class Relaxed:
         return _file(asked.head(proof, parts=parts), [one.lines() for one in self.lists])
 
 
-def by_keys(
-    system: System, *, max_states: int, check_time: Callable[[], None]
-) -> Relaxed | None:
+def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
     """Lists that look at one key at a time; None where one of them is not closed.
 
     Raises:
@@ -218,12 +207,10 @@ def by_keys(
         if made is None:
             return None
         lists.append(made)
-    return Relaxed(lists=tuple(lists), keys="each")
+    return Keyed(lists=tuple(lists), keys="each")
 
 
-def by_all(
-    system: System, *, max_states: int, check_time: Callable[[], None]
-) -> Relaxed | None:
+def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
     """The whole space; None where it is not closed.
 
     Raises:
@@ -231,7 +218,7 @@ def by_all(
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     made = closed(system, part, max_states=max_states, check_time=check_time)
-    return None if made is None else Relaxed(lists=(made,), keys="all")
+    return None if made is None else Keyed(lists=(made,), keys="all")
 
 
 def _monitors(system: System) -> frozenset[int]:
@@ -310,13 +297,9 @@ def stuck(
         Undecided: P503, P507.
         Rejected: the session is none.
     """
-    from tcc_certs.proof import Replay
-
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     calls = list(_calls(asked.artifacts[0], session))
     replay = Replay(system.left, system.left)
-    from tcc_certs.proof import SessionCall
-
     for tool, listed, opened in calls:
         made = SessionCall(
             tool=tool,
@@ -326,7 +309,12 @@ def stuck(
         if replay.refuses(made):
             return None
     found = closed(
-        system, part, ends=False, begin=replay.state(system), max_states=max_states, check_time=check_time
+        system,
+        part,
+        ends=False,
+        begin=replay.state(system),
+        max_states=max_states,
+        check_time=check_time,
     )
     if found is None or any(system.left.accepts(state[0]) for state in found.states):
         return None
