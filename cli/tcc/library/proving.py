@@ -287,6 +287,11 @@ def _held(artifact: Artifact, session: Session) -> bool:
     return refused_at(artifact_side(artifact), session) is None
 
 
+def lets_through(artifact: Artifact, session: Session) -> bool:
+    """Whether a gate lets every call of a session through, one after the other."""
+    return _held(artifact, session)
+
+
 # Statements.
 
 
