@@ -29,6 +29,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "proofs",
     "editor",
     "langgraph",
     "startup",
