@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     )
     from tcc.library.linting import Linted, lint
     from tcc.library.proving import Proof, prove
-    from tcc.library.questions import Picked, Why, cheapest, diff, sample, why
+    from tcc.library.questions import Picked, Why, cheapest, sample, why
     from tcc.library.searching import estimate, predict, runs, search
+    from tcc.library.sessions import diff
     from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
     from tcc_runtime.analysis.comparison import Comparison
@@ -113,7 +114,8 @@ _MODULES: Final = {
     "tcc.describe": ("to_json",),
     "tcc.library.linting": ("Linted", "lint"),
     "tcc.library.proving": ("Proof", "prove"),
-    "tcc.library.questions": ("Picked", "Why", "cheapest", "diff", "sample", "why"),
+    "tcc.library.questions": ("Picked", "Why", "cheapest", "sample", "why"),
+    "tcc.library.sessions": ("diff",),
     "tcc.library.searching": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),
