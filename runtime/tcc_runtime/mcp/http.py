@@ -48,11 +48,11 @@ _STATUS: Final = {
     wire.METHOD_NOT_FOUND: 404,
 }
 _REASONS: Final = {
-    200: b"OK", 202: b"Accepted", 204: b"No Content", 400: b"Bad wire.Request", 401: b"Unauthorized",
+    200: b"OK", 202: b"Accepted", 204: b"No Content", 400: b"Bad Request", 401: b"Unauthorized",
     403: b"Forbidden", 404: b"Not Found", 405: b"Method Not Allowed", 406: b"Not Acceptable",
-    408: b"wire.Request Timeout", 413: b"Content Too Large", 415: b"Unsupported Media Type",
-    421: b"Misdirected wire.Request", 429: b"Too Many Requests",
-    431: b"wire.Request Header Fields Too Large", 503: b"Service Unavailable",
+    408: b"Request Timeout", 413: b"Content Too Large", 415: b"Unsupported Media Type",
+    421: b"Misdirected Request", 429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large", 503: b"Service Unavailable",
 }  # fmt: skip
 _ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=", re.IGNORECASE)
 

@@ -328,9 +328,9 @@ class Relay:
         elif self._task is not None and message.identity == self._task.identity:
             self._go_on(self._task, message)
         elif self._open is not None and message.identity == self._open.identity:
-            error, upstream = message.error, self.upstream
-            if error and error[0] == AWAY_ERROR and upstream is not None and upstream.several:
-                self._give_up(self._open, error[1])
+            told, upstream = message.error, self.upstream
+            if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
+                self._give_up(self._open, told[1])
                 return
             errors_failed = self._tool(self._open).errors_failed
             self._settle(ending_of(message, errors_failed), answer=message)
