@@ -116,19 +116,19 @@ def mcp(
             tools, bound = _tools_of_all(servers, deadline, cast(Protocol, protocol))
             known = config.stem
         elif file is not None:
-            tools, known = _tools_in(file), file.stem
+            tools, known = tools_in(file), file.stem
         else:
             command = one_server(server, upstream_headers, deadline)
             tools, known = _tools_of(command, deadline, cast(Protocol, protocol))
         locked = lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
-    skeleton = skeleton_of(tools, _identifier(name or known), bound)
+    skeleton = skeleton_of(tools, identifier(name or known), bound)
     read = config or file
     if rewrite is not None and read is not None and same_file(rewrite, [read]):
         raise click.ClickException(f"{rewrite} is what is read")
-    _write(output, skeleton.text, overwrite, read)
-    _write(lock, locked, overwrite, read)
+    write_text(output, skeleton.text, overwrite, read)
+    write_text(lock, locked, overwrite, read)
     if rewrite is not None and output is not None and config is not None:
         _rewrite(rewrite, output, config, lock, overwrite)
     _report(skeleton, tools, output, as_json)
@@ -196,7 +196,12 @@ def _tools_of(
     return tools, known if isinstance(known, str) else "server"
 
 
-def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
+def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The tools in a file, as MCP describes them.
+
+    Raises:
+        ServerError: the file has no list of tools.
+    """
     if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
         raise ServerError(f"{path} is no file of tools")
     try:
@@ -238,13 +243,18 @@ def _is_tool(tool: object) -> bool:
     return isinstance(tool, dict) and isinstance(tool.get("name"), str)
 
 
-def _identifier(text: str) -> str:
+def identifier(text: str) -> str:
     """A name for the grammar: what is no letter, digit or ``_`` becomes ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
     return f"tools_{made}" if made in RESERVED or made[0].isdigit() else made
 
 
-def _write(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
+def write_text(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
+    """Write what is made, where a path is given.
+
+    Raises:
+        click.ClickException: it is what is read, or is there already.
+    """
     if path is None:
         return
     if read is not None and same_file(path, [read]):

@@ -92,10 +92,12 @@ def skeleton_of(
     tools: Iterable[Mapping[str, Any]],
     name: str,
     bound: Mapping[str, tuple[str, str]] | None = None,
+    depth: int = _DEPTH,
 ) -> Skeleton:
     """The skeleton of a grammar for these tools.
 
     Args:
+        depth: the most calls of a session.
         bound: of each tool that is bound to a server, the server's name and its tool's.
         tools: as a server lists them; numbers may be `Decimal`.
         name: the grammar's name, an identifier.
@@ -105,15 +107,15 @@ def skeleton_of(
     kept = _bounded([tool for tool in read if tool is not None])
     for tool in kept:
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
-    parts = [f'grammar {name} version "1"', _header() + _left_out(warnings)]
+    parts = [f'grammar {name} version "1"', _header(depth) + _left_out(warnings)]
     parts += [_statement(tool, (bound or {}).get(tool.name)) for tool in kept]
-    parts.append(f"plan = any*\nlimit depth <= {_DEPTH}\n")
+    parts.append(f"plan = any*\nlimit depth <= {depth}\n")
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
     return Skeleton(text="\n".join(parts), warnings=tuple(ordered))
 
 
-def _header() -> str:
-    return _HEADER.format(depth=_DEPTH) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
+def _header(depth: int) -> str:
+    return _HEADER.format(depth=depth) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
