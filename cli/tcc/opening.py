@@ -160,6 +160,8 @@ def open_artifact(
     no_verify: bool = False,
     read: list[Path] | None = None,
     beside: Path | None = None,
+    examples: bool = True,
+    bounds: Sequence[str] = (),
 ) -> Artifact:
     """Open and check an artifact; compile a grammar, from a file or from `-`, first.
 
@@ -167,6 +169,8 @@ def open_artifact(
         checked, no_verify: of :func:`trust_options`.
         read: gets every file that was read, those that a grammar uses included.
         beside: the other file that the command opens: compiler options may be for that one.
+        examples: whether examples and expectations of a grammar have to hold.
+        bounds: options of the compiler that bound the command as well.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
@@ -175,14 +179,15 @@ def open_artifact(
     if not is_grammar(path):
         _refuse_ledger(path)
         if beside is None or not is_grammar(beside):
-            refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+            refuse_compile_options(_RUN_OPTIONS if command == "run" else bounds)
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
         from tcc.library import check_for_use, opened
         from tcc_compiler.options import Options
 
-        compiled = compile_given(path, replace(options or Options(), check=check_for_use))
+        options = replace(options or Options(), check=check_for_use)
+        compiled = compile_given(path, options, examples=examples)
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         failed = compiled.artifact is None
         show_or_exit(compiled, command=command, output_format=_asked() if failed else "text")

@@ -20,7 +20,7 @@ the caller asked for it, the passes are tried again with bounds in place of coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,14 +106,18 @@ def compile_core(core: bytes, options: Options) -> Compiled:
     return Compiled(artifact=built.artifact, checked=built.checked, diagnostics=diagnostics)
 
 
-def compile_file(path: Path, options: Options) -> Compiled:
-    """Compile a grammar file or a graph; its examples and expectations must hold."""
+def compile_file(path: Path, options: Options, *, examples: bool = True) -> Compiled:
+    """Compile a grammar file or a graph; its examples and expectations must hold.
+
+    Args:
+        examples: False looks at none of them.
+    """
     timer = Timer(options)
     try:
         front = read_source(path, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
-    return compile_frontend(front, options, timer)
+    return compile_frontend(front if examples else _bare(front), options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -126,7 +130,14 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     return compile_frontend(front, options, timer)
 
 
-def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
+def compile_bytes(
+    data: bytes,
+    options: Options,
+    name: str,
+    folder: Path | None = None,
+    *,
+    examples: bool = True,
+) -> Compiled:
     """Compile a grammar that comes from no file, such as from a pipe; see :func:`compile_file`.
 
     Args:
@@ -138,7 +149,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
         front = read_grammar_bytes(data, name, folder, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
-    return compile_frontend(front, options, timer)
+    return compile_frontend(front if examples else _bare(front), options, timer)
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
@@ -160,6 +171,11 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Fro
     from tcc_compiler.imports.graph_grammar import read_graph
 
     return read_graph(path, check_time)
+
+
+def _bare(front: Frontend) -> Frontend:
+    """What the front end read, without examples and expectations."""
+    return replace(front, examples=(), expects=())
 
 
 def _refused(refusal: CompileRefused) -> Compiled:

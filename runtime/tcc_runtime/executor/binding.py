@@ -21,14 +21,9 @@ from tcc_certs.core.model import executing
 from tcc_certs.formats.codec import decode
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
+from tcc_runtime.gate.wrapping import KEY, MODEL
 
 Function: TypeAlias = "Callable[..., Any]"
-KEY = "idempotency_key"
-MODEL = "model"
-
-
-class Failed(Exception):
-    """Raised by a tool whose call is known not to have happened."""
 
 
 class Remote(Protocol):

@@ -44,6 +44,7 @@ from tcc_runtime.gate.shared import (
     resolve,
     settle,
 )
+from tcc_runtime.gate.wrapping import wrap
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.drawing import Drawing
@@ -367,6 +368,21 @@ class Gate(Budgeted):
         """
         given = {} if arguments is None else arguments
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
+
+    def wrap(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        injected: Sequence[str] = (),
+        observe: Callable[[Any], Mapping[str, object]] | None = None,
+        refused: Callable[[Refused], Any] | None = None,
+    ) -> Callable[..., Any]:
+        """The same function, run only where this gate lets the call through.
+
+        Args and errors: as of :func:`tcc_runtime.gate.wrapping.wrap`.
+        """
+        return wrap(self, function, name=name, injected=injected, observe=observe, refused=refused)
 
     def resolve(
         self,

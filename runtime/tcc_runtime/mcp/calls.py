@@ -20,6 +20,7 @@ from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Id, Member, Response, dumps
@@ -28,7 +29,6 @@ from tcc_runtime.mcp.wire import Id, Member, Response, dumps
 
 _MOST_NEXT = 24
 _MOST_TOOLS = 256
-_MOST_DIGITS = 400
 
 
 class GatePermit(Protocol):
@@ -159,18 +159,6 @@ def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
         "structuredContent": dict(told),
         "isError": True,
     }
-
-
-def plain(value: Any) -> Any:
-    """A value with its exact numbers as Python's own: the same ones, of a value a gate took."""
-    if isinstance(value, Decimal):
-        small = abs(value.adjusted()) < _MOST_DIGITS
-        return int(value) if small and value == value.to_integral_value() else float(value)
-    if isinstance(value, Mapping):
-        return {name: plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value
 
 
 def is_kept(value: Any) -> bool:

@@ -26,6 +26,7 @@ from typing import Any
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.calls import (
     Ending,
     GateSession,
@@ -36,7 +37,6 @@ from tcc_runtime.mcp.calls import (
     ending_of,
     error_result,
     is_kept,
-    plain,
     record,
     refusal_result,
     unknown,
