@@ -53,7 +53,7 @@ def in_threads(makes: list[Callable[[], None]]) -> None:
     def run(make: Callable[[], None]) -> None:
         try:
             make()
-        except BaseException as error:  # noqa: BLE001 - told to the test
+        except BaseException as error:
             failed.append(error)
 
     threads = [threading.Thread(target=run, args=(make,)) for make in makes]
@@ -114,15 +114,15 @@ def test_what_others_under_way_may_decide_waits_for_them(
             began = threading.Event()
 
             def seek() -> None:
-                with gate.call("seek", {"p": "x"}) as permit:  # noqa: B023
+                with gate.call("seek", {"p": "x"}) as permit:
                     began.set()  # noqa: B023
                     time.sleep(0.05)
-                    assert gate.check("approve", {"p": "x"}).code == "R201"  # noqa: B023
+                    assert gate.check("approve", {"p": "x"}).code == "R201"
                     permit.done({"r": answer})  # noqa: B023
 
             def approve() -> None:
                 assert began.wait(10)  # noqa: B023
-                with gate.call("approve", {"p": "x"}) as permit:  # noqa: B023
+                with gate.call("approve", {"p": "x"}) as permit:
                     permit.done()
 
             if due is None:
@@ -139,13 +139,10 @@ def test_what_others_under_way_may_decide_waits_for_them(
 
 
 def test_what_no_outcome_can_allow_is_refused_at_once(artifact: tcc.Artifact) -> None:
-    with tcc.Gate(artifact) as gate:
-        turn = gate.try_turn()
-        with gate.call("read", {"p": "x"}, turn=turn):
-            with pytest.raises(tcc.Refused) as refused:
-                with gate.call("refund", {"p": 5}, turn=gate.try_turn()):
-                    pass
-            assert refused.value.decision.code == "R105"
+    with tcc.Gate(artifact) as gate, gate.call("read", {"p": "x"}, turn=gate.try_turn()):
+        with pytest.raises(tcc.Refused) as refused:
+            gate.call("refund", {"p": 5}, turn=gate.try_turn()).__enter__()
+        assert refused.value.decision.code == "R105"
 
 
 def test_a_turn_in_hand_is_told_to_come_again(artifact: tcc.Artifact) -> None:
@@ -176,8 +173,7 @@ def test_a_call_inside_a_parallel_call_is_refused(artifact: tcc.Artifact) -> Non
     with tcc.Gate(artifact) as gate:
         with gate.call("read", {"p": "x"}) as permit:
             with pytest.raises(tcc.Refused) as refused:
-                with gate.call("read", {"p": "y"}):
-                    pass
+                gate.call("read", {"p": "y"}).__enter__()
             assert refused.value.decision.code == "R305"
             permit.done()
         asyncio.run(main())

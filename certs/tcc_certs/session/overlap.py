@@ -42,7 +42,7 @@ Rows: TypeAlias = "Callable[[int], Mapping[int, Sequence[int]]]"
 def commuting(
     core: Core, rows: Rows, tools: Sequence[int], states: int, relaxed: Relaxed | None
 ) -> frozenset[Pair]:
-    """The pairs of parallel tools all of whose calls commute.
+    """The pairs of parallel tools all of whose calls commute, some of which follow each other.
 
     Args:
         rows: of a state for each call of the artifact its targets.
@@ -55,7 +55,7 @@ def commuting(
     pairs -= {pair for pair in pairs if any(_ordered(core, relaxed, pair))}
     if not pairs:
         return frozenset()
-    paths = 0
+    paths, met = 0, set[Pair]()
     for q in range(states):
         if not pairs:
             break
@@ -69,9 +69,10 @@ def commuting(
                 for other, targets in _of(parallel, tools, rows(p)):
                     after.setdefault((one, other), set()).update(targets)
         for (one, other), reached in after.items():
+            met.add(_pair(tools[one], tools[other]))
             if after.get((other, one)) != reached:
                 pairs.discard(_pair(tools[one], tools[other]))
-    return frozenset(pairs)
+    return frozenset(pairs & met)
 
 
 def _of(
@@ -117,7 +118,8 @@ def _monitor_orders(monitor: Monitor, pair: Pair) -> bool:
 
 def _tools(core: Core, statement: Forbid | Require) -> list[set[int]]:
     """For each pattern of a statement the tools of its calls."""
-    chain = isinstance(statement, ForbidNext)
-    patterns: Iterable[int]
-    patterns = statement.patterns if chain else (statement.first, statement.second)
+    if isinstance(statement, ForbidNext):
+        patterns: Iterable[int] = statement.patterns
+    else:
+        patterns = (statement.first, statement.second)
     return [{core.calls[call].tool for call in members(core.patterns[at])} for at in patterns]

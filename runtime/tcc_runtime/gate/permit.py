@@ -1,9 +1,10 @@
 """The turn of a session, and a permit: the block in which one call is made and its outcome told.
 
-Calls are decided one at a time, in the order in which they were asked for: threads and tasks wait in
-one queue; nobody is passed over.  The turn is kept until a call is over, or passed on as soon as it
-is permitted, where others may be under way beside it.  Who would wait for himself (a call inside a call, in one thread, in one task
-or in what it has started) is told so at once.  What a permit's block leaves untold is unknown.
+Calls are decided one at a time, in the order in which they were asked for: threads and tasks wait
+in one queue; nobody is passed over.  The turn is kept until a call is over, or passed on as soon as
+it is permitted, where others may be under way beside it.  Who would wait for himself (a call inside
+a call, in one thread, in one task or in what it has started) is told so at once.  What a permit's
+block leaves untold is unknown.
 Text: docs/gate.md, docs/budgets.md.
 Cost: constant, and that of the gate's records; a thread or a task that waits takes no time.
 """

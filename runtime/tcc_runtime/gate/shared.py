@@ -578,22 +578,23 @@ class Shared:
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
-        session = follower.session
-        while session.under_way:
-            seq = session.under_way[0]
-            executions = follower.executions
-            took, fields = None, None
-            if executions is not None and executions.pending is not None:
-                took = executions.pending.choice.expected
-                fields = executions.took_fields(took, None)
-            record = outcome_record(seq, "unknown", 0, None, False, None, fields)
+        for seq in follower.session.under_way:
+            self._leave_one_unknown(follower, seq)
 
-            def then(seq: int = seq, took: Spending | None = took) -> None:
-                if executions is not None and took is not None:
-                    executions.settle(took, False)
-                session.settle("unknown", None, False, seq=seq)
+    def _leave_one_unknown(self, follower: Follower, seq: int) -> None:
+        executions = follower.executions
+        took, fields = None, None
+        if executions is not None and executions.pending is not None:
+            took = executions.pending.choice.expected
+            fields = executions.took_fields(took, None)
+        record = outcome_record(seq, "unknown", 0, None, False, None, fields)
 
-            self._keep(record, then, sync=True)
+        def then() -> None:
+            if executions is not None and took is not None:
+                executions.settle(took, False)
+            follower.session.settle("unknown", None, False, seq=seq)
+
+        self._keep(record, then, sync=True)
 
     def look(self) -> Decision | None:
         """What others have written since, without the lock; why nothing can be said, if so."""
@@ -739,9 +740,9 @@ def admit(
     found = decide(shared.follower, tool, arguments)
     follower, session = shared.follower, shared.session
     if not isinstance(found, Permitted):
-        if found.offer is not None and found.code is not None:
-            if session.may_come(found.code, found.offer):
-                raise NotYet
+        code, offer = found.code, found.offer
+        if code is not None and offer is not None and session.may_come(code, offer):
+            raise NotYet
         _record_refusal(shared, found, tool)
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):

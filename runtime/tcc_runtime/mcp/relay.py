@@ -8,9 +8,10 @@ with the session's turn in hand, the client is read once more, so that a call is
 cancelled, or whose client is gone, while it waited.
 
 What a client says is read strictly and taken from an allow-list; a call goes on only with a permit
-of the gate, written anew from the values that were checked, under an id of ours.  Calls are decided in
-their order; one that has to wait for another keeps those behind it waiting.  An outcome that is not plain is unknown; an answer
-that comes late resolves it.  Whatever else either side sends changes nothing.
+of the gate, written anew from the values that were checked, under an id of ours.  Calls are decided
+in their order; one that has to wait for another keeps those behind it waiting.  An outcome that is
+not plain is unknown; an answer that comes late resolves it.  Whatever else either side sends
+changes nothing.
 Cost: a few system calls and the gate's, a message; memory is bounded by the longest line.
 """
 
@@ -405,9 +406,7 @@ class Relay:
                 self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
         if self._task is not None:
             self._step_of_task(self._task, now)
-        elif not self._may_begin():
-            return
-        elif self.served is None or self._lines or now < self._again:
+        elif not self._may_begin() or self.served is None or self._lines or now < self._again:
             return
         elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
             self._with_turn(self.served)
@@ -440,7 +439,9 @@ class Relay:
             return False
         if self._is_doubtful() and self.served is not None:
             if self._open:
-                self._blocked = self._waiting.first  # the tools are looked at with nothing under way
+                self._blocked = (
+                    self._waiting.first
+                )  # the tools are looked at with nothing under way
                 return False
             self._doubtful = False
             self._looked = self._waiting.first
