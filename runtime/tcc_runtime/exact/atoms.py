@@ -66,6 +66,12 @@ class Atom:
             self._known.append(found)
         return self._known[at]
 
+    def keep(self, few: int) -> None:
+        """Keep the first `few` values alone: what is found then is found among all, too."""
+        self.value(few - 1)
+        del self._known[few:]
+        self._values = iter(())
+
 
 def sort_of(kind: OpenType) -> str:
     """Values of two sorts are never compared."""
