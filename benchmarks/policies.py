@@ -2,8 +2,8 @@
 
 The interpreter of the kernel (`tcc_certs.session.policies`) is asked about a call of `act` after
 10, 1,000 and 100,000 calls of `read` that were done. Beside it stand a check written by hand for
-the same sentence, which keeps a dictionary, and cedarpy where it is installed: its request has the one
-earlier call that matters as context, so that it is given what the interpreter has to find.
+the same sentence, which keeps a dictionary, and cedarpy where it is installed: its request has
+the one earlier call that matters as context, so that it is given what the interpreter has to find.
 Recorded: the reading and remembering of an answer with 1,000 elements. Memory: bytes that a
 remembered call adds, its fields included.
 Processor time of this thread; the least of 7 rounds.
