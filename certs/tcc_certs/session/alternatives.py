@@ -231,8 +231,8 @@ class Alt:
         key = self.key_for(own)
         if any(part in LACKING for part in key):
             return False if sure else None
-        if not sure and pool.odd:
-            return None
+        if not sure and (pool.odd or not self._whole):
+            return None  # of more than 64 calls older ones stand against it, whatever they are
         index = pool.indices.get(key)
         if index is None:
             return False
