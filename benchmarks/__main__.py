@@ -30,6 +30,7 @@ TABLES = (
     "reasons",
     "sessions",
     "proofs",
+    "policies",
     "editor",
     "langgraph",
     "startup",
