@@ -13,6 +13,7 @@ import pytest
 import tcc
 from tcc.library import artifact_bytes
 from tcc.library.proving import Proof
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof import check
 from tcc_certs.proof.check import check_proof
@@ -518,3 +519,12 @@ def test_the_command_writes_and_checks(
     assert (found.code, found.json["findings"][0]["code"]) == (1, "T102")
     proof.write_bytes(b'{"format":"tcc.proof","format_version":"9"}\n')
     assert tcc_command("check", proof, "--artifact", artifact).code == 2
+
+
+def test_a_sum_over_values_that_are_keys_is_declined_where_they_are_many() -> None:
+    for kind in ("number 0 .. 20", "integer 0 .. 2000"):
+        text = SHOP.replace("number 0 .. 20", kind) + "limit uses(refund) per amount <= 1\n"
+        artifact = tcc.compile_text(text)
+        with pytest.raises(Rejected) as refusal:
+            certificate.Asked(kind="finishable", text=None, artifacts=(artifact,)).system()
+        assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
