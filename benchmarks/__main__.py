@@ -29,6 +29,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "policies",
     "editor",
     "langgraph",
     "startup",

@@ -53,6 +53,7 @@ from tcc_compiler.language.source import Source, Span
 from tcc_compiler.messages import (
     many_answers_diagnostics,
     no_plan_diagnostics,
+    parallel_diagnostics,
     places_of,
     refusal_diagnostic,
     relaxed_diagnostic,
@@ -204,6 +205,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
             diagnostics += many_answers_diagnostics(
                 built.core, built.letters, built.table, front.places
             )
+            diagnostics += parallel_diagnostics(built.core, built.artifact, front.places)
             compared = compare(
                 built, front.examples, front.expects, timer.check_examples, front.places
             )

@@ -47,7 +47,12 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     "prove": (plans.ProveOutput, RefusedOutput),
     "cheapest": (plans.CheapestOutput, RefusedOutput),
     "sample": (plans.SampleOutput, RefusedOutput),
-    "check": (verdicts.CheckOutput, verdicts.CheckedFolderOutput, RefusedOutput),
+    "check": (
+        verdicts.CheckOutput,
+        verdicts.CheckedFolderOutput,
+        verdicts.CheckedProofOutput,
+        RefusedOutput,
+    ),
     "validate": (verdicts.RunValidationOutput, verdicts.SessionValidationOutput),
     "pin": (verdicts.PinOutput,),
     "adapters": (verdicts.AdapterIdOutput, verdicts.AdaptersOutput),

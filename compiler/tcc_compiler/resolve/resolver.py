@@ -16,7 +16,6 @@ from tcc_compiler.language.ast import (
     GoalStatement,
     GrammarStatement,
     OpenDeclaration,
-    Parallel,
     PolicyStatement,
     StartStatement,
     ToolStatement,
@@ -114,14 +113,8 @@ _UNREAD = "needs version 1.2 of the core, which this release does not enforce"
 
 def _check_read(program: Program, found: Stated, report: Report) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
-    parallel = [
-        attribute.region
-        for tool in program.tools.values()
-        for attribute in tool.attributes
-        if isinstance(attribute, Parallel)
-    ]
     across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across, *parallel):
+    for region in (*(one.region for one in program.passes), *across):
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:

@@ -196,15 +196,17 @@ class ToolTraits:
     Attributes:
         observed: its observed parameters.
         errors_failed: whether its errors mean that nothing happened.
+        parallel: whether calls of it may be under way beside others.
     """
 
     observed: tuple[str, ...] = ()
     errors_failed: bool = False
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
-    """The call that is under way.
+    """A call that is under way.
 
     Attributes:
         identity: of the request to the server.
@@ -308,15 +310,15 @@ class WaitingCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: ClientCall, size: int, under_way: ClientCall | None) -> str | None:
+    def add(self, call: ClientCall, size: int, under_way: Iterable[ClientCall]) -> str | None:
         """Put a call at the end; the reason where it cannot stand there, and is not made.
 
         Args:
             size: bytes of the line that it came in.
+            under_way: the calls whose ids are taken, too.
         """
         known = {waiting.identity for waiting, _ in self._calls}
-        if under_way is not None:
-            known.add(under_way.identity)
+        known |= {opened.identity for opened in under_way}
         if call.identity in known:
             return "a call has this id already"
         if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
@@ -400,7 +402,7 @@ class LateAnswers:
             self._came.append((seq, tool, ending))
 
     def resolve(self, turn: Ticket) -> None:
-        """Resolve the first that came; for when no call is under way.
+        """Resolve the first that came.
 
         Args:
             turn: that of the session, which is given back.

@@ -258,6 +258,7 @@ def _known(core: Core) -> Mapping[str, ToolTraits]:
         tool.name: ToolTraits(
             observed=tuple(one.name for one in tool.parameters if one.observed),
             errors_failed=tool.errors_failed,
+            parallel=tool.parallel,
         )
         for tool in core.tools
     }

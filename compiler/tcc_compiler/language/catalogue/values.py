@@ -288,6 +288,14 @@ LANGUAGE: Mapping[str, Entry] = {
         "this one can be planned, and never made there. Answers after which the same may follow\n"
         "lead to one place. List fewer values in `gives`, or let statements tell fewer apart.",
     ),
+    "TCC417": Entry(
+        "parallel tool that commutes with none",
+        "A warning. Calls of parallel tools are under way together where their order makes no\n"
+        "difference: both orders lead to the same states of the automaton, and no statement over\n"
+        "open arguments orders one against the other. The order of this tool's calls and of those\n"
+        "of any parallel tool, itself included, makes one: its calls wait for others as if\n"
+        "`parallel` were not there.",
+    ),
 }
 EXAMPLES: Mapping[str, Entry] = {
     "TCC501": Entry(
