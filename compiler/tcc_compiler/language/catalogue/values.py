@@ -331,7 +331,6 @@ EXAMPLES: Mapping[str, Entry] = {
         "reachable P`: no session ends in such a call; `expect implies` with a file: some\n"
         "session is none of that grammar's. A shortest session is shown where one decides, with\n"
         "values of the types. `tcc prove` asks the same question.",
-        _HEAD + "tool a\ntool b\nplan = a b\nexpect never b after a\n",
     ),
     "TCC506": Entry(
         "exact expectation that was not decided",
