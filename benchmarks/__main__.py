@@ -29,6 +29,7 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "proofs",
     "policies",
     "editor",
     "langgraph",

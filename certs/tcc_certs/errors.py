@@ -288,6 +288,7 @@ class Code(StrEnum):
     ALREADY_DONE = "R304"
     NESTED_CALL = "R305"
     NOT_WRITTEN = "R306"
+    SERVER_AWAY = "R307"
     MANY_WAITING = "R308"
 
     # D: declined, neither valid nor invalid.

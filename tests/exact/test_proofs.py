@@ -14,6 +14,7 @@ import tcc
 from tcc.library import artifact_bytes
 from tcc.library.proving import Proof
 from tcc_certs.formats.codec import encode
+from tcc_certs.proof import check
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
 from tcc_runtime.exact import certificate
@@ -424,6 +425,53 @@ def test_members_of_other_types_are_refused(whole: tuple[list[Any], list[bytes]]
 )
 def test_what_is_no_proof_is_refused(data: bytes, code: str) -> None:
     assert code_of(data, [artifact_bytes(tcc.compile_text(SHOP))]) == code
+
+
+@pytest.mark.parametrize("states", [-1, True, "1"])
+def test_counts_are_whole_numbers(whole: tuple[list[Any], list[bytes]], states: object) -> None:
+    lines, artifacts = whole
+    forged = changed_at(lines, lambda copy: copy[0]["parts"][0].update(states=states))
+    assert code_of(forged, artifacts) == "T101"
+    session, given = asked(SHOP, "never find")
+    assert session.certificate is not None
+    lines = lines_of(session.certificate)
+    lines[0]["calls"] = states
+    assert code_of(file_of(lines), given) == "T101"
+
+
+def test_sizes_and_ends_are_looked_at(
+    whole: tuple[list[Any], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, artifacts = whole
+    data = file_of(lines)
+    assert code_of(data[:-1], artifacts) == "T101"
+    other = changed_at(lines, lambda copy: copy[0].update(format="tcc.session"))
+    assert code_of(other, artifacts) == "T101"
+    monkeypatch.setattr(check, "MAX_PROOF_BYTES", len(data) - 1)
+    assert code_of(data, artifacts) == "D201"
+
+
+def test_a_call_that_breaks_may_be_looked_at_whole() -> None:
+    """The key of the question is not enough: the way there has another, too."""
+    text = SHOP.replace(
+        "tool refund(part: half | full;",
+        'tool mark(; order: text ~ "p|q", amount: number 0 .. 20)\ntool refund(part: half | full;',
+    )
+    text = (
+        text.replace("(find | refund)", "(find | mark | refund)")
+        .replace(
+            "require find before refund same order",
+            "require find before mark same order\nrequire mark before refund same order, amount",
+        )
+        .replace("limit sum(refund.amount) <= 50\n", "")
+    )
+    found, artifacts = asked(text, STATEMENT)
+    assert found.proved and found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert {part["keys"] for part in lines[0]["parts"]} == {"call"}
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines[0]["parts"][0]["keys"] = "each"
+    assert code_of(file_of(lines), artifacts) == "T209"
 
 
 def test_the_number_of_artifacts_is_that_of_the_question() -> None:

@@ -218,8 +218,10 @@ class _Check:
         if ways == ["all"]:
             parts = [Part(tracked=None, rule=None, uses=uses[0])]
         else:
-            parts = system.parts(uses)
-            require(["each"] * len(parts), ways, Code.PROOF_USES, "parts")
+            call = "call" in ways
+            parts = system.parts(uses, call=call)
+            due = ["call" if call else "each"] * len(parts)
+            require(due, ways, Code.PROOF_USES, "parts")
         total = sum(sizes)
         ensure(total <= MAX_PROOF_STATES, Code.LIMIT, "parts", f"{MAX_PROOF_STATES} states", total)
         for one, size in zip(parts, sizes, strict=True):

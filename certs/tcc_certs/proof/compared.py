@@ -83,12 +83,17 @@ class Part:
         tracked: the tokens of the keys that are looked at; None: all values are.
         rule: the right monitor that is asked about; None: all of them are, and plans and sums.
         uses: the left monitors, without sums, that are used.
+        plans: whether plans and sums of the right are looked at.
+        key: of `rule`, the one that is asked about; None in the place of a listed value.
+        call: the left tool whose call may break it, and that call's fields; None: any call.
     """
 
     tracked: tuple[int, ...] | None
     rule: int | None
     uses: frozenset[int]
     plans: bool = True
+    key: Key = ()
+    call: tuple[int, tuple[tuple[str, Choice], ...]] | None = None
 
 
 class Move:

@@ -21,6 +21,7 @@ from tcc_certs.proof.atoms import sort_of
 from tcc_certs.proof.compared import (
     Choice,
     Compared,
+    Key,
     Kind,
     Move,
     Part,
@@ -44,7 +45,7 @@ OTHER = -1  # a value that is not tracked
 NOT_WALKED: Place = ((), ())
 
 
-_Looks: TypeAlias = "tuple[tuple[Seen, ...], tuple[Seen, ...], int, str]"
+_Looks: TypeAlias = "tuple[Any, Any, int, str, bool]"
 
 
 class System(Compared):
@@ -148,7 +149,7 @@ class System(Compared):
             if len(self._looks) > 1 << 16:
                 self._looks.clear()
             look = self._looks[key] = self._look(part, call, kind, tokens)
-        mine, theirs, pair, why = look
+        mine, theirs, pair, why, asked = look
         left = _after(mine, counts, 0)
         if left is None:
             return None
@@ -160,7 +161,7 @@ class System(Compared):
             sums, over = summed
             if why or over:
                 return Move(call, tokens, None, why or over)
-        right = _after(theirs, counts, 1)
+        right = _after(theirs, counts, 1, asked=asked)
         if right is None:
             return Move(call, tokens, None, "a monitor of the other side")
         place = NOT_WALKED
@@ -228,10 +229,10 @@ class System(Compared):
         ]
         left = tuple([one for one, _ in mine])
         if part.rule is None and not part.plans:
-            return _with(left, made.values), (), 0, ""
+            return _with(left, made.values), (), 0, "", True
         found = self._theirs(part, call, kind, given)
         if isinstance(found, str):
-            return _with(left, made.values), (), 0, found
+            return _with(left, made.values), (), 0, found, True
         pair, theirs = found
         values = self.right.core.calls[pair].values
         number = self.right.core.calls[pair].tool
@@ -239,12 +240,16 @@ class System(Compared):
         seen = self.right.monitors.see(number, chosen_values(tool, values), theirs, {})
         right = tuple(
             [
-                one
+                one if part.rule is None else _of_key(one, part.key)
                 for one in map(_known_keys, seen)
                 if (part.rule is None and part.tracked is None) or one.rule.number == part.rule
             ]
         )
-        return _with(left, made.values), _with(right, values), pair, kind.refused
+        asked = part.call is None or (
+            part.call[0] == made.tool
+            and all(name not in given or given[name] == token for name, token in part.call[1])
+        )
+        return _with(left, made.values), _with(right, values), pair, kind.refused, asked
 
     def _theirs(
         self, part: Part, call: int, kind: Kind, given: Mapping[str, Choice]
@@ -298,19 +303,24 @@ class System(Compared):
 
     # Which keys are asked about, one at a time.
 
-    def parts(self, uses: Sequence[frozenset[int]] | frozenset[int]) -> list[Part]:
+    def parts(
+        self, uses: Sequence[frozenset[int]] | frozenset[int], *, call: bool = False
+    ) -> list[Part]:
         """Plans, types and sums; then each monitor of the right with each kind of key.
 
-        A session that breaks a monitor breaks it at one key: its values are tracked, and no others.
+        A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
+        with `call` all compared values of the call that breaks it.
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
         monitors = [m for m in self.right.core.monitors if not isinstance(m, SumMonitor)]
         for number, monitor in enumerate(monitors):
-            for tracked in self._keys(monitor):
+            for tracked, key, at in self._keys(monitor, call):
                 ensure(len(found) < MAX_PARTS, Code.LIMIT, "parts", f"{MAX_PARTS}", "more")
                 using = self._use(every, uses, len(found))
-                found.append(Part(tracked=tracked, rule=number, uses=using, plans=False))
+                found.append(
+                    Part(tracked=tracked, rule=number, uses=using, plans=False, key=key, call=at)
+                )
         return found
 
     @staticmethod
@@ -319,8 +329,8 @@ class System(Compared):
             return every
         return uses[at] if at < len(uses) else frozenset()
 
-    def _keys(self, monitor: OrderMonitor | UsesMonitor) -> list[tuple[int, ...]]:
-        """The tokens that a key of a monitor may be of."""
+    def _keys(self, monitor: OrderMonitor | UsesMonitor, call: bool) -> list[_Asked]:
+        """The tokens that a key of a monitor, or the call that has it, may be of."""
         tools = self.right.core.tools
         if isinstance(monitor, UsesMonitor):
             sides = [(tools[monitor.calls.tool], [monitor.per])]
@@ -329,12 +339,27 @@ class System(Compared):
             sides = [(tools[monitor.second.tool], list(others))]
             if monitor.order == "with":
                 sides.append((tools[monitor.first.tool], list(ones)))
-        found: dict[tuple[int, ...], None] = {}
+        found: dict[_Asked, None] = {}
         for tool, names in sides:
             atoms = [self._values_of(tool.name, name) for name in names]
-            for chosen in product(*[one for one in atoms if one is not None]):
-                for tracked in self._tokens_of(chosen):
-                    found[tracked] = None
+            some: list[list[int | None]] = [[*one] for one in atoms if one is not None]
+            named = [name for name, one in zip(names, atoms, strict=True) if one is not None]
+            if call and tool.name in self.left.tools:
+                kind = self.kinds[self.left.tools[tool.name]]
+                for name, of, absent in zip(kind.fields, kind.domains, kind.optional, strict=True):
+                    if name not in named:
+                        named.append(name)
+                        some.append([*[None] * absent, *of])
+            for chosen in product(*some):
+                for tokens in self._tokens_of([atom for atom in chosen if atom is not None]):
+                    left = iter(tokens)
+                    key = tuple([None if one is None else next(left) for one in atoms])
+                    at = None
+                    if call and tool.name in self.left.tools:
+                        left = iter(tokens)
+                        given = [None if one is None else next(left) for one in chosen]
+                        at = self.left.tools[tool.name], tuple(zip(named, given, strict=True))
+                    found[tuple(sorted(set(tokens))), key, at] = None
                     ensure(len(found) < MAX_PARTS, Code.LIMIT, "keys", f"{MAX_PARTS}", "more")
         return list(found)
 
@@ -360,7 +385,7 @@ class System(Compared):
 
         def choose(at: int, used: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             if at == len(chosen):
-                yield tuple(sorted(set(used)))
+                yield used
                 return
             there = sorted({token for token in used if token % atoms == chosen[at]})
             for token in there:
@@ -372,6 +397,7 @@ class System(Compared):
         return choose(0, ())
 
 
+_Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
 _Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
 
 
@@ -386,13 +412,28 @@ def _known_keys(one: Seen) -> Seen:
     return Seen(rule=one.rule, a=a, b=b, adds=one.adds)
 
 
-def _after(watched: Any, counts: Mapping[Any, int], side: int) -> Any:
-    """What monitors remember of a call from now on; None: one does not allow it."""
+def _of_key(one: Seen, key: Key) -> Seen:
+    """Without keys that are not the one which is asked about."""
+
+    def same(found: Key | None) -> Key | None:
+        if found is None or any(a not in (None, b) for a, b in zip(key, found, strict=True)):
+            return None
+        return found
+
+    return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)
+
+
+def _after(watched: Any, counts: Mapping[Any, int], side: int, *, asked: bool = True) -> Any:
+    """What monitors remember of a call from now on; None: one does not allow it.
+
+    Args:
+        asked: whether it is asked if they do.
+    """
     if not watched:
         return ()
     view: Counts = _View(counts, side)
     for seen, _ in watched:
-        if not seen.rule.allows(view, seen):
+        if asked and not seen.rule.allows(view, seen):
             return None
     found = []
     for seen, values in watched:

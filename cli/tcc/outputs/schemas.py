@@ -41,6 +41,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     ),
     "demo": (plans.DemoOutput,),
     "experiments": (plans.ExperimentsOutput, plans.ExperimentListOutput),
+    "mine": (plans.MineOutput, RefusedOutput),
     "replay": (plans.ReplayOutput, RefusedOutput),
     "why": (plans.WhyOutput, RefusedOutput),
     "diff": (plans.DiffOutput, RefusedOutput),

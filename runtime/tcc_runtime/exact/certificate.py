@@ -201,13 +201,18 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
         Undecided: P503, P507.
     """
     every = _monitors(system)
-    lists = []
-    for part in system.parts(every):
-        made = closed(system, part, max_states=max_states, check_time=check_time)
-        if made is None:
+    for keys in ("each", "call"):
+        lists = []
+        for part in system.parts(every, call=keys == "call"):
+            made = closed(system, part, max_states=max_states, check_time=check_time)
+            if made is None:
+                break
+            lists.append(made)
+        else:
+            return Keyed(lists=tuple(lists), keys=keys)
+        if len(lists) == 0:  # no key helps with what it is not about
             return None
-        lists.append(made)
-    return Keyed(lists=tuple(lists), keys="each")
+    return None
 
 
 def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:

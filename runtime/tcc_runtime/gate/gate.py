@@ -41,6 +41,7 @@ from tcc_runtime.gate.shared import (
     begin_budget,
     finish,
     note_search,
+    refuse,
     resolve,
     settle,
 )
@@ -368,6 +369,27 @@ class Gate(Budgeted):
         """
         given = {} if arguments is None else arguments
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
+
+    def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
+        """Record that a call is refused for a reason that is none of the grammar's.
+
+        Args:
+            code: R307 or R308.
+            reason: for whoever asked; it is not in the ledger.
+            turn: of :meth:`try_turn`; None waits for it.
+
+        Raises:
+            Refused: always.
+        """
+        shared = self._shared
+        ticket = shared.enter("") if turn is None else turn
+        try:
+            with shared.lock:
+                refusal = refuse(shared, code, tool, reason)
+        finally:
+            shared.leave(ticket)
+        self._observer.refused(tool, code)
+        raise refusal
 
     def wrap(
         self,

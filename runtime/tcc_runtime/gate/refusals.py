@@ -122,7 +122,7 @@ class Refused(Exception):
         tool: what was to be called; empty for an end.
 
     Attributes:
-        code: why, R101 to R306.
+        code: why, R101 to R308.
         place: the argument at fault, if it is one.
     """
 

@@ -833,6 +833,20 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
         shared.try_to_write(record, lambda: None, sync=False)
 
 
+def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
+    """The refusal of a call for a reason that is none of the grammar's, recorded.
+
+    Raises:
+        Refused: R306.
+    """
+    session = shared.session
+    if session.ended or session.unforeseen:
+        code, reason = (Code.ENDED if session.ended else Code.UNFORESEEN), ""
+    found = decision(session, code, clip(reason, 400))
+    _record_refusal(shared, found, tool)
+    return Refused(found, tool)
+
+
 def settle(
     shared: Shared,
     seq: int,

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
+from tcc_certs.errors import Code
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.permit import Ticket
@@ -85,6 +86,9 @@ class GateSession(Protocol):
     ) -> AbstractContextManager[GatePermit]:
         """Let a call through, or raise ``Refused``; the turn is given back behind it."""
 
+    def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket) -> NoReturn:
+        """Refuse a call for a reason that is none of the grammar's; the turn is given back."""
+
     def resolve(
         self,
         seq: int,
@@ -120,7 +124,7 @@ class Refusal(Protocol):
 
     @property
     def code(self) -> str:
-        """R101 to R306."""
+        """R101 to R308."""
 
     @property
     def because(self) -> Sequence[Mapping[str, str]]:

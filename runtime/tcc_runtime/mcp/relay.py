@@ -24,9 +24,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.permit import NotYet, Ticket
-from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.calls import (
     Ending,
@@ -43,6 +44,7 @@ from tcc_runtime.mcp.calls import (
     unknown,
 )
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
@@ -151,6 +153,7 @@ class Relay:
         self._doubtful = False
         self._looked: ClientCall | None = None  # the call for which the tools were looked at again
         self._stopped: str | None = None
+        self._away: Mapping[str, str] = {}  # of tools whose servers are away: why
 
     def run(self, start: Steps[None]) -> str | None:
         """Go through the start, then relay until the client is gone and answered.
@@ -328,6 +331,10 @@ class Relay:
         elif self._task is not None and message.identity == self._task.identity:
             self._go_on(self._task, message)
         elif (opened := self._open_of(message.identity)) is not None:
+            told, upstream = message.error, self.upstream
+            if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
+                self._give_up(opened, told[1])
+                return
             errors_failed = self._tool(opened).errors_failed
             self._settle(opened, ending_of(message, errors_failed), answer=message)
         elif self._late is not None:
@@ -343,10 +350,18 @@ class Relay:
                 self.upstream.refuse(message)
         elif message.method == "notifications/tools/list_changed":
             self._doubtful = True
+        elif message.method == AWAY and self.upstream is not None and self.upstream.several:
+            self._note_away(message.params["away"])
         elif message.method == "notifications/progress":
             opened = self._open_of(message.params.get("progressToken"))
             if opened is not None and opened.call.token is not None:
                 self._client.send(self._door.progress(opened.call, message.params))
+
+    def _note_away(self, away: Mapping[str, str]) -> None:
+        """Some of several servers have come or gone."""
+        for reason in sorted(set(away.values()) - set(self._away.values())):
+            self._note(reason)
+        self._away = away
 
     def _unreadable(self, what: str) -> None:
         """A line that may have been the answer to whatever is waited for."""
@@ -497,6 +512,8 @@ class Relay:
             return
         leave = ExitStack()
         try:
+            if call.tool in self._away:
+                session.refuse(Code.SERVER_AWAY, call.tool, self._away[call.tool], turn=turn)
             permit = leave.enter_context(session.call(call.tool, call.arguments, turn=turn))
         except NotYet:
             self._blocked = call
@@ -526,6 +543,15 @@ class Relay:
         self._open[identity] = OpenCall(
             call=call, permit=permit, identity=identity, until=until, leave=leave
         )
+
+    def _give_up(self, opened: OpenCall, reason: str) -> None:
+        """A call that was let through, and not sent: its server had just gone."""
+        self._open.pop(opened.identity, None)
+        self._blocked = None
+        with opened.leave:
+            opened.permit.failed("its server is away: not sent")
+        refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
+        self._client.send(self._door.answer(opened.call, refusal_result(refusal)))
 
     def _tell_cancelled(self, opened: OpenCall) -> None:
         if self.upstream is not None:
