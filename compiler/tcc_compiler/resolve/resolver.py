@@ -7,13 +7,16 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
+    ForbidStatement,
     GoalStatement,
     GrammarStatement,
     OpenDeclaration,
+    PolicyStatement,
     StartStatement,
     ToolStatement,
 )
@@ -234,6 +237,19 @@ def _check_known(
 def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
+    asked = [statement.forbid for statement in program.exacts]
+    if any(asked):  # their names and values are held to the tools, and nothing is made of them
+        stated(
+            replace(
+                program,
+                limits=[],
+                requires=[],
+                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                monitors=[],
+            ),
+            scope,
+        )
     return Checked(
         stated=stated(program, scope),
         examples=[example for example in examples if example is not None],

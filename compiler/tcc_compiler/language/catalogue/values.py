@@ -325,4 +325,17 @@ EXAMPLES: Mapping[str, Entry] = {
         "open whether this line holds: a number of plans that is known from above alone says\n"
         "nothing of `==`. Compile without `--relax` and with larger limits to decide it.",
     ),
+    "TCC505": Entry(
+        "exact expectation that does not hold",
+        "`expect never S`: some session that a gate lets through does not meet it; `expect\n"
+        "reachable P`: no session ends in such a call; `expect implies` with a file: some\n"
+        "session is none of that grammar's. A shortest session is shown where one decides, with\n"
+        "values of the types. `tcc prove` asks the same question.",
+    ),
+    "TCC506": Entry(
+        "exact expectation that was not decided",
+        "Whether it holds was not decided, for the reason of the code that is named (`tcc explain\n"
+        "P503`). An expectation that nobody decided does not hold; the exit code is 2. Raise\n"
+        "`--timeout`, ask a narrower question, or take it out.",
+    ),
 }
