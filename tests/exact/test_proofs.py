@@ -528,3 +528,13 @@ def test_a_sum_over_values_that_are_keys_is_declined_where_they_are_many() -> No
         with pytest.raises(Rejected) as refusal:
             certificate.Asked(kind="finishable", text=None, artifacts=(artifact,)).system()
         assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
+
+
+@pytest.mark.parametrize("kind", ["number", "number -5 .. 20", "text max 4"])
+def test_what_the_other_side_adds_up_has_a_range_from_0(kind: str) -> None:
+    other = tcc.compile_text(SHOP)
+    free = SHOP.replace("limit sum(refund.amount) <= 50\n", "")
+    mine = tcc.compile_text(free.replace("number 0 .. 20", kind))
+    with pytest.raises(Rejected) as refusal:
+        certificate.Asked(kind="implies", text=None, artifacts=(mine, other)).system()
+    assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
