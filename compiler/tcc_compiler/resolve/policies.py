@@ -912,12 +912,24 @@ class TooManyPairs(Exception):
         super().__init__(region)
 
 
+class UnheldErrors(Exception):
+    """A forbid that plans are cut by speaks of errors that were read, at this region.
+
+    No automaton knows of a call that failed, so after such an error nothing would hold it.
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        super().__init__(region)
+
+
 def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
     """The statements written out.
 
     Raises:
         TooManyMembers: see :meth:`CallList.calls_of`.
         TooManyPairs: a statement would compare too many calls.
+        UnheldErrors: see there.
     """
     found = Expanded()
     for policy in policies:
@@ -925,7 +937,10 @@ def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
         if policy.held:
             expander.shadow()
         else:
+            before = len(found.cuts)
             expander.run()
+            if len(found.cuts) > before and expander.forbids_after_errors():
+                raise UnheldErrors(policy.region)
     return found
 
 
@@ -977,6 +992,17 @@ class _Expander:
             self._uses()
         else:
             self._orders()
+
+    def forbids_after_errors(self) -> bool:
+        """Whether a call that it forbids others after may fail with an error that was read."""
+        if self.policy.kind != "forbid":
+            return False
+        met = {
+            self.call_list.calls[at].tool
+            for p in self.policy.parts
+            for at in self._members(p.calls)
+        }
+        return any("errors" in self.call_list.tools[tool].extras for tool in met)
 
     def shadow(self) -> None:
         """What the automaton keeps of a `require`: some call of its sets before each of B."""

@@ -98,3 +98,29 @@ def test_a_grammar_of_which_one_of_these_is_otherwise_does_not_compile() -> None
     with pytest.raises(tcc.CompileError) as raised:
         tcc.compile_text(text)
     assert [one.code for one in raised.value.diagnostics] == ["TCC501"]
+
+
+_ERRORS = """\
+grammar g version "1"
+tool read { errors mean failed }
+tool ok
+tool send
+plan = any*
+limit depth <= 4
+"""
+
+
+@pytest.mark.parametrize(
+    "statement", ["forbid read before send unless ok", "forbid 2 read before send"]
+)
+def test_a_forbid_that_cuts_plans_is_declined_where_an_error_may_count(statement: str) -> None:
+    with pytest.raises(tcc.CompileError) as refused:
+        tcc.compile_text(_ERRORS + statement)
+    assert [one.code for one in refused.value.diagnostics] == ["TCC228"]
+
+
+def test_an_error_that_was_read_counts_for_a_forbid_of_sets() -> None:
+    gate = tcc.Gate(tcc.compile_text(_ERRORS + "forbid ok or read before send"))
+    with gate.call("read") as permit:
+        permit.failed("said so", answered=True)
+    assert not gate.check("send").allowed
