@@ -13,8 +13,8 @@ from tests.oracle_policies.drawn import FORMS, LISTED, OLD
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("tcc.gate").setLevel(logging.CRITICAL)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="tcc.gate")
 
 
 @pytest.mark.parametrize("part", range(6))
