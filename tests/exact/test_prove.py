@@ -120,6 +120,9 @@ def test_states_and_time_are_bounded() -> None:
         ("never a before b same p = q", "forbid a before b same p = q"),
         ("never a after b", "forbid b before a"),
         ("never a after b(x=1) same p = q, r", "forbid b(x=1) before a same q = p, r"),
+        ("never a after b # c", "forbid b before a"),
+        ("never a # after b\nafter c", "forbid c before a"),
+        ('never "#" after b', 'forbid b before "#"'),
         ("require a before b", "require a before b"),
     ],
 )
@@ -128,7 +131,16 @@ def test_never_is_a_forbid(text: str, turned: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["forbid nobody", "", "plan = find", "tool x", "forbid find\ntool x"]
+    "statement",
+    [
+        "forbid nobody",
+        "",
+        "plan = find",
+        "tool x",
+        "forbid find\ntool x",
+        "never find after refund with order",
+        "never find after refund same order same user",
+    ],
 )
 def test_what_is_no_statement_about_the_tools_is_refused(statement: str) -> None:
     with pytest.raises(tcc.CompileError):

@@ -40,7 +40,7 @@ Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
 MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
 _WORDS: Final = {"after", "before", "with", "same"}
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|.', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +326,7 @@ def lets_through(artifact: Artifact, session: Session) -> bool:
 
 def rewritten(text: str) -> str:
     """A statement of the language for one that begins with ``never``."""
-    tokens = _TOKEN.findall(text.strip())
+    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
     if not tokens or tokens[0] != "never":
         return text
     depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
@@ -338,8 +338,8 @@ def rewritten(text: str) -> str:
         else:
             parts[-1].append(token)
     said = ["".join(part).strip() for part in parts]
-    if words[:1] != ["after"]:
-        return "forbid" + text.strip()[len("never") :]
+    if words not in (["after"], ["after", "same"]):
+        return "forbid" + "".join(tokens[1:])
     first, second, *same = said
     turned = f"forbid {second} before {first}"
     return f"{turned} same {_turned(same[0])}" if same else turned
