@@ -620,6 +620,22 @@ def test_what_is_no_statement_is_no_question(text: str) -> None:
     assert code_of(file_of(lines), artifacts) in ("T102", "D101", "D201", "B101")
 
 
+@pytest.mark.parametrize("text", ["forbid any before b same x", "limit uses(any) per x <= 0"])
+def test_any_is_no_tool_of_that_name(text: str) -> None:
+    artifact = tcc.compile_text(
+        'grammar g version "1"\ntool "any"(; x: text)\ntool a(; x: text)\ntool b(; x: text)\n'
+        "plan = a b\n"
+    )
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    with pytest.raises(Rejected) as refusal:
+        of.system()
+    assert refusal.value.code.value == "T102"
+    quoted = certificate.Asked(
+        kind="statement", text=text.replace("any", '"any"'), artifacts=(artifact,)
+    )
+    assert len(quoted.system().right.core.monitors) == 1
+
+
 def test_the_command_writes_and_checks(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,

@@ -300,6 +300,8 @@ class _Reader:
         )
 
     def _tool(self) -> int:
+        if self._peek() == ("name", "any"):  # every tool; one of that name is in quotes
+            raise self._fault("a tool", "any")
         name = self._name()
         for at, tool in enumerate(self._core.tools):
             if tool.name == name:
