@@ -183,6 +183,20 @@ def step_skipped(lines: list[Any]) -> None:
     lines[size + 2].pop()
 
 
+def step_more(lines: list[Any]) -> None:
+    size = lines[0]["parts"][0]["states"]
+    lines[size + 2].append(lines[size + 2][-1])
+
+
+def negative_state(lines: list[Any]) -> None:
+    """The last state, counted from the end."""
+    size = lines[0]["parts"][0]["states"]
+    for row in lines[size + 2 :]:
+        for step in row:
+            if step[0] == size - 1:
+                step[0] = -1
+
+
 def step_to_another(lines: list[Any]) -> None:
     size = lines[0]["parts"][0]["states"]
     lines[size + 2][0][0] = 0
@@ -235,6 +249,9 @@ def one_state_more(lines: list[Any]) -> None:
 FORGERIES: list[tuple[str, Callable[[list[Any]], None], set[str]]] = [
     ("a state left out", without_state, {"T203"}),
     ("a step skipped", step_skipped, {"T202"}),
+    ("a step more", step_more, {"T202"}),
+    ("a number below 0", negative_state, {"T101"}),
+    ("a token below 0", lambda lines: first_renamed(lines, -1000), {"T101"}),
     ("a step to another state", step_to_another, {"T203"}),
     ("a renaming of other atoms", lambda lines: first_renamed(lines, 100), {"T205"}),
     ("a renaming that is none", twice_the_same, {"T204"}),
