@@ -197,7 +197,8 @@ class _Wrapped:
         own = {p.name: p.optional for p in declared.parameters if not p.observed}
         own |= {p.name: p.optional for p in declared.opened}
         self._required = frozenset(name for name, optional in own.items() if not optional)
-        if any(is_one(function) for is_one in _GENERATORS):
+        called = getattr(type(function), "__call__", None)
+        if any(is_one(one) for is_one in _GENERATORS for one in (function, called)):
             raise BindingError(self._tool, "a generator runs when its call is over: wrap no such")
         signature = inspect.signature(function)
         parameters = signature.parameters
@@ -216,6 +217,7 @@ class _Wrapped:
             and name not in self._injected
             and (name == KEY or executing(declared.models))
         )
+        self._signature = signature
         kept = [one for one in parameters.values() if one.name not in self.filled]
         self.shown = signature.replace(parameters=kept)
         taken = parameters.get(MODEL) if MODEL in self.filled else None
@@ -253,7 +255,8 @@ class _Wrapped:
     def made(self, permit: Permit, given: inspect.BoundArguments) -> Any:
         """Run the function, and tell what came of it."""
         try:
-            result = self._function(*given.args, **given.kwargs, **self._fill(permit))
+            args, keywords = self._filled(given, permit)
+            result = self._function(*args, **keywords)
             if inspect.isawaitable(result):
                 if inspect.iscoroutine(result):
                     result.close()
@@ -267,18 +270,24 @@ class _Wrapped:
     async def made_in_task(self, permit: Permit, given: inspect.BoundArguments) -> Any:
         """As :meth:`made`."""
         try:
-            result = await self._function(*given.args, **given.kwargs, **self._fill(permit))
+            args, keywords = self._filled(given, permit)
+            result = await self._function(*args, **keywords)
         except BaseException as error:
             raised(permit, self._tool, error, self._failing)
             raise
         self._done(permit, result)
         return result
 
-    def _fill(self, permit: Permit) -> dict[str, Any]:
-        filled: dict[str, Any] = {KEY: permit.key} if KEY in self.filled else {}
+    def _filled(
+        self, given: inspect.BoundArguments, permit: Permit
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the function is called with: what the gate fills in stands at its own place."""
+        whole = inspect.BoundArguments(self._signature, given.arguments)
+        if KEY in self.filled:
+            whole.arguments[KEY] = permit.key
         if MODEL in self.filled and permit.model:
-            filled[MODEL] = permit.model
-        return filled
+            whole.arguments[MODEL] = permit.model
+        return whole.args, whole.kwargs
 
     def _done(self, permit: Permit, result: Any) -> None:
         observed = members(result) if self._observe is None else dict(self._observe(result))
