@@ -116,9 +116,47 @@ def test_refuses_functions_whose_calls_it_could_not_hold(gate: tcc.Gate) -> None
             gate.wrap(function)
     with pytest.raises(tcc.BindingError, match="no such tool"):
         gate.wrap(inner)
+    class Called:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    with pytest.raises(tcc.BindingError, match="generator"):
+        gate.wrap(Called(), name="probe")
+
+
+def test_what_goes_on_behind_its_call_is_unknown(gate: tcc.Gate) -> None:
+    # Its errors mean that nothing happened; what is still to run is no error of it.
+    ran = []
+
+    async def inner() -> None:
+        ran.append(1)
+
+    async def begun() -> None:
+        tasks = []
+
+        def probe() -> Any:
+            tasks.append(asyncio.ensure_future(inner()))
+            return tasks[0]
+
+        with pytest.raises(TypeError, match="to be async"):
+            gate.wrap(probe)()
+        await tasks[0]
+
+    asyncio.run(begun())
+    assert (ran, outcomes(gate)) == ([1], [("probe", "unknown")])
     with pytest.raises(TypeError, match="to be async"):
         gate.wrap(lambda: inner(), name="probe")()
-    assert outcomes(gate) == [("probe", "failed")]
+    with pytest.raises(TypeError, match="generator"):
+        gate.wrap(lambda: (one for one in ran), name="probe")()
+    assert outcomes(gate) == [("probe", "unknown")] * 3
+
+
+def test_the_key_may_stand_before_the_arguments(gate: tcc.Gate) -> None:
+    def refund(idempotency_key: str, part: str, order: str, amount: float) -> str:
+        return f"{part} {order} {amount} {len(idempotency_key) > 16}"
+
+    assert gate.wrap(refund)("half", "ord-1", 3) == "half ord-1 3 True"
+    assert outcomes(gate) == [("refund(part=half)", "done")]
 
 
 def test_definitions_are_narrowed_to_what_is_allowed_now(gate: tcc.Gate) -> None:

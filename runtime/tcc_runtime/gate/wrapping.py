@@ -257,10 +257,7 @@ class _Wrapped:
         try:
             args, keywords = self._filled(given, permit)
             result = self._function(*args, **keywords)
-            if inspect.isawaitable(result):
-                if inspect.iscoroutine(result):
-                    result.close()
-                raise TypeError(f"{self._tool}: a function that gives an awaitable is to be async")
+            self._require_over(permit, result)
         except BaseException as error:
             raised(permit, self._tool, error, self._failing)
             raise
@@ -272,6 +269,7 @@ class _Wrapped:
         try:
             args, keywords = self._filled(given, permit)
             result = await self._function(*args, **keywords)
+            self._require_over(permit, result)
         except BaseException as error:
             raised(permit, self._tool, error, self._failing)
             raise
@@ -288,6 +286,22 @@ class _Wrapped:
         if MODEL in self.filled and permit.model:
             whole.arguments[MODEL] = permit.model
         return whole.args, whole.kwargs
+
+    def _require_over(self, permit: Permit, result: Any) -> None:
+        """Refuse a result that goes on behind the call: what it does or did is unknown.
+
+        Raises:
+            TypeError: it is an awaitable or a generator.
+        """
+        awaitable = inspect.isawaitable(result)
+        if not awaitable and not inspect.isgenerator(result) and not inspect.isasyncgen(result):
+            return
+        permit.unknown("it is not over with its call")
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+        if awaitable:
+            raise TypeError(f"{self._tool}: a function that gives an awaitable is to be async")
+        raise TypeError(f"{self._tool}: a generator runs when its call is over: wrap no such")
 
     def _done(self, permit: Permit, result: Any) -> None:
         observed = members(result) if self._observe is None else dict(self._observe(result))
