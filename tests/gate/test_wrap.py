@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc.integrations import claude_agent
 from tcc_runtime.errors import SettingsError
 
 DESK = """grammar desk version "1"
@@ -199,3 +200,32 @@ def test_a_list_that_stays_is_narrowed_by_a_choice(gate: tcc.Gate) -> None:
     assert gate.tool_choice("openai") == "none"
     with pytest.raises(SettingsError, match="api: expected openai or openai-responses"):
         gate.tool_choice("anthropic")
+
+
+def asked(hooks: claude_agent._Hooks, identity: str, tool: Any, given: Any) -> Any:
+    return hooks.before({"tool_name": tool, "tool_input": given}, identity, None)
+
+
+def is_denied(answer: dict[str, Any]) -> bool:
+    return bool(answer.get("hookSpecificOutput", {}).get("permissionDecision") == "deny")
+
+
+def test_a_hook_denies_whatever_goes_wrong(gate: tcc.Gate) -> None:
+    # The agent runs the tool where a hook raises, and where it gives no answer in time.
+    def names(tool: str) -> str:
+        return {"mcp__desk__probe": "probe", "probe": "probe"}[tool]
+
+    async def whole() -> None:
+        hooks = claude_agent._Hooks(gate, names, 0.05)
+        for number, (tool, given) in enumerate((("Bash", {}), ([], {}), ("probe", None))):
+            answer = await asked(hooks, f"c{number}", tool, given)
+            assert is_denied(answer) == (given is not None)
+            await hooks.stopped(None, None, None)
+        assert is_denied(await hooks.before({}, "c8", None))
+        with gate.call("find", {"by": "mail", "who": "ann"}):
+            assert is_denied(await asked(hooks, "c9", "mcp__desk__probe", {}))
+        assert not is_denied(await asked(hooks, "c10", "mcp__desk__probe", {}))
+        await hooks.stopped(None, None, None)
+
+    asyncio.run(asyncio.wait_for(whole(), 20))
+    assert [one.call for one in gate.history] == ["probe", "find(by=mail)", "probe"]
