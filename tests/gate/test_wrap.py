@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tcc
-from tcc.integrations import claude_agent
+from tcc.integrations import claude_agent, gate_of, of_one_artifact
 from tcc_runtime.errors import SettingsError
 
 DESK = """grammar desk version "1"
@@ -229,3 +229,15 @@ def test_a_hook_denies_whatever_goes_wrong(gate: tcc.Gate) -> None:
 
     asyncio.run(asyncio.wait_for(whole(), 20))
     assert [one.call for one in gate.history] == ["probe", "find(by=mail)", "probe"]
+
+
+def test_a_callable_gives_gates_of_one_artifact(gate: tcc.Gate) -> None:
+    source = of_one_artifact(lambda context: context)
+    assert gate_of(source, gate, "probe") is gate
+    other = tcc.compile_text('grammar other version "1"\ntool probe()\nplan = probe')
+    with tcc.Gate(other, durable=False) as foreign:
+        with pytest.raises(tcc.BindingError, match="another artifact"):
+            gate_of(source, foreign, "probe")
+    for context, said in ((None, "without a context"), ("x", "str, no gate")):
+        with pytest.raises(tcc.BindingError, match=said):
+            gate_of(source, context, "probe")
