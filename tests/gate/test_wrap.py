@@ -117,6 +117,7 @@ def test_refuses_functions_whose_calls_it_could_not_hold(gate: tcc.Gate) -> None
             gate.wrap(function)
     with pytest.raises(tcc.BindingError, match="no such tool"):
         gate.wrap(inner)
+
     class Called:
         def __call__(self) -> Iterator[int]:
             yield 1
@@ -235,9 +236,9 @@ def test_a_callable_gives_gates_of_one_artifact(gate: tcc.Gate) -> None:
     source = of_one_artifact(lambda context: context)
     assert gate_of(source, gate, "probe") is gate
     other = tcc.compile_text('grammar other version "1"\ntool probe()\nplan = probe')
-    with tcc.Gate(other, durable=False) as foreign:
-        with pytest.raises(tcc.BindingError, match="another artifact"):
-            gate_of(source, foreign, "probe")
+    foreign = tcc.Gate(other, durable=False)
+    with foreign, pytest.raises(tcc.BindingError, match="another artifact"):
+        gate_of(source, foreign, "probe")
     for context, said in ((None, "without a context"), ("x", "str, no gate")):
         with pytest.raises(tcc.BindingError, match=said):
             gate_of(source, context, "probe")

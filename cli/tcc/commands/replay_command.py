@@ -16,7 +16,6 @@ from tcc.screen import CLEAN, FINDINGS
 from tcc.traces import FORMATS, Trace, read_traces
 from tcc.traces.replaying import Replayed, replay
 
-
 sessions_argument = click.argument(
     "files",
     metavar="FILE..",

@@ -197,7 +197,7 @@ class _Wrapped:
         own = {p.name: p.optional for p in declared.parameters if not p.observed}
         own |= {p.name: p.optional for p in declared.opened}
         self._required = frozenset(name for name, optional in own.items() if not optional)
-        called = getattr(type(function), "__call__", None)
+        called = type(function).__call__
         if any(is_one(one) for is_one in _GENERATORS for one in (function, called)):
             raise BindingError(self._tool, "a generator runs when its call is over: wrap no such")
         signature = inspect.signature(function)
