@@ -30,7 +30,7 @@ class Odd:
                     self.say(404, b"")
                 elif how is not None:
                     how(self, body)
-                elif "id" not in body:
+                elif "id" not in body or "method" not in body:
                     self.say(202, b"")
                 elif method == "initialize":
                     told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}

@@ -152,6 +152,7 @@ def test_tools_are_looked_at_again_before_the_call_that_was_forgotten_is_answere
     odd: Odd,
 ) -> None:
     with connected(odd) as upstream:
+        assert call(upstream).error is None
         odd.session = "s2"
         sent = upstream.request("tools/call", {"name": "t", "arguments": {}})
         said = lines_until(upstream, sent)
@@ -163,6 +164,7 @@ def test_tools_are_looked_at_again_before_the_call_that_was_forgotten_is_answere
 
 def test_a_session_that_cannot_be_begun_again_is_begun_at_a_later_call(odd: Odd) -> None:
     with connected(odd) as upstream:
+        assert call(upstream).error is None
         odd.session = "s2"
         odd.how["initialize"] = lambda to, _: to.say(503, b"")
         assert "forgotten" in str(call(upstream).error)
@@ -170,7 +172,7 @@ def test_a_session_that_cannot_be_begun_again_is_begun_at_a_later_call(odd: Odd)
         assert "forgotten" in str(call(upstream).error)
         assert call(upstream).error is None
     sent = [told.get("Mcp-Session-Id") for _, told, body in odd.seen if method_of(body) == CALL]
-    assert sent == ["s1", "s1", "s2"]
+    assert sent == ["s1", "s1", "s1", "s2"]
 
 
 CALL = "tools/call"
