@@ -17,7 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof import check
 from tcc_certs.proof.check import check_proof
-from tcc_certs.proof.compared import Part
+from tcc_certs.proof.compared import Part, held_tokens, renamed
 from tcc_runtime.exact import certificate
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
@@ -309,6 +309,62 @@ def test_one_key_at_a_time_is_not_enough_for_everything() -> None:
     found, artifacts = asked(PAIRS, same)
     assert found.proved and found.certificate is not None
     assert code_of(found.certificate, artifacts) == "VALID"
+
+
+def renamed_everywhere(of: certificate.Asked, part: Part) -> certificate.Closed:
+    """The closed list of a part in which each token has another name as soon as it is held."""
+    system = of.system()
+    atoms, number = len(system.atoms), dict[Any, int]()
+    made = certificate.Closed(part=part, states=[], first=[], steps=[])
+
+    def row(state: Any) -> list[int]:
+        names: dict[int, int] = {}
+        for token in held_tokens(state[2]):
+            names[token] = token % atoms + atoms * (7 + len(names))
+        to = (*state[:2], renamed(state[2], names), state[3])
+        if to not in number:
+            number[to] = len(number)
+            made.states.append(to)
+        return [number[to], *names.values()]
+
+    made.first = row(system.start(part))
+    for state in made.states:
+        moves = list(system.moves(part, state))
+        assert all(move.state is not None for move in moves)
+        made.steps.append([row(move.state) for move in moves])
+    return made
+
+
+@pytest.mark.parametrize("keys", ["each", "call"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never find before refund same order",
+        "forbid find with refund same order",
+        "limit uses(find) per order <= 1",
+    ],
+)
+def test_the_tokens_of_a_key_keep_their_names(text: str, keys: str) -> None:
+    """Else what was remembered of the key that is asked about would be of another one."""
+    artifact = tcc.compile_text(SHOP.replace("require find before refund same order\n", ""))
+    assert tcc.prove(artifact, text).verdict == "refuted"
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    parts = of.system().parts(frozenset(), call=keys == "call")
+    lists = tuple([renamed_everywhere(of, part) for part in parts])
+    forged = certificate.Keyed(lists=lists, keys=keys).certificate(of, "proved")
+    assert code_of(forged, [artifact_bytes(artifact)]) == "T204"
+
+
+def test_a_constant_keeps_its_name() -> None:
+    """The left lists the value, so it is found again by its atom, and not among what is held."""
+    lists = 'grammar one version "1"\ntool a(x: p | q)\ntool b(x: p | q)\nplan = a b\n'
+    other = lists.replace("x: p | q", '; x: text ~ "p|q"') + "forbid a before b same x\n"
+    artifacts = tcc.compile_text(lists), tcc.compile_text(other)
+    assert tcc.prove(artifacts[0], implies=artifacts[1]).verdict == "refuted"
+    of = certificate.Asked(kind="implies", text=None, artifacts=artifacts)
+    made = renamed_everywhere(of, Part(tracked=None, rule=None, uses=frozenset()))
+    forged = certificate.Keyed(lists=(made,), keys="all").certificate(of, "proved")
+    assert code_of(forged, [artifact_bytes(one) for one in artifacts]) == "T204"
 
 
 SESSION_FORGERIES: list[tuple[str, Callable[[list[Any]], None], str]] = [

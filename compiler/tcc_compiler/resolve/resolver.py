@@ -34,6 +34,14 @@ from tcc_compiler.resolve.calls import (
     text_bytes,
 )
 from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.expansion import (
+    Expanded,
+    TooManyPairs,
+    UnheldErrors,
+    expand,
+    narrowed,
+    numbered,
+)
 from tcc_compiler.resolve.expressions import (
     call_sets,
     check_expression,
@@ -44,14 +52,6 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
-from tcc_compiler.resolve.policies import (
-    Expanded,
-    TooManyPairs,
-    UnheldErrors,
-    expand,
-    narrowed,
-    numbered,
-)
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
