@@ -162,8 +162,20 @@ def test_a_forbid_over_errors_that_were_read_keeps_tools_apart(
 def test_an_artifact_too_large_to_look_at_has_no_tools_that_commute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    checked = desk()
+    core, machine = checked.core, machine_of(checked)
+    gone_through = []
+
+    class Row(dict[int, Sequence[int]]):
+        def items(self) -> Any:
+            gone_through.append(1)
+            return super().items()
+
     monkeypatch.setattr(overlap, "MAX_PATHS", 20)
-    assert machine_of(desk()).commuting == frozenset()
+    tools = [core.calls[index].tool for index in checked.core_calls]
+    states = checked.automaton.states
+    assert commuting(core, lambda q: Row(machine.row(q)), tools, states, None) == frozenset()
+    assert len(gone_through) <= 4  # that there are too many paths is found before they are
 
 
 # Every interleaving of few calls.
