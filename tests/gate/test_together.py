@@ -161,6 +161,18 @@ def test_a_turn_in_hand_is_told_to_come_again(artifact: tcc.Artifact) -> None:
         assert [one.outcome for one in gate.history] == ["done"] * 3
 
 
+def test_an_outcome_that_cannot_be_said_gives_its_turn_back(artifact: tcc.Artifact) -> None:
+    with tcc.Gate(artifact) as gate:
+        with gate.call("seek", {"p": "x"}, turn=gate.try_turn()) as lost:
+            lost.unknown()
+        with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as permit:
+            with pytest.raises(ValueError, match="observed"):
+                gate.resolve(1, "done", {"r": "maybe"}, turn=gate.try_turn())
+            gate.resolve(1, "done", {"r": "no"}, turn=gate.try_turn())
+            permit.done()
+        assert gate.try_turn() is not None
+
+
 def test_a_call_inside_a_parallel_call_is_refused(artifact: tcc.Artifact) -> None:
     async def main() -> None:
         async with gate.call("read", {"p": "x"}) as permit:

@@ -237,7 +237,10 @@ class _Check:
         row = _numbers_of(self._line(), f"line {self._number}")
         held = part.tracked is not None
         self._leads(system, first, row, states, Code.PROOF_START, held=held)
-        for state in states:
+        met = {row[0]}
+        for number, state in enumerate(states):
+            # What nothing leads to may hold as many facts as the file has bytes.
+            ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
             if ends and part.plans and system.left.accepts(state[0]):
                 fine = system.right.accepts(state[1])
                 where = f"line {self._number}"
@@ -253,6 +256,7 @@ class _Check:
                 ensure(at < len(rows), Code.PROOF_STEPS, where, "a step for each call", len(rows))
                 row = _numbers_of(rows[at], where)
                 self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
+                met.add(row[0])
                 at += 1
             require(at, len(rows), Code.PROOF_STEPS, where)
             self.checked["steps"] += at

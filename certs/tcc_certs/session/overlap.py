@@ -109,11 +109,13 @@ def _ordered(core: Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
 
 
 def _monitor_orders(monitor: Monitor, pair: Pair) -> bool:
+    """Whether it may make a difference to a monitor which of two calls is first; of others: yes."""
     match monitor:
-        case OrderMonitor():
-            return _pair(monitor.first.tool, monitor.second.tool) == pair
         case SumMonitor() | UsesMonitor():
             return False  # amounts come to the same in any order
+        case OrderMonitor():
+            return _pair(monitor.first.tool, monitor.second.tool) == pair
+    return True
 
 
 def _tools(core: Core, statement: Forbid | Require) -> list[set[int]]:
