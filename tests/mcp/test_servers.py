@@ -228,6 +228,37 @@ def test_no_call_is_sent_while_it_is_in_doubt_whether_tools_are_those(tmp_path: 
     assert ran.read_text().split() == ["1", "2"]
 
 
+HUGE = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    told = {
+        "initialize": '{"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}',
+        "tools/list": '{"tools": [{"name": "t", "inputSchema": {"most": 1e999, "least": -1e999}}]}',
+        "tools/call": '{"content": []}',
+    }.get(asked["method"])
+    if asked["method"] == "tools/call":
+        token = asked["params"]["_meta"]["progressToken"]
+        params = '{"progressToken": %s, "progress": 1e999}' % token
+        print('{"jsonrpc": "2.0", "method": "notifications/progress", "params": %s}' % params)
+    if told:
+        print('{"jsonrpc": "2.0", "id": %s, "result": %s}' % (asked["id"], told), flush=True)
+"""
+
+
+def test_a_number_beyond_all_floats_takes_no_server_away(tmp_path: Path) -> None:
+    (tmp_path / "s.py").write_text(HUGE)
+    upstream = hub({"a": [sys.executable, str(tmp_path / "s.py")]}, {"t": ("a", "t")})
+    try:
+        schema = upstream.tools()[0]["inputSchema"]
+        most = sys.float_info.max
+        assert (float(schema["most"]), float(schema["least"])) == (most, -most)
+        meta = {"progressToken": upstream.next_identity}
+        sent = upstream.request("tools/call", {"name": "t", "arguments": {}, "_meta": meta})
+        assert answers(upstream, sent)[0].error is None
+    finally:
+        upstream.close()
+
+
 def test_tools_that_were_seen_before_have_to_be_those(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(CHANGES)
     command = [sys.executable, str(tmp_path / "s.py"), str(tmp_path / "ran")]
