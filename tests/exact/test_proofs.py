@@ -688,3 +688,27 @@ def test_what_the_other_side_adds_up_has_a_range_from_0(kind: str) -> None:
     with pytest.raises(Rejected) as refusal:
         certificate.Asked(kind="implies", text=None, artifacts=(mine, other)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "path"),
+    [
+        # What is listed here and added up there is in no sum of the left.
+        ("tool a(n: 1 | 2)", "tool a(; n: integer 1 .. 2)", "n"),
+        ("tool a gives (s: ok | bad)", "tool a gives (t: ok | bad)", "a"),
+        ("tool a(; x: json)", "tool a(x: p | q)", "x"),
+    ],
+)
+def test_sides_that_differ_in_what_is_not_known_are_declined(
+    mine: str, theirs: str, path: str
+) -> None:
+    limit = "limit sum(a.n) <= 1\n" if path == "n" else ""
+    artifacts = tuple(
+        [
+            tcc.compile_text(f'grammar g version "1"\n{tool}\nplan = a a\n{say}')
+            for tool, say in ((mine, ""), (theirs, limit))
+        ]
+    )
+    with pytest.raises(Rejected) as refusal:
+        certificate.Asked(kind="implies", text=None, artifacts=artifacts).system()
+    assert (refusal.value.code.value, refusal.value.path) == ("D101", path)
