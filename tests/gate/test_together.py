@@ -145,6 +145,24 @@ def test_what_no_outcome_can_allow_is_refused_at_once(artifact: tcc.Artifact) ->
         assert refused.value.decision.code == "R105"
 
 
+def test_what_a_monitor_refuses_waits_for_calls_that_it_names_alone() -> None:
+    text = TEXT.replace("forbid", "limit uses(read) per p <= 1\nforbid")
+    with tcc.Gate(grammars.artifact(text)) as gate:
+        with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as read:
+            with pytest.raises(NotYet):  # it is allowed if that one fails
+                gate.call("read", {"p": "x"}, turn=gate.try_turn()).__enter__()
+            read.done()
+        with gate.call("seek", {"p": "x"}, turn=gate.try_turn()) as seek:
+            with pytest.raises(tcc.Refused) as refused:
+                gate.call("read", {"p": "x"}, turn=gate.try_turn()).__enter__()
+            assert refused.value.decision.code == "R202"
+            seek.done({"r": "yes"})
+        with gate.call("approve", {"p": "x"}) as permit:
+            permit.done()
+        with gate.call("refund", {"p": "x"}) as permit:
+            permit.done()
+
+
 def test_a_turn_in_hand_is_told_to_come_again(artifact: tcc.Artifact) -> None:
     with tcc.Gate(artifact) as gate:
         with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as permit:

@@ -472,11 +472,12 @@ class _Below(Sequence[State]):
 
 
 def _numbers_of(value: Json, where: str) -> list[int]:
-    row = schema.as_list(value, where, _CODE)
-    for one in row:
+    row = []
+    for one in schema.as_list(value, where, _CODE):
         if type(one) is not int or one < 0:
             raise Rejected(_CODE, where, "whole numbers", one)
-    return row  # type: ignore[return-value]
+        row.append(one)
+    return row
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -34,7 +34,7 @@ from tcc_certs.proof.compared import (
 )
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Counts, Seen, Values
+from tcc_certs.session.monitors import Seen, Values
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import check as of_type
 
@@ -433,14 +433,14 @@ def _after(watched: Any, counts: Mapping[Any, int], side: int, *, asked: bool = 
     """
     if not watched:
         return ()
-    view: Counts = _View(counts, side)
+    view = _View(counts, side)
     for seen, _ in watched:
         if asked and not seen.rule.allows(view, seen):
             return None
     found = []
     for seen, values in watched:
         for (slot, key), value in seen.rule.marks(view, seen, True, values):
-            view.made[slot, key] = value  # type: ignore[attr-defined]
+            view.made[slot, key] = value
             found.append(((side, slot, key), value))
     return found
 
