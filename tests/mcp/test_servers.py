@@ -259,6 +259,20 @@ def test_a_number_beyond_all_floats_takes_no_server_away(tmp_path: Path) -> None
         upstream.close()
 
 
+def test_a_server_that_does_not_read_is_sent_no_further_call(tmp_path: Path) -> None:
+    call = '    elif method == "tools/call":'
+    deaf = CHANGES.replace(call, f"        import time; time.sleep(60)\n{call}")
+    (tmp_path / "s.py").write_text(deaf)
+    upstream = hub({"a": [sys.executable, str(tmp_path / "s.py")]}, {"t": ("a", "t")})
+    try:
+        given = {"name": "t", "arguments": {"n": "x" * (3 << 20)}}
+        sent = [upstream.request("tools/call", given) for _ in range(2)]
+        unsent = answers(upstream, sent[1])[0]
+        assert unsent.error == (AWAY_ERROR, "it does not read what was sent to it")
+    finally:
+        upstream.close()
+
+
 def test_tools_that_were_seen_before_have_to_be_those(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(CHANGES)
     command = [sys.executable, str(tmp_path / "s.py"), str(tmp_path / "ran")]

@@ -51,6 +51,7 @@ AWAY: Final = "notifications/tcc/away"
 AWAY_ERROR: Final = -32097  # of a call that was not sent
 _AGAIN: Final = (1.0, 60.0)  # seconds between two tries
 _FULL: Final = 32 << 20
+_BEHIND: Final = 1 << 20  # bytes that a server has not read, with which no call is sent to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,6 +408,9 @@ class _Hub:
             return
         if peer.steps is not None:  # its tools are looked at again
             peer.held.append(message)
+            return
+        if peer.upstream.pipe.waiting > _BEHIND:
+            self._error(message.identity, AWAY_ERROR, "it does not read what was sent to it")
             return
         params = {**message.params, "name": tool}
         meta = message.params.get("_meta")
