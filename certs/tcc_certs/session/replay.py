@@ -22,7 +22,14 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, SessionHeader, answer_of
+from tcc_certs.session.records import (
+    RECORDED,
+    UNKNOWN_TOOL,
+    Arguments,
+    SessionHeader,
+    answer_of,
+    open_name,
+)
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
@@ -138,6 +145,14 @@ class ReplayedSession:
 
     def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
         core = machine.core
+        if machine.statements is not None:
+            # Without the values what the statements compare could not be derived again.
+            tools, shown = core.tools, header.shown
+            missing = sorted(
+                open_name(tools[tool].name, name) for tool, name in machine.statements.shown - shown
+            )
+            expected = "what statements compare, shown"
+            ensure(not missing, Code.SESSION_HEADER, "arguments", expected, missing)
         self.core = core
         self.machine = machine
         self.header = header
@@ -178,10 +193,10 @@ class ReplayedSession:
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
         self._beside(offer.tool, line)
-        seen = self.arguments.read(offer, record["open"])
+        seen, states = self.arguments.read(offer, record["open"])
         self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
         self._names(record, seq, line)
-        refused = self.course.refuses(offer, seen)
+        refused = self.course.refuses(offer, seen, states)
         if refused is not None:
             code, field, expected = _REFUSED[refused[0]]
             why = f"{said}, which is against: {refused[1]}" if refused[1] else said
@@ -189,7 +204,7 @@ class ReplayedSession:
         self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
         self.open[seq] = offer, line
-        self.course.begin(seq, offer, seen)
+        self.course.begin(seq, offer, seen, states)
 
     def _beside(self, tool: int, line: int) -> None:
         """A call of `tool` may begin beside those that are under way.

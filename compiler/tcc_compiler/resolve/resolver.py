@@ -6,10 +6,11 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
+from tcc_certs.core.policies import later_part
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     ForbidStatement,
@@ -52,6 +53,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
+from tcc_compiler.resolve.policies import Policy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -90,7 +92,7 @@ def resolve(
     _check_states(program, tools, report)
     _check_signatures(program, report)
     checked = _check_statements(program, scope)
-    _check_read(program, checked.stated, report)
+    _check_read(program, tools, checked.stated, report)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
@@ -118,12 +120,14 @@ def resolve(
         return None
 
 
-# The last minor version of the core that the kernel reads.
+# The last minor version of the core of which every feature is enforced; of 1.2 some are.
 READ_MINOR = 1
 _UNREAD = "needs version 1.2 of the core, which this release does not enforce"
 
 
-def _check_read(program: Program, found: Stated, report: Report) -> None:
+def _check_read(
+    program: Program, tools: Mapping[str, Tool | None], found: Stated, report: Report
+) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
     across = [policy.across for policy in program.policies if policy.across is not None]
     for region in (*(one.region for one in program.passes), *across):
@@ -134,10 +138,28 @@ def _check_read(program: Program, found: Stated, report: Report) -> None:
     regions = [region for tool in program.tools.values() for region in _new_in(tool)]
     regions += [given.region for given in program.givens]
     regions += [let.region for let in program.lets]
-    regions += [policy.region for policy in found.policies if policy.held]
-    hint = "take it away, or say it of listed fields, or in the forms of 1.1"
+    hint = "take it away, or say it of arguments and listed answers"
     for region in regions:
         report.error("TCC228", region, f"this {_UNREAD}", hint)
+    sound = {name: tool for name, tool in tools.items() if tool is not None}
+    if report.failed or len(sound) < len(tools):
+        return
+    numbers = {name: at for at, name in enumerate(sorted(sound))}
+    for policy in found.policies:
+        later = _later(policy, numbers, sound) if policy.held else ""
+        if later:
+            report.error("TCC228", policy.region, f"{later} in this statement {_UNREAD}", hint)
+
+
+def _later(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> str:
+    """The part of a statement that nothing enforces yet; empty where there is none."""
+    if policy.total is not None:
+        tool, name, _ = policy.total
+        answers = [one.name for one in tools[tool].parameters if one.observed]
+        if name in answers:
+            return "the sum of an answer"
+    written = policy_json(policy, numbers, tools)
+    return later_part(written) if isinstance(written, Mapping) else "a form"
 
 
 def _new_in(tool: ToolStatement) -> Iterator[Region]:
@@ -316,11 +338,41 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        policies=[policy for policy in found.policies if policy.held],
+        policies=[
+            policy
+            for policy in found.policies
+            if policy.held or _meets_errors(policy, call_list.tools)
+        ],
         session=found.session,
         places=dict(written),
         written=written,
     )
+
+
+def _meets_errors(policy: Policy, tools: Mapping[str, Tool]) -> bool:
+    """Whether an error that was read may count for a `forbid` that is written out into the plans.
+
+    No automaton knows of such calls; so whoever makes the calls holds the statement, too.
+    """
+    if policy.kind != "forbid" or policy.order != "before":
+        return False
+    numbers = {name: at for at, name in enumerate(sorted(tools))}
+    failing = {numbers[name] for name, tool in tools.items() if "errors" in tool.extras}
+    written = policy_json(policy, numbers, tools)
+    return bool(failing) and _names_one(written, failing)
+
+
+def _names_one(written: object, tools: Collection[int]) -> bool:
+    match written:
+        case ["any"]:
+            return True
+        case ["calls", int() as tool, _]:
+            return tool in tools
+        case Mapping():
+            return any(_names_one(one, tools) for one in written.values())
+        case [*parts]:
+            return any(_names_one(one, tools) for one in parts)
+    return False
 
 
 def _sets_of(expanded: Expanded) -> set[CallSet]:
