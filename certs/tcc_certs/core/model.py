@@ -145,6 +145,7 @@ class Tool:
         strict: whether plans go on after every answer that a call of it may get.
         errors_failed: whether an error of it means that nothing happened.
         answers: its open answers, in declared order; they tell no calls apart.
+        parallel: whether calls of it may be under way beside others that they commute with.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Tool:
     strict: bool = False
     errors_failed: bool = False
     answers: tuple[OpenParameter, ...] = ()
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@
     record      of a known kind, with its fields in their form
     session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
     mac         of each record of 1.1, where the key is known: by whoever has the key
-    call        none is open, nothing was unforeseen; its number, its text, its open arguments; the
+    call        it commutes with those that are open; its number, its
+                text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
                 allow it wherever the session may be; the model that makes it, and the budget
     budget      at most one, no call is open; asked: what a search took beside
-    outcome     of the call that is open; observed values where there are any to observe
+    outcome     of a call that is open; observed values where there are any to observe
     resolve     of a call whose outcome is unknown: all is gone through again from there
     refusal     a tool of the grammar, a code of a refused call
     end         where every state that may be held accepts, or abandoned
@@ -108,11 +109,11 @@ def conclude(
 
 
 def _unknown(session: ReplayedSession) -> int:
-    return session.tally.unknown + (session.pending is not None)
+    return session.tally.unknown + len(session.open)
 
 
 def _claim(findings: Findings, session: ReplayedSession | None) -> str:
-    if session is None or session.unforeseen or findings.verdict == INVALID:
+    if session is None or session.lost or findings.verdict == INVALID:
         return NO_CLAIM
     if findings.verdict == VALID:
         return CONFORMANT_PREFIX if session.abandoned else CONFORMANT
@@ -129,6 +130,8 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
         yield f"that {tally.failed - tally.read} calls said to have failed did not happen"
     if tally.read:
         yield f"that {tally.read} calls that were answered with an error changed nothing"
+    if tally.unforeseen:
+        yield f"that {tally.unforeseen} answers that are not known were some that are listed"
     if tally.resolved:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:
@@ -167,7 +170,7 @@ def _summary(
     if any(item.code is Code.INCOMPLETE for item in findings.items):
         if session is None:
             return f"incomplete: not one whole line that ends in an LF; {first.found}"
-        so_far = "an answer came that was not foreseen" if session.unforeseen else "it conforms"
+        so_far = "no plan goes on after an answer" if session.lost else "it conforms"
         return f"incomplete: no end record; {so_far} as far as it goes; {first.found}"
     return f"declined: {first.code}, {what}"
 
@@ -175,7 +178,7 @@ def _summary(
 def _valid_text(session: ReplayedSession, claim: str) -> str:
     if claim == NO_CLAIM:
         return (
-            "valid, no claim: an answer came that no plan foresees, and nothing was done after it"
+            "valid, no claim: an answer came after which no plan goes on"
         )
     unknown = _unknown(session)
     whatever = f", whatever its {unknown} unknown outcomes were" if unknown else ""

@@ -7,15 +7,17 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.core.policies import later_part
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
+    ForbidStatement,
     GoalStatement,
     GrammarStatement,
     OpenDeclaration,
-    Parallel,
+    PolicyStatement,
     StartStatement,
     ToolStatement,
 )
@@ -33,6 +35,14 @@ from tcc_compiler.resolve.calls import (
     text_bytes,
 )
 from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.expansion import (
+    Expanded,
+    TooManyPairs,
+    UnheldErrors,
+    expand,
+    narrowed,
+    numbered,
+)
 from tcc_compiler.resolve.expressions import (
     call_sets,
     check_expression,
@@ -43,15 +53,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
-from tcc_compiler.resolve.policies import (
-    Expanded,
-    Policy,
-    TooManyPairs,
-    expand,
-    narrowed,
-    numbered,
-    policy_json,
-)
+from tcc_compiler.resolve.policies import Policy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -107,6 +109,11 @@ def resolve(
         hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
         report.error("TCC320", pairs.region, message, hint)
         return None
+    except UnheldErrors as unheld:
+        message = f"this forbid speaks of errors that were read (errors mean failed): it {_UNREAD}"
+        hint = "write it without `unless` and counts, or let errors of the tool be unknown"
+        report.error("TCC228", unheld.region, message, hint)
+        return None
     except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
@@ -122,14 +129,8 @@ def _check_read(
     program: Program, tools: Mapping[str, Tool | None], found: Stated, report: Report
 ) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
-    parallel = [
-        attribute.region
-        for tool in program.tools.values()
-        for attribute in tool.attributes
-        if isinstance(attribute, Parallel)
-    ]
     across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across, *parallel):
+    for region in (*(one.region for one in program.passes), *across):
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:
@@ -270,6 +271,19 @@ def _check_known(
 def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
+    asked = [statement.forbid for statement in program.exacts]
+    if any(asked):  # their names and values are held to the tools, and nothing is made of them
+        stated(
+            replace(
+                program,
+                limits=[],
+                requires=[],
+                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                monitors=[],
+            ),
+            scope,
+        )
     return Checked(
         stated=stated(program, scope),
         examples=[example for example in examples if example is not None],

@@ -30,7 +30,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
 from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine, agrees
-from tcc_certs.values.canonical import MAX_DEPTH, MAX_VALUE_BYTES
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.places import FieldType, Missing, Wrong, at, carried, typed
@@ -174,13 +174,16 @@ def checker(kind: FieldType) -> Check:
     return _of_others(kind)
 
 
+_MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a whole answer
+
+
 def _of_others(kind: FieldType) -> Check:
     """A list, a time or a date: canonical JSON of what of it counts."""
 
     def check(value: object) -> tuple[bytes, bytes] | Code:
         try:
             typed(value, kind)
-            found = json_bytes(carried(value, kind), MAX_VALUE_BYTES)
+            found = json_bytes(carried(value, kind), _MOST_CARRIED)
         except Rejected as refusal:
             return refusal.code
         except Wrong:
@@ -575,12 +578,14 @@ class ToolTable:
     def told(self, answer: object, names: frozenset[str]) -> dict[str, tuple[bytes, bytes] | None]:
         """The open answers of these names that are there; None of one that is not known."""
         found: dict[str, tuple[bytes, bytes] | None] = {}
+        left = _MOST_CARRIED
         for field, check in self.answers:
             if field.name not in names:
                 continue
             value = _placed(answer, field, check)
             if not isinstance(value, Code):
-                found[field.name] = value
+                left -= len(value[1])
+                found[field.name] = value if left >= 0 else None
             elif value is not Code.MISSING_ARGUMENT or not field.optional:
                 found[field.name] = None
         return found

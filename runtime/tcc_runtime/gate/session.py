@@ -28,6 +28,7 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors import Seen
+from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.canonical import (
@@ -163,6 +164,17 @@ class Writer:
             return {**record, "type": kind.decode(), "value": data.decode()}
         return record
 
+    def answers(self, table: ToolTable, answer: object) -> dict[str, Json]:
+        """The open answers that are shown, out of what came back."""
+        if not table.answers or not self._shown:
+            return {}
+        named = {one.name: open_name(table.tool.name, one.name) for one in table.tool.answers}
+        names = frozenset([name for name, text in named.items() if text in self._shown])
+        return {
+            name: {"unknown": True} if value is None else self._opened(table, (name, *value), None)
+            for name, value in table.told(answer, names).items()
+        }
+
     def result(self, result: object) -> str | None:
         """What stands for the result of a call; None where it has no canonical form."""
         if result is None:
@@ -183,13 +195,21 @@ def outcome_record(
     took: Mapping[str, Json] | None = None,
     *,
     read: bool = False,
+    answers: Mapping[str, Json] = MappingProxyType({}),
 ) -> dict[str, Json]:
-    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer."""
+    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer.
+
+    Args:
+        unforeseen: whether one of the observed values is not known.
+        answers: the open ones that are shown.
+    """
     record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
     if unforeseen:
         record["unforeseen"] = True
-    elif observed:
+    if observed:
         record["observed"] = observed
+    if answers:
+        record["answers"] = answers
     if read:
         record["answered"] = True
     if result is not None:
@@ -208,11 +228,14 @@ def resolve_record(
     observed: Mapping[str, Json] | None,
     who: str | None = None,
     at_ms: int | None = None,
+    answers: Mapping[str, Json] = MappingProxyType({}),
 ) -> dict[str, Json]:
     """`resolve`; `who` says so, and when."""
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
     if observed:
         record["observed"] = observed
+    if answers:
+        record["answers"] = answers
     if who is not None and at_ms is not None:
         record["who"], record["at_ms"] = who, at_ms
     return record
@@ -229,17 +252,28 @@ def end_record(abandoned: bool) -> dict[str, Json]:
 
 
 def observed_texts(table: ToolTable, observed: Observed | None) -> Mapping[str, Json] | None:
-    """The observed values by name, as texts."""
+    """The observed values that are known, by name, as texts."""
     if observed is None or not table.observed:
         return None
     pairs = zip(table.observed, observed, strict=True)
-    return {param.name: param.values[at] for param, at in pairs}
+    return {param.name: param.values[at] for param, at in pairs if at is not None}
 
 
 def opened_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
     """The open arguments of a `call` record, as it has them."""
     found = record["open"]
     return found if isinstance(found, dict) else {}
+
+
+def answers_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The open answers of an `outcome` or `resolve` record, as it has them."""
+    found = record.get("answers")
+    return found if isinstance(found, dict) else {}
+
+
+def lacks_one(answers: Mapping[str, Json]) -> bool:
+    """Whether one of the answers is not known."""
+    return any(isinstance(one, Mapping) and "unknown" in one for one in answers.values())
 
 
 # The session.
@@ -253,9 +287,11 @@ class Made:
         offer: which.
         outcome: unknown until it is told.
         observed: the indices of the observed values; None unless it is done.
-        unforeseen: an answer came that is none of the tool's.
+        unforeseen: of its answer a part is not known.
         opened: what the ledger has of its open arguments.
         model: that makes it; empty where none does.
+        line: of its record.
+        seen: as monitors see it.
     """
 
     offer: Offer
@@ -264,6 +300,8 @@ class Made:
     unforeseen: bool = False
     opened: Mapping[str, Json] = field(default_factory=dict)
     model: str = ""
+    line: int = 0
+    seen: Sequence[Seen] = ()
 
 
 class Session:
@@ -272,11 +310,11 @@ class Session:
     Attributes:
         policy: of its artifact.
         course: of its calls.
-        made: every call, in order; the last one may be under way.
-        under_way: whether the last call has no outcome yet.
+        made: every call, in order.
+        under_way: the numbers of those that have no outcome yet, in order.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
-        taken: what the calls so far took of each limit of the core, but the one under way.
+        taken: what the calls so far took of each limit of the core, but those under way.
         trail: what is kept to say why something is refused.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
     """
@@ -290,7 +328,7 @@ class Session:
         self.policy = policy
         self.course = Course(policy.machine)
         self.made: list[Made] = []
-        self.under_way = False
+        self.under_way: tuple[int, ...] = ()
         self.ended = False
         self.resolved: list[int] = []
         self.taken = policy.nothing_taken
@@ -303,7 +341,7 @@ class Session:
         return self.course.held
 
     @property
-    def unforeseen(self) -> bool:
+    def lost(self) -> bool:
         """Whether an answer came that leads nowhere."""
         return self.course.lost
 
@@ -320,8 +358,6 @@ class Session:
         """
         if self.ended:
             return Code.ENDED, ""
-        if self.unforeseen:
-            return Code.UNFORESEEN, ""
         return self.course.refuses(offer, seen, states)
 
     def may_finish(self) -> bool:
@@ -330,42 +366,99 @@ class Session:
 
     def word(self) -> list[int] | None:
         """The calls of the artifact that were made; None where that is not known."""
-        if self.under_way or len(self.held) != 1 or self.unforeseen:
+        if self.under_way or len(self.held) != 1 or self.lost:
             return None
         done = [made for made in self.made if made.outcome != "failed"]
-        if any(made.outcome == "unknown" for made in done):
+        if any(made.outcome == "unknown" or None in (made.observed or ()) for made in done):
             return None
         return [made.offer.calls[made.observed or ()] for made in done]
 
     def begin(
-        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+        self,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+        line: int = 0,
     ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        made = Made(offer=offer)
+        made = Made(offer=offer, line=line, seen=seen)
         self.made.append(made)
         self.course.begin(len(self.made), offer, seen, states)
-        self.under_way = True
+        self.under_way = (*self.under_way, len(self.made))
         return made
 
+    def waits(self, offer: Offer, records: int) -> bool:
+        """Whether a call that is allowed may not begin beside those that are under way.
+
+        Args:
+            records: how many the ledger has.
+        """
+        if not self.under_way:
+            return False
+        if len(self.under_way) >= MAX_UNDER_WAY:
+            return True
+        if records - self.made[self.under_way[0] - 1].line >= MAX_BEHIND:
+            return True
+        machine = self.policy.machine
+        tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
+        return not all(machine.commute(offer.tool, tool) for tool in tools)
+
+    def may_come(self, code: Code, place: str, offer: Offer) -> bool:
+        """Whether a call that is refused may be allowed once more outcomes are known.
+
+        What is held then is held now, so a call that leads on from no place now leads on from none;
+        and a monitor that names no call under way says the same whatever comes of them.
+
+        Args:
+            place: the text of the monitor, where one refuses it.
+        """
+        if not self.under_way:
+            return False
+        if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
+            return any(self.policy.leads_on(place, offer) for place in self.held)
+        if code is Code.MONITOR_FORBIDS:
+            texts = self.policy.machine.monitors.texts
+            seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
+            return place not in texts or any(texts[one.rule.number] == place for one in seen)
+        return code is Code.MANY_STATES
+
     def settle(
-        self, outcome: Outcome, observed: Observed | None, unforeseen: bool, *, read: bool = False
+        self,
+        outcome: Outcome,
+        observed: Observed | None,
+        unforeseen: bool,
+        *,
+        read: bool = False,
+        seq: int | None = None,
+        told: Mapping[str, State] = MappingProxyType({}),
     ) -> None:
-        """The outcome of the call that is under way."""
-        made = self.made[-1]
+        """The outcome of a call that is under way; without `seq` of the first of them.
+
+        Args:
+            told: its open answers.
+        """
+        seq = self.under_way[0] if seq is None else seq
+        made = self.made[seq - 1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
-        self.under_way = False
-        self.course.settle(outcome, None if unforeseen else observed, read=read)
+        self.under_way = tuple([other for other in self.under_way if other != seq])
+        self.course.settle(outcome, observed, read=read, seq=seq, told=told)
         if outcome != "failed" and self.taken:
             took = self.policy.takes(made.offer, observed)
             self.taken = tuple(map(add, self.taken, took))
 
-    def resolve(self, seq: int, outcome: Outcome, observed: Observed | None) -> None:
+    def resolve(
+        self,
+        seq: int,
+        outcome: Outcome,
+        observed: Observed | None,
+        told: Mapping[str, State] = MappingProxyType({}),
+    ) -> None:
         """What the unknown outcome of call number `seq` turned out to be.
 
         Raises:
             Rejected: D201 so many calls would have to be gone through again.
         """
-        self.course.resolve(seq, outcome, observed)
+        self.course.resolve(seq, outcome, observed, told)
         made = self.made[seq - 1]
         if self.taken:
             self.taken = tuple(map(sub, self.taken, self.policy.takes(made.offer, None)))
@@ -456,9 +549,11 @@ class Follower:
             self._outcome(record, line)
         elif kind == "resolve":
             made = session.made[size(record, "seq") - 1]
-            if session.under_way and made is session.made[-1]:
-                self._leave_unknown()
-            session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
+            if size(record, "seq") in session.under_way:
+                self._leave_unknown(size(record, "seq"))
+            told = self.told(made.offer, answers_of(record))
+            observed = self._observed(made, record)
+            session.resolve(size(record, "seq"), _outcome_of(record), observed, told)
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
@@ -472,7 +567,7 @@ class Follower:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
         opened = opened_of(record)
         seen = self._seen(offer, opened, line)
-        made = self.session.begin(offer, seen, self._states(offer, opened))
+        made = self.session.begin(offer, seen, self._states(offer, opened), line)
         made.opened = opened_of(record)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
@@ -507,29 +602,48 @@ class Follower:
         outcome, executions, took = _outcome_of(record), self.executions, record.get("took")
         if executions is not None and isinstance(took, dict):
             executions.settle(executions.told_took(took, line), outcome == "done")
-        unforeseen = record.get("unforeseen") is True
-        observed = None if unforeseen else self._observed(self.session.made[-1], record)
+        seq = size(record, "seq")
+        made, answers = self.session.made[seq - 1], answers_of(record)
+        observed = self._observed(made, record)
+        unforeseen = "unforeseen" in record or lacks_one(answers)
         read = record.get("answered") is True
-        self.session.settle(outcome, observed, unforeseen, read=read)
+        told = self.told(made.offer, answers)
+        self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
             return None
         told, params = record.get("observed"), self._policy.table(made.offer.tool).observed
         texts = told if isinstance(told, dict) else {}
-        return tuple([param.values.index(str(texts[param.name])) for param in params])
+        return tuple(
+            [
+                param.values.index(str(texts[param.name])) if param.name in texts else None
+                for param in params
+            ]
+        )
 
-    def _leave_unknown(self) -> None:
-        """The call under way has no outcome: it took all that was expected."""
+    def told(self, offer: Offer, answers: Mapping[str, Json]) -> Mapping[str, State]:
+        """Open answers, as a record has them, for the statements of version 1.2."""
+        statements = self._policy.machine.statements
+        if statements is None:
+            return {}
+        values = {
+            name: (_member(answers, name, "type"), _member(answers, name, "value"))
+            for name in answers
+        }
+        return statements.told(offer.tool, values)
+
+    def _leave_unknown(self, seq: int) -> None:
+        """A call under way has no outcome: it took all that was expected."""
         executions = self.executions
         if executions is not None and executions.pending is not None:
             executions.settle(executions.pending.choice.expected, False)
-        self.session.settle("unknown", None, False)
+        self.session.settle("unknown", None, False, seq=seq)
 
     def unknown(self, seq: int) -> Made | None:
         """The call of that number, if its outcome is unknown and it is not under way."""
         made = self.session.made
-        if not 1 <= seq <= len(made) - self.session.under_way:
+        if not 1 <= seq <= len(made) or seq in self.session.under_way:
             return None
         return made[seq - 1] if made[seq - 1].outcome == "unknown" else None
 
