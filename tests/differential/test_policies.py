@@ -43,6 +43,8 @@ HELD = OLD | {
     "or", "last", "count", "where", "unless", "require where", "owed same", "per several",
     "uses where", "sets", "rules", "monitor", "in", "like", "maybe", "linear", "max", "sum per",
     "names",
+    "lists", "records", "time", "null", "places", "open answers", "rest", "optional answers",
+    "every", "some", "pairs", "count of", "errors",
 }  # fmt: skip
 
 

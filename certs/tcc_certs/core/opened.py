@@ -32,7 +32,6 @@ from tcc_certs.values.declared import (
     JsonType,
     NumberType,
     OpenParameter,
-    OpenType,
     TextType,
 )
 from tcc_certs.values.numbers import compare, ensure_survives
@@ -156,7 +155,9 @@ def read_place(value: Json, path: str, code: Code, known: Known) -> tuple[str, .
 
 
 def _null_is_left_out(known: Known, path: str, code: Code) -> None:
-    ensure(known["optional"] or not known["null"], code, f"{path}.null", "an optional field", "null")
+    ensure(
+        known["optional"] or not known["null"], code, f"{path}.null", "an optional field", "null"
+    )
     many = known["at"] is not None and "*" in known["at"]
     listed = known["type"] == "list"
     ensure(listed or not many, code, f"{path}.at", "a list, as `*` is of many", known["type"])
@@ -260,7 +261,7 @@ def _kind(tool: Tool, name: str, path: str, code: Code) -> str:
     return _class_of(_open_type(tool, name, path, code), path, code)
 
 
-def _open_type(tool: Tool, name: str, path: str, code: Code) -> OpenType:
+def _open_type(tool: Tool, name: str, path: str, code: Code) -> Any:
     for parameter in tool.opened:
         if parameter.name == name:
             ensure(not parameter.optional, code, path, "a parameter of every call", name)
@@ -268,7 +269,7 @@ def _open_type(tool: Tool, name: str, path: str, code: Code) -> OpenType:
     raise Rejected(code, path, f"a parameter of {tool.name}", name)
 
 
-def _class_of(of: OpenType, path: str, code: Code) -> str:
+def _class_of(of: FieldType, path: str, code: Code) -> str:
     match of:
         case TextType():
             return "text"
@@ -276,8 +277,7 @@ def _class_of(of: OpenType, path: str, code: Code) -> str:
             return "number"
         case FlagType():
             return "flag"
-        case JsonType():
-            raise Rejected(code, path, "a text, a number or a flag", "json")
+    raise Rejected(code, path, "a text, a number or a flag", "another type")
 
 
 def _summed(value: Json, path: str, code: Code, known: Known) -> str:

@@ -228,9 +228,7 @@ class SessionMachine:
             calls = [offer.calls.get(answer)]
             if None in answer:
                 calls = [call for one, call in offer.calls.items() if agrees(one, answer)]
-                left = prod(
-                    [n for n, one in zip(offer.sizes, answer, strict=True) if one is None]
-                )
+                left = prod([n for n, one in zip(offer.sizes, answer, strict=True) if one is None])
                 calls += [None] * (len(calls) < left)
             after = {
                 NOWHERE if call is None else self.step(place, call) or NOWHERE
@@ -341,7 +339,7 @@ class Step:
     read: bool = False
     states: Mapping[str, State] | None = None
     told: int | None = None
-    told_answers: Mapping[str, State] = MappingProxyType({})
+    told_answers: Mapping[str, State] = field(default_factory=dict)
     event: Event | None = None
 
 

@@ -447,8 +447,8 @@ class Statements:
         for one in held:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
-                fields = (*self._opened[tool], *self._answers[tool])
-                shown.update((tool, name) for name in fields if name in names)
+                mine = (*self._opened[tool], *self._answers[tool])
+                shown.update((tool, name) for name in mine if name in names)
         self.shown = frozenset(shown)
 
     def states(
@@ -499,14 +499,14 @@ class Statements:
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
 
 
-_Read: TypeAlias = "Mapping[str, tuple[bool, FieldType]]"  # optional, and how it is read
+_Forms: TypeAlias = "Mapping[str, tuple[bool, FieldType]]"  # optional, and how it is read
 
 
-def _read_by(fields: Sequence[OpenParameter]) -> _Read:
+def _read_by(fields: Sequence[OpenParameter]) -> _Forms:
     return {one.name: (one.optional, flat(one.type)) for one in fields}
 
 
-def _states_in(fields: _Read, given: Mapping[str, tuple[str, str]]) -> dict[str, State]:
+def _states_in(fields: _Forms, given: Mapping[str, tuple[str, str]]) -> dict[str, State]:
     found = {}
     for name, (optional, kind) in fields.items():
         value = given.get(name)

@@ -356,7 +356,9 @@ class Arguments:
                 S204, S205 as :meth:`read`.
         """
         tool = self._core.tools[offer.tool]
-        due = {one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown}
+        due = {
+            one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown
+        }
         found = record.get("answers")
         given: Mapping[str, Json] = found if isinstance(found, dict) else {}
         needed = [name for name, one in due.items() if not one.optional and outcome == "done"]

@@ -177,9 +177,7 @@ def _summary(
 
 def _valid_text(session: ReplayedSession, claim: str) -> str:
     if claim == NO_CLAIM:
-        return (
-            "valid, no claim: an answer came after which no plan goes on"
-        )
+        return "valid, no claim: an answer came after which no plan goes on"
     unknown = _unknown(session)
     whatever = f", whatever its {unknown} unknown outcomes were" if unknown else ""
     if claim == CONFORMANT_PREFIX:

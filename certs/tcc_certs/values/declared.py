@@ -12,13 +12,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode, encode, is_bare
-
-if TYPE_CHECKING:
-    from tcc_certs.values.places import FieldType
 
 Scalar: TypeAlias = "str | int | Decimal | bool | None"
 
@@ -117,13 +114,14 @@ class OpenParameter:
     """An open parameter or answer of a tool: no part of the call's identity.
 
     Attributes:
-        type: of its values; in a core of 1.1 one of :data:`OpenType`.
+        type: of its values: in a core of 1.1 an `OpenType`, which readers that decline 1.2 take it
+            for; else a `FieldType` of :mod:`tcc_certs.values.places`.
         at: the steps to its place; None: it is the member of its name.
         null: whether a null counts as left out.
     """
 
     name: str
-    type: FieldType
+    type: Any
     optional: bool = False
     at: tuple[str, ...] | None = None
     null: bool = False

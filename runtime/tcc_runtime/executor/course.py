@@ -135,8 +135,8 @@ class PlanCourse:
         """What comes now; every outcome has to be known."""
         history = self._gate.history
         texts = self._gate.word()
-        foreign = [one for one in history if one.unforeseen] if texts is None else []
-        if foreign:
+        foreign = [one for one in history if one.unforeseen]
+        if foreign and texts is None:
             last = foreign[-1]
             return ExecutionStop(kind="unforeseen", reason=f"call {last.seq}: {last.call}")
         for happened in history[self._seen :]:

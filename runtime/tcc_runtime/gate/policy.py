@@ -33,7 +33,8 @@ from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachi
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import FieldType, Missing, Wrong, at, carried, typed
+from tcc_certs.values.places import FieldType, Missing, Wrong, carried, typed
+from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, TextType
@@ -442,7 +443,7 @@ class Listed:
                 return self.index(arguments[self.name])
             return 0 if self.optional else Code.MISSING_ARGUMENT
         try:
-            return self.index(at(arguments, self.at))
+            return self.index(found_at(arguments, self.at))
         except Missing:
             return 0 if self.optional else Code.MISSING_ARGUMENT
         except Wrong:
@@ -452,7 +453,7 @@ class Listed:
         """The place of an answer among the values; None where it is missing or foreign."""
         try:
             if self.at is not None:
-                value = at(told, self.at)
+                value = found_at(told, self.at)
             elif not isinstance(told, dict):
                 return None
             # Not by the value's own class, which could answer otherwise the next time.
@@ -506,7 +507,7 @@ class ToolTable:
 
     __slots__ = (
         "_checks", "_offers", "_slots", "_unknown", "answers", "listed", "number", "observed",
-        "opened", "placed", "tool",
+        "opened", "tool",
     )  # fmt: skip
 
     def __init__(self, machine: SessionMachine, number: int) -> None:
@@ -518,9 +519,8 @@ class ToolTable:
         self.opened = [given.name for given in self.tool.opened if given.at is None]
         self._checks = [(given, checker(given.type)) for given in self.tool.opened]
         self.answers = [(given, checker(given.type)) for given in self.tool.answers]
-        arguments = (*self.listed, *self.tool.opened)
-        self.placed = any(one.at is not None for one in arguments)
-        self._slots = frozenset([one.name for one in arguments if one.at is None])
+        chosen = [one.name for one in self.listed if one.at is None]
+        self._slots = frozenset([*chosen, *self.opened])
         self._offers = machine.offers(number)
         self._unknown = (None,) * len(self.observed)  # observed parameters are the last ones
 
@@ -601,12 +601,10 @@ class ToolTable:
         return Allowed(self.tool.name, given)
 
 
-def _placed(
-    value: object, field: OpenParameter, check: Check
-) -> tuple[bytes, bytes] | Code:
+def _placed(value: object, field: OpenParameter, check: Check) -> tuple[bytes, bytes] | Code:
     """A field in the arguments or the answer; R103 where it is left out."""
     try:
-        found = at(value, (field.name,) if field.at is None else field.at)
+        found = found_at(value, (field.name,) if field.at is None else field.at)
     except Missing:
         return Code.MISSING_ARGUMENT
     except Wrong:

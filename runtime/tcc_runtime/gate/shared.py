@@ -765,9 +765,7 @@ def admit(
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(
-            found.asked.offer, found.seen, found.states, shared.journal.records
-        )
+        made = session.begin(found.asked.offer, found.seen, found.states, shared.journal.records)
         made.opened, made.model = opened_of(record), model
         if executions is not None and execution is not None:
             executions.begin(execution)
