@@ -916,7 +916,7 @@ def settle(
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
-    return outcome, unforeseen
+    return outcome, unforeseen or session.lost
 
 
 def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
