@@ -115,7 +115,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX},
+    "session": {"principal": HEX, "parent": UUID},
     "outcome": {"answered": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
 }

@@ -58,11 +58,13 @@ def session_record(
     nonce: str,
     shown: Sequence[str],
     principal: str | None = None,
+    parent: str | None = None,
 ) -> dict[str, Json]:
     """`session`; `nonce` keeps apart what one key began in one millisecond.
 
     Args:
         principal: whose it is, hex.
+        parent: the id of the session that its calls are calls of, too.
     """
     manifest = policy.artifact.manifest
     record: dict[str, Json] = {
@@ -80,6 +82,8 @@ def session_record(
     }
     if principal is not None:
         record["principal"] = principal
+    if parent is not None:
+        record["parent"] = parent
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 
@@ -431,6 +435,7 @@ class Follower:
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
+        parent: the id of the session that its calls are calls of, too; None: there is none.
         executions: the calls that models make; None where no budget says who.
     """
 
@@ -443,6 +448,7 @@ class Follower:
         self.key = key
         self.session_id = ""
         self.principal: str | None = None
+        self.parent: str | None = None
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
 
@@ -492,6 +498,8 @@ class Follower:
             self.open(tuple(map(str, shown)), text(record, "session_id"))
             if "principal" in record:
                 self.principal = text(record, "principal")
+            if "parent" in record:
+                self.parent = text(record, "parent")
         elif kind == "call":
             self._call(record, line)
         elif kind == "outcome":
