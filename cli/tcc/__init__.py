@@ -25,22 +25,21 @@ if TYPE_CHECKING:
         Artifact,
         CompileError,
         check,
-        compile_file,
         compile_graph,
-        compile_text,
         format_text,
         load,
         save,
     )
+    from tcc.library.expecting import compile_file, compile_text
     from tcc.library.linting import Linted, lint
     from tcc.library.proving import Proof, prove
-    from tcc.library.questions import Picked, Why, cheapest, diff, sample, why
+    from tcc.library.questions import Picked, Why, cheapest, sample, why
     from tcc.library.searching import estimate, predict, runs, search
+    from tcc.library.sessions import diff
     from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
     from tcc_runtime.analysis.comparison import Comparison
-    from tcc_runtime.errors import BindingError
-    from tcc_runtime.executor.binding import Failed
+    from tcc_runtime.errors import BindingError, Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.permit import Took
@@ -104,22 +103,21 @@ _MODULES: Final = {
         "Artifact",
         "CompileError",
         "check",
-        "compile_file",
         "compile_graph",
-        "compile_text",
         "format_text",
         "load",
         "save",
     ),
     "tcc.describe": ("to_json",),
+    "tcc.library.expecting": ("compile_file", "compile_text"),
     "tcc.library.linting": ("Linted", "lint"),
     "tcc.library.proving": ("Proof", "prove"),
-    "tcc.library.questions": ("Picked", "Why", "cheapest", "diff", "sample", "why"),
+    "tcc.library.questions": ("Picked", "Why", "cheapest", "sample", "why"),
+    "tcc.library.sessions": ("diff",),
     "tcc.library.searching": ("estimate", "predict", "runs", "search"),
     "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),
-    "tcc_runtime.errors": ("BindingError",),
-    "tcc_runtime.executor.binding": ("Failed",),
+    "tcc_runtime.errors": ("BindingError", "Failed"),
     "tcc_runtime.executor.execute": ("Execution", "execute", "execute_in_task"),
     "tcc_runtime.gate.gate": ("Gate",),
     "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),

@@ -95,13 +95,17 @@ def read_stdin() -> bytes:
     return sys.stdin.buffer.read(MAX_SOURCE_BYTES + 1)
 
 
-def compile_given(path: Path, options: Options) -> Compiled:
-    """Compile a grammar, as :func:`tcc_compiler.pipeline.compile_file` does."""
+def compile_given(path: Path, options: Options, *, examples: bool = True) -> Compiled:
+    """Compile a grammar, as :func:`tcc_compiler.pipeline.compile_file` does.
+
+    Args:
+        examples: whether its examples and expectations have to hold.
+    """
     from tcc_compiler.pipeline import compile_bytes, compile_file
 
     if path is not STDIN:
-        return compile_file(path, options)
-    return compile_bytes(read_stdin(), options, str(STDIN), Path())
+        return compile_file(path, options, examples=examples)
+    return compile_bytes(read_stdin(), options, str(STDIN), Path(), examples=examples)
 
 
 def read_given(path: Path) -> Frontend:

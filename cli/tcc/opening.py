@@ -160,6 +160,8 @@ def open_artifact(
     no_verify: bool = False,
     read: list[Path] | None = None,
     beside: Path | None = None,
+    examples: bool = True,
+    bounds: Sequence[str] = (),
 ) -> Artifact:
     """Open and check an artifact; compile a grammar, from a file or from `-`, first.
 
@@ -167,6 +169,8 @@ def open_artifact(
         checked, no_verify: of :func:`trust_options`.
         read: gets every file that was read, those that a grammar uses included.
         beside: the other file that the command opens: compiler options may be for that one.
+        examples: whether examples and expectations of a grammar have to hold.
+        bounds: options of the compiler that bound the command as well.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
@@ -175,14 +179,18 @@ def open_artifact(
     if not is_grammar(path):
         _refuse_ledger(path)
         if beside is None or not is_grammar(beside):
-            refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+            refuse_compile_options(_RUN_OPTIONS if command == "run" else bounds)
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
         from tcc.library import check_for_use, opened
         from tcc_compiler.options import Options
 
-        compiled = compile_given(path, replace(options or Options(), check=check_for_use))
+        options = replace(options or Options(), check=check_for_use)
+        begun = time.monotonic()
+        compiled = compile_given(path, options, examples=examples)
+        if command not in ("prove", "why"):  # which ask just that, whatever is expected
+            compiled = within_time(compiled, path, options, begun)
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         failed = compiled.artifact is None
         show_or_exit(compiled, command=command, output_format=_asked() if failed else "text")
@@ -194,6 +202,22 @@ def open_artifact(
         refuse(path, refusal)
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def within_time(compiled: Compiled, path: Path, options: Options, begun: float) -> Compiled:
+    """A compilation with its exact expectations held, within the time that is left."""
+    if compiled.artifact is None or not compiled.exacts:
+        return compiled
+    from tcc.library.expecting import held, out_of_time
+
+    left = options.timeout
+    if left is not None:
+        left = max(0.001, left - (time.monotonic() - begun))
+    try:
+        with at_most(left):
+            return held(compiled, Path() if path is STDIN else path.parent, left)
+    except OutOfTime:
+        return out_of_time(compiled)
 
 
 def require_artifact(path: Path) -> None:

@@ -20,7 +20,7 @@ the caller asked for it, the passes are tried again with bounds in place of coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +40,20 @@ from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
-from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
+from tcc_compiler.frontend import (
+    ExactExpect,
+    Frontend,
+    read_grammar,
+    read_grammar_bytes,
+    read_grammar_text,
+)
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source, Span
 from tcc_compiler.messages import (
     many_answers_diagnostics,
     no_plan_diagnostics,
+    parallel_diagnostics,
     places_of,
     refusal_diagnostic,
     relaxed_diagnostic,
@@ -83,6 +90,8 @@ class Compiled:
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
+        exacts: exact questions, which whoever opens the artifact has to ask: they are no part of
+            `expectations`.
     """
 
     artifact: bytes | None
@@ -94,6 +103,7 @@ class Compiled:
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
+    exacts: tuple[ExactExpect, ...] = ()
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
@@ -106,14 +116,18 @@ def compile_core(core: bytes, options: Options) -> Compiled:
     return Compiled(artifact=built.artifact, checked=built.checked, diagnostics=diagnostics)
 
 
-def compile_file(path: Path, options: Options) -> Compiled:
-    """Compile a grammar file or a graph; its examples and expectations must hold."""
+def compile_file(path: Path, options: Options, *, examples: bool = True) -> Compiled:
+    """Compile a grammar file or a graph; its examples and expectations must hold.
+
+    Args:
+        examples: False looks at none of them.
+    """
     timer = Timer(options)
     try:
         front = read_source(path, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
-    return compile_frontend(front, options, timer)
+    return compile_frontend(front if examples else _bare(front), options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -126,7 +140,14 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     return compile_frontend(front, options, timer)
 
 
-def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
+def compile_bytes(
+    data: bytes,
+    options: Options,
+    name: str,
+    folder: Path | None = None,
+    *,
+    examples: bool = True,
+) -> Compiled:
     """Compile a grammar that comes from no file, such as from a pipe; see :func:`compile_file`.
 
     Args:
@@ -138,7 +159,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
         front = read_grammar_bytes(data, name, folder, timer.check_reading)
     except CompileRefused as refusal:
         return _refused(refusal)
-    return compile_frontend(front, options, timer)
+    return compile_frontend(front if examples else _bare(front), options, timer)
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
@@ -162,6 +183,11 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Fro
     return read_graph(path, check_time)
 
 
+def _bare(front: Frontend) -> Frontend:
+    """What the front end read, without examples and expectations."""
+    return replace(front, examples=(), expects=(), exacts=())
+
+
 def _refused(refusal: CompileRefused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
@@ -179,6 +205,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
             diagnostics += many_answers_diagnostics(
                 built.core, built.letters, built.table, front.places
             )
+            diagnostics += parallel_diagnostics(built.core, built.artifact, front.places)
             compared = compare(
                 built, front.examples, front.expects, timer.check_examples, front.places
             )
@@ -198,6 +225,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
         unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
+        exacts=front.exacts,
     )
 
 

@@ -176,6 +176,10 @@ OWN_MODEL: Final = (
 NEEDS_MODEL: Final = "models make its calls: its function needs a parameter 'model'"
 
 
+class Failed(Exception):
+    """Raised by a tool whose call is known not to have happened."""
+
+
 class BindingError(ValueError):
     """Nothing can be called for a tool.
 

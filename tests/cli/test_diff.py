@@ -67,6 +67,12 @@ def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -
                 "sense": "other",
             }
         ],
+        "sessions": {
+            "verdict": "wider",
+            "added": {"calls": [{"tool": "a", "arguments": {"k": 1, "msg": ""}}], "ends": "call"},
+            "removed": None,
+            "codes": [],
+        },
         "breaking": True,
     }
     assert tcc("diff", old, new, "--breaking", "narrower").code == 0
@@ -175,3 +181,101 @@ def test_what_changed_is_named_where_it_forbids_the_witness(tcc: Tcc, tmp_path: 
     old.write_text(head.replace("price 1", "price 2") + "plan = a? limit price <= 1")
     found = tcc("diff", old, new, "--json").json
     assert (found["added"], found["because"]["added"]) == ("1", [])
+
+
+HELD = """grammar g version "1"
+tool find(; id: text max 5)
+tool pay(; id: text max 5, amount: integer 1 .. 9)
+plan = (find | pay){0,2}
+require find before pay same id
+"""
+
+
+def sessions_of(tcc: Tcc, tmp_path: Path, old: str, new: str, *options: str) -> tuple[int, dict]:
+    sides = tmp_path / "held_old.tcg", tmp_path / "held_new.tcg"
+    for path, text in zip(sides, (old, new), strict=True):
+        path.write_text(text)
+    found = tcc("diff", *sides, "--json", *options)
+    return found.code, found.json["sessions"]
+
+
+def test_a_cap_that_nothing_reaches_is_not_wider(tcc: Tcc, tmp_path: Path) -> None:
+    old, new = HELD + "limit sum(pay.amount) <= 20\n", HELD + "limit sum(pay.amount) <= 30\n"
+    same = {"verdict": "equal", "added": None, "removed": None, "codes": []}
+    assert sessions_of(tcc, tmp_path, old, new) == (0, same)
+    assert sessions_of(tcc, tmp_path, old, new, "--breaking", "narrower") == (0, same)
+    # A monitor that another implies may go, and one that nothing implies may not.
+    twice = HELD + "limit uses(pay) per id <= 1\n"
+    assert sessions_of(tcc, tmp_path, twice, HELD)[0] == 0
+    code, found = sessions_of(
+        tcc, tmp_path, HELD, HELD.replace("require find before pay same id", "")
+    )
+    assert (code, found["verdict"], len(found["added"]["calls"])) == (1, "wider", 1)
+
+
+def test_an_added_session_stands_where_the_other_side_is_open(
+    tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = HELD.replace("{0,2}", "{1,2}")
+    code, found = sessions_of(tcc, tmp_path, HELD, new)
+    assert (code, found["verdict"], found["added"]) == (0, "narrower", None)
+    assert found["removed"] == {"calls": [], "ends": "finish"}
+    assert sessions_of(tcc, tmp_path, HELD, new, "--breaking", "narrower")[0] == 1
+    wide = HELD.replace("1 .. 9", "0 .. 9").replace("require", "require pay before find forbid")
+    code, found = sessions_of(tcc, tmp_path, HELD, wide, "--max-states", "1000")
+    assert code == 1 and found["verdict"] in ("wider", "incomparable")
+
+
+def test_what_is_not_known_ends_with_two(tcc: Tcc, tmp_path: Path) -> None:
+    both = HELD + "limit sum(pay.amount) <= 12\nlimit uses(pay) per amount <= 1\n"
+    old = both.replace("integer 1 .. 9", "number 1 .. 9")
+    new = old.replace("<= 12", "<= 13")
+    code, found = sessions_of(tcc, tmp_path, old, new)
+    assert (code, found) == (
+        2,
+        {"verdict": None, "added": None, "removed": None, "codes": ["P504"]},
+    )
+    # What a gate acts on besides is breaking whether or not sessions are known.
+    code, _ = sessions_of(
+        tcc,
+        tmp_path,
+        old,
+        new.replace("find(; id: text max 5)", "find(; id: text max 5) { errors mean failed }"),
+    )
+    assert code == 1
+
+
+def test_sides_are_compared_whose_examples_fail(tcc: Tcc, tmp_path: Path) -> None:
+    wrong = HELD + "accept pay\nexpect plans == 1\n"
+    assert sessions_of(tcc, tmp_path, wrong, HELD)[1]["verdict"] == "equal"
+    assert sessions_of(tcc, tmp_path, HELD, wrong)[0] == 0
+
+
+def test_time_and_states_bound_two_artifacts(tcc: Tcc, tmp_path: Path) -> None:
+    made = []
+    for name, cap in (("old", 20), ("new", 14)):
+        source, artifact = tmp_path / f"{name}.tcg", tmp_path / f"{name}.tcca"
+        source.write_text(HELD.replace("{0,2}", "{0,4}") + f"limit sum(pay.amount) <= {cap}\n")
+        assert tcc("compile", source, "-o", artifact).code == 0
+        made.append(artifact)
+    found = tcc("diff", *made, "--json", "--timeout", "30", "--max-states", "1000")
+    assert (found.code, found.json["sessions"]["verdict"]) == (0, "narrower")
+    assert (
+        sum(
+            call["arguments"].get("amount", 0)
+            for call in found.json["sessions"]["removed"]["calls"]
+        )
+        > 14
+    )
+    found = tcc("diff", *made, "--json", "--breaking", "narrower", "--max-states", "1")
+    assert (found.code, found.json["sessions"]["codes"]) == (2, ["P503"])
+
+
+def test_the_session_is_shown_to_people(tcc: Tcc, tmp_path: Path) -> None:
+    sides = tmp_path / "o.tcg", tmp_path / "n.tcg"
+    sides[0].write_text(HELD)
+    sides[1].write_text(HELD.replace("require find before pay same id\n", ""))
+    assert 'pay(id="", amount=1)' in tcc("diff", *sides).out
+    page = tcc("diff", *sides, "--format", "markdown").out
+    assert "| sessions | wider |" in page and r"| added 1 | pay\(id=" in page
+    assert "added 1: pay(" in tcc("diff", *sides, "--format", "github").out

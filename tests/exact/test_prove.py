@@ -170,3 +170,13 @@ def test_a_sum_that_was_spent_at_once_leaves_no_way_to_an_end() -> None:
     assert found.session.ends == "stuck"
     assert [call.arguments["amount"] for call in found.session.calls] == [20]
     assert ask(text + "limit sum(refund.amount) <= 25\n", finishable=True).proved
+
+
+def test_a_number_without_a_range_beside_one_with_a_range() -> None:
+    text = 'grammar g version "1"\ntool f(; k: {})\nplan = f{{0,1}}\n'
+    for kind in ("integer", "number"):
+        open_, held = (tcc.compile_text(text.format(f"{kind}{end}")) for end in ("", " 0 .. 5"))
+        found = tcc.prove(open_, implies=held)
+        assert found.verdict == "refuted" and found.session is not None
+        assert not 0 <= found.session.calls[0].arguments["k"] <= 5
+        assert tcc.prove(held, implies=open_).proved

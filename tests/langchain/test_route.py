@@ -15,8 +15,7 @@ from langgraph.types import Command, interrupt
 
 import tcc as library
 from tcc.langchain import ForeignHead, build_graph, guard
-from tcc_runtime.errors import BindingError
-from tcc_runtime.executor.binding import Failed
+from tcc_runtime.errors import BindingError, Failed
 from tcc_runtime.executor.course import PlanStep
 from tcc_runtime.gate.gate import Gate
 from tests.langchain.world import World, answers

@@ -28,8 +28,7 @@ from pydantic import BaseModel, Field, field_validator
 
 import tcc as library
 from tcc.langchain import guard
-from tcc_runtime.errors import BindingError
-from tcc_runtime.executor.binding import Failed
+from tcc_runtime.errors import BindingError, Failed
 from tests.langchain.world import ASKED, World, answers, called
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import tcc
 from tcc_compiler.imports.mcp_grammar import skeleton_of
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.mcp.guarding import tools_of
+from tcc_runtime.gate.schemas import tools_of
 from tcc_runtime.mcp.wire import read_json
 from tests.compiler.imports.test_mcp_grammar import GITHUB, candidates
 from tests.mcp.speaking import GRAMMAR

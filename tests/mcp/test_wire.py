@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcc_runtime.mcp.calls import plain
+from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.upstream import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,

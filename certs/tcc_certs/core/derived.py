@@ -28,7 +28,9 @@ from tcc_certs.limits import MAX_CALLS
 
 
 def minor_version(core: Core) -> int:
-    """1 where `core` has a feature that version 1.0 lacks, else 0."""
+    """The least minor version that has all features of `core`."""
+    if any(tool.parallel for tool in core.tools):
+        return 2
     new = (
         bool(core.monitors)
         or any(map(_is_new, core.tools))

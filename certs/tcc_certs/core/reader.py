@@ -47,7 +47,13 @@ def decode_core(data: bytes) -> Mapping[str, Json]:
 def core_of(value: Mapping[str, Json]) -> Core:
     """The core that a JSON object writes down; errors as in :func:`read_core`."""
     head = schema.read_rows(HEAD, value, "core", _SCHEMA, {})
-    made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
+    try:
+        made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
+    except Rejected as refusal:
+        # Of version 1.2 this release reads `parallel` alone: all else of it is declined.
+        if head["version"] == [1, 2] and refusal.code is _SCHEMA:
+            raise Rejected(Code.UNKNOWN_VERSION, refusal.path, "1.1, or parallel", "1.2") from None
+        raise
     core = Core(**made.pop("grammar"), **made)
     require([1, minor_version(core)], head["version"], _SCHEMA, "core.version")
     return core
@@ -182,7 +188,7 @@ def _monitors(value: Json, path: str, code: Code, known: Known) -> Any:
     return read_monitors(value, path, code, known)
 
 
-HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(1)))
+HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(2)))
 CALLS = schema.listed(_call, rises=attrgetter("text"))
 GRAMMAR: Table = (row("version", schema.as_version), row("name", schema.as_name))
 CORE: Table = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from tcc import screen
 from tcc.findings import print_found
@@ -19,11 +20,14 @@ from tcc.library.questions import (
     print_markdown,
     print_text,
 )
+from tcc.library.sessions import Bounds, with_sessions
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime.analysis.comparison import Comparison
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.search import MAX_STATES
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options
@@ -64,32 +68,39 @@ def command(
     """Compare the plans of NEW with those of OLD: artifacts or grammars, each of them.
 
     Says how many plans were added and removed, exactly, with a shortest and a cheapest one of
-    each. Ends with 1 where NEW allows a plan that OLD does not, and where it lets more values
-    through: a monitor was removed, or the type of an open parameter is not within the old one.
+    each; and whether NEW lets a session through that OLD does not, monitors and values included:
+    then it ends with 1, and a shortest one is shown. It also ends with 1 where a gate makes calls
+    in another way, and with 2 where it is not known.
     """
     shown = chosen(output_format, as_json)
     options = options_of(given)
     try:
         with at_most(options.timeout):
             begun = time.monotonic()
-            before = open_artifact(old, command="diff", options=options, beside=new)
-            options = _with_what_is_left(options, begun)
-            after = open_artifact(new, command="diff", options=options, beside=old)
+            before = _opened(old, new, options)
+            left = _with_what_is_left(options, begun)
+            after = _opened(new, old, left)
             found = compare_written(before, after)
+            left = _with_what_is_left(options, begun)
     except OutOfTime:
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
+    bounds = Bounds(
+        states=_states(ctx, options), seconds=left.timeout, at_most=at_most, over=(OutOfTime,)
+    )
+    found = with_sessions(found, before, after, bounds)
     broken = found.breaks(breaking)
+    code = _exit(found, broken, breaking)
     if shown == "json":
         screen.print_output(diff_output(found, broken))
     elif shown == "github":
-        print_github(found, broken, new)
+        print_github(found, code, new)
     elif shown == "sarif":
         print_found(broken_findings(found, broken, new), "sarif")
     elif shown == "markdown":
-        print_markdown(found, broken)
+        print_markdown(found, code)
     else:
         print_text(found, broken)
-    ctx.exit(_exit(found, broken))
+    ctx.exit(code)
 
 
 def _with_what_is_left(options: Options, begun: float) -> Options:
@@ -100,7 +111,29 @@ def _with_what_is_left(options: Options, begun: float) -> Options:
     return replace(options, timeout=max(left, 0.001))
 
 
-def _exit(found: Comparison, broken: bool) -> int:
+def _opened(path: Path, beside: Path, options: Options) -> Artifact:
+    """What is asked of a side is what it lets through, whether or not its examples hold."""
+    return open_artifact(
+        path,
+        command="diff",
+        options=options,
+        beside=beside,
+        examples=False,
+        bounds=("max_states", "timeout"),
+    )
+
+
+def _states(ctx: click.Context, options: Options) -> int:
+    """States that a question about sessions may meet: those that were asked for, where any were."""
+    asked = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
+    return options.max_states if asked else MAX_STATES
+
+
+def _exit(found: Comparison, broken: bool, breaking: Literal["wider", "narrower"]) -> int:
     if broken:
         return FINDINGS
-    return CLEAN if found.verdict is not None else DECLINED
+    sessions = found.sessions
+    if sessions is None:
+        return DECLINED
+    left = sessions.open_added if breaking == "wider" else sessions.open_removed
+    return DECLINED if left else CLEAN

@@ -26,7 +26,8 @@ from tcc_runtime.artifact.root import read_calls
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.calls import plain, refusal_result
+from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp.calls import refusal_result
 from tcc_runtime.mcp.serving import serve
 
 

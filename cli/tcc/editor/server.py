@@ -57,7 +57,9 @@ from tcc_compiler.format.text import format_text
 from tcc_compiler.language.ast import (
     Doc,
     Domain,
+    GivenStatement,
     GrammarStatement,
+    LetStatement,
     OpenDeclaration,
     ParameterDeclaration,
     PlanStatement,
@@ -86,6 +88,13 @@ def hover_text(project: Project, found: Occurrence, diagnosed: Diagnosed | None)
             return None if rule is None else _statement(project, rule.region)
         case "parameter" | "value":
             return _parameter(project, found.key[0], found.key[1])
+        case "attribute":
+            places = project.all_of(found.kind, found.key)
+            region = next((place.region for place in places if place.defines), None)
+            around = () if region is None else project.statements
+            attributes = (s for s in around if isinstance(s, GivenStatement | LetStatement))
+            stated = (one.region for one in attributes if _holds(one.region, region))
+            return next((_statement(project, whole) for whole in stated), None)
         case _:
             return None
 
@@ -110,7 +119,7 @@ def _parameter(project: Project, owner: str, name: str) -> str | None:
     tool = project.tool(owner)
     if tool is None:
         return None
-    for parameter in (*tool.parameters, *tool.opened, *tool.observed):
+    for parameter in (*tool.parameters, *tool.opened, *tool.observed, *tool.answers):
         if parameter.name.text == name:
             region = _declaration(parameter)
             return f"parameter of `{written(owner)}`\n\n{_fenced(project, region)}"
@@ -121,8 +130,16 @@ def _declaration(parameter: ParameterDeclaration | OpenDeclaration) -> Region:
     """The characters of a parameter with its values or its type."""
     if isinstance(parameter, ParameterDeclaration):
         return parameter.name.region.to(parameter.domain.region)
-    last = parameter.parts[-1].region if parameter.parts else parameter.type.region
-    return parameter.name.region.to(last)
+    return parameter.name.region.to(
+        parameter.made.region if parameter.at is None else parameter.at.region
+    )
+
+
+def _holds(whole: Region, part: Region | None) -> bool:
+    """Whether a place lies in another."""
+    if part is None or part.source != whole.source:
+        return False
+    return whole.start <= part.start and part.end <= whole.end
 
 
 def _statement(project: Project, region: Region) -> str:
@@ -334,6 +351,7 @@ _SORTS = {
     "parameter": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
     "state": types.CompletionItemKind.Constant,
+    "attribute": types.CompletionItemKind.Property,
 }
 
 

@@ -34,35 +34,25 @@ if TYPE_CHECKING:
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tcc import screen
 from tcc.findings import Place, ReportedFinding, command
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import clip
-from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
+from tcc_runtime.analysis.comparison import CallChange, Comparison, Sessions, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import CallAmountsJson, ChangesJson, DiffOutput, WitnessesJson
-
-
-def diff(old: Given, new: Given) -> Comparison:
-    """What changed from `old` to `new`: plans, exactly and listing none, and all else of the core.
-
-    Args:
-        old, new: artifacts, or files of artifacts or grammars.
-
-    Returns:
-        the verdict on `new`, numbers and witnesses, and what else changed.
-
-    Raises:
-        CompileError: a grammar was refused, or a limit was reached.
-        tcc_certs.errors.Rejected: an artifact is refused or declined.
-        OSError: a file cannot be read.
-    """
-    return compare_written(artifact_of(old), artifact_of(new))
+    from tcc.outputs.plans import (
+        CallAmountsJson,
+        ChangesJson,
+        DiffOutput,
+        SessionChangesJson,
+        WitnessesJson,
+    )
 
 
 def compare_written(old: Artifact, new: Artifact) -> Comparison:
@@ -106,8 +96,20 @@ def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
             None if calls is None else [_amounts(amounts) for amounts in calls.amounts]
         ),
         reason=optional(None if found.reason is None else str(found.reason)),
+        sessions=optional(None if found.sessions is None else _sessions(found.sessions)),
         breaking=breaking,
     )
+
+
+def _sessions(found: Sessions) -> SessionChangesJson:
+    from tcc.library.proving import session_json
+    from tcc.outputs.plans import SessionChangesJson
+
+    added, removed = (
+        None if one is None else session_json(one) for one in (found.added, found.removed)
+    )
+    codes = sorted({code for code, _ in found.open})
+    return SessionChangesJson(verdict=found.verdict, added=added, removed=removed, codes=codes)
 
 
 def _witnesses(side: OneSided) -> WitnessesJson:
@@ -207,12 +209,36 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
         ):
             if texts:
                 yield name, shortened(texts)
+    if found.sessions is not None:
+        yield from _session_rows(found.sessions)
     for change in (*found.monitors, *found.opened, *found.members):
         what = "added" if change.old is None else "removed" if change.new is None else "changed"
         if change.of == "statement":
             what = {"added": "new", "removed": "gone"}[what]
         kind = _KINDS.get(change.of, change.of)
         yield f"{kind} {what}", f"{clip(change_text(change), _WIDEST)} ({change.sense})"
+
+
+_ENDED = {
+    "call": "the last call is not let through there",
+    "finish": "and then it may end, which it may not there",
+}
+
+
+def _session_rows(found: Sessions) -> Iterator[tuple[str, str]]:
+    """The verdict on sessions, and a shortest one of each side, a call a row."""
+    from tcc.library.proving import session_lines
+
+    yield "sessions", found.verdict or "undecided"
+    for name, session, other in (("added", found.added, "OLD"), ("removed", found.removed, "NEW")):
+        if session is None:
+            continue
+        lines = session_lines(session) or ["(no call)"]
+        for at, line in enumerate(lines, 1):
+            yield f"  {name} {at}" if session.calls else f"  {name}", clip(line, _WIDEST)
+        yield "", _ENDED[session.ends].replace("there", f"by {other}")
+    for code, why in found.open:
+        yield f"  {code}", why
 
 
 def _witness_rows(side: OneSided) -> Iterator[tuple[str, str]]:
@@ -235,9 +261,13 @@ def print_text(found: Comparison, breaking: bool) -> None:
     screen.print_fields(rows(found))
 
 
-def print_markdown(found: Comparison, breaking: bool) -> None:
-    """For a comment under a pull request."""
-    screen.say(f"### {'Breaking' if breaking else 'Not breaking'}: {_quoted(headline(found))}")
+_HEADS: Final = {CLEAN: "Not breaking", FINDINGS: "Breaking", DECLINED: "Not known"}
+_LEVELS: Final = {CLEAN: "notice", FINDINGS: "error", DECLINED: "warning"}
+
+
+def print_markdown(found: Comparison, code: int) -> None:
+    """For a comment under a pull request; `code` is how the command ends."""
+    screen.say(f"### {_HEADS[code]}: {_quoted(headline(found))}")
     screen.say("")
     screen.say("| what | how |")
     screen.say("| --- | --- |")
@@ -267,10 +297,9 @@ def _quoted(text: str) -> str:
     return f"<code>{inner}</code>"
 
 
-def print_github(found: Comparison, breaking: bool, new: Path) -> None:
-    """One workflow command, at the new grammar."""
-    level = "error" if breaking else "notice"
-    screen.say(command(level, _lines(found), "tcc diff", Place(file=str(new))))
+def print_github(found: Comparison, code: int, new: Path) -> None:
+    """One workflow command, at the new grammar; `code` is how the command ends."""
+    screen.say(command(_LEVELS[code], _lines(found), "tcc diff", Place(file=str(new))))
 
 
 def broken_findings(found: Comparison, breaking: bool, new: Path) -> list[ReportedFinding]:

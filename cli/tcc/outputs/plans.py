@@ -148,6 +148,15 @@ class CallAmountsJson(Part, frozen=True, kw_only=True):
     epsilon: AmountJson | UnsetType = UNSET
 
 
+class SessionChangesJson(Part, frozen=True, kw_only=True):
+    """The sessions that were added, and those that were removed: a shortest one of each."""
+
+    verdict: Annotated[str, one_of("equal", "wider", "narrower", "incomparable")] | None
+    added: SessionJson | None
+    removed: SessionJson | None
+    codes: list[str]
+
+
 class DiffOutput(Output, frozen=True, kw_only=True):
     """The difference of two grammars or artifacts."""
 
@@ -166,6 +175,7 @@ class DiffOutput(Output, frozen=True, kw_only=True):
     members: list[MemberChangeJson]
     amounts: list[CallAmountsJson] | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    sessions: SessionChangesJson | UnsetType = UNSET
     breaking: bool
 
 
@@ -443,6 +453,26 @@ class ReplayedStatementJson(Part, frozen=True, kw_only=True):
     code: CodeText
     count: Placed
     examples: list[ReplayedCallJson]
+
+
+class MinedRelationJson(Part, frozen=True, kw_only=True):
+    """A relation that held in every recorded session: a statement, or a comment."""
+
+    text: str
+    calls: Placed
+    written: bool
+
+
+class MineOutput(Output, frozen=True, kw_only=True):
+    """A first grammar out of recorded sessions, and how many of them it admits."""
+
+    document: ClassVar[str] = "mine"
+    sessions: Whole
+    calls: Whole
+    admitted: Whole
+    held_out: Whole | None
+    relations: list[MinedRelationJson]
+    grammar: str
 
 
 class ReplayOutput(Output, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
 from tcc_compiler.language.syntax.tokens import Lexeme, lexeme, split
 from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNITS
 
-Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state"]
+Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state", "attribute"]
 MOST = 2000  # that are offered
 _PREFIX = re.compile(r"[A-Za-z0-9_]*\Z")
 _WHOLE = 1 << 12  # characters that are read from the beginning in any case
@@ -123,6 +123,8 @@ def _names(
         yield from _in_tool(tokens, project)
     elif opened is not None:
         yield from _in_arguments(tokens, opened, project)
+    elif last == "_DOT" and tokens[-2].type == "SESSION":
+        yield from (Completion("attribute", written(*key)) for key in project.defined("attribute"))
     elif last == "_DOT" and tokens[-2].type not in ("SEEN", "OWN"):
         yield from _parameters(project, tokens[-2])
     elif any(token.type in ("SAME", "PER", "WHERE") for token in tokens):
@@ -131,6 +133,8 @@ def _names(
             yield from _parameters(project, name)
     elif statement in ("START", "GOAL"):
         yield from (Completion("state", *key) for key in project.defined("state"))
+    elif statement == "LET" and (last in ("_EQUAL", "OR", "_PIPE")):
+        yield from (Completion("tool", written(*key)) for key in project.defined("tool"))
     elif "NAME" in expected and statement in _WITH_TOOLS:
         yield from (Completion("tool", written(*key)) for key in project.defined("tool"))
         if statement in ("PLAN", "RULE"):

@@ -25,6 +25,7 @@ from tcc_compiler.language.ast import (
     Expression,
     FieldTerm,
     ForbidStatement,
+    GivenStatement,
     GoalStatement,
     GrammarStatement,
     Greater,
@@ -67,9 +68,9 @@ from tcc_compiler.language.source import (
 from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.resolve.program import Read, gather
 
-# Occurrences: of tools, rules, parameters, values, states and files.
+# Occurrences: of tools, rules, parameters, values, states, attributes of the session and files.
 
-Kind: TypeAlias = Literal["tool", "rule", "parameter", "value", "state", "file"]
+Kind: TypeAlias = Literal["tool", "rule", "parameter", "value", "state", "attribute", "file"]
 
 
 @frozen
@@ -132,7 +133,11 @@ class _Reader:
             case PolicyStatement():
                 yield from self._policy(statement)
             case LetStatement():
+                yield _named("attribute", statement.name, defines=True)
                 yield from self._let(statement)
+            case GivenStatement():
+                for attribute in statement.attributes:
+                    yield _named("attribute", attribute.name, defines=True)
             case ExampleStatement():
                 for pattern in statement.patterns:
                     yield from _pattern(pattern)
@@ -223,13 +228,18 @@ def _fields(
 ) -> Iterator[Occurrence]:
     """The fields that a term or a relation names, of each tool that it may be of."""
     if isinstance(node, FieldTerm):
-        if node.scope == "session" or (not node.scope and node.names[0].text in named):
+        if node.scope == "session":
+            yield _named("attribute", node.names[0])
+            return
+        if not node.scope and node.names[0].text in named:
             return
         for tool in seen if node.scope == "seen" else own:
             yield _named("parameter", node.names[0], tool)
         return
     if isinstance(node, Elements):
         named = named.union(word.text for _, word in node.lists)
+    if isinstance(node, LookedUp):
+        yield _named("attribute", node.name)
     for part in _parts(node):
         yield from _fields(part, own, seen, named)
 

@@ -10,20 +10,25 @@ Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted, resolved
-from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED
+from tcc_compiler.imports.mcp_schema import (
+    domain_of,
+    name_text,
+    quoted,
+    resolved,
+)
+from tcc_compiler.imports.mcp_shapes import Described, Shapes
+from tcc_compiler.resolve import resolver
 
 MAX_CALLS = 1024
 MAX_ALL_CALLS = 65536
 _DEPTH = 20
 _MAX_DOC = 200
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KNOWN = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "type", "properties", "required",
      "title", "description", "default", "examples", "additionalProperties")
@@ -38,6 +43,12 @@ _HEADER = """\
 # that nothing was changed where it answers with an error; without it that is unknown.  It is right
 # for tools that only read; that a call may be repeated says nothing of it.
 """
+# Behind the header where core 1.2 is read.
+_HEADER_12 = """\
+# Lists have at most 1000 elements.  Answers stand behind the semicolon of `gives`, and statements
+# compare them:  require last get_x same id where seen.status = "open" before delete_x
+"""
+_READS = "# The server says that it only reads: if so, { errors mean failed } is right."
 
 
 @frozen
@@ -64,32 +75,30 @@ class Skeleton:
 
 
 @frozen
-class _Parameter:
-    name: str
-    domain: ArgumentDomain
-    optional: bool
-
-    @property
-    def choices(self) -> int:
-        return self.domain.values + self.optional
-
-
-@frozen
 class _Tool:
     name: str
     doc: str
-    parameters: tuple[_Parameter, ...]
+    parameters: tuple[Described, ...]
     lost: tuple[tuple[str, str], ...]
+    answers: tuple[str, ...] = ()
+    reads: bool = False
 
     @property
     def calls(self) -> int:
         return math.prod(one.choices for one in self.parameters if one.domain.values)
 
 
-def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
+def skeleton_of(
+    tools: Iterable[Mapping[str, Any]],
+    name: str,
+    bound: Mapping[str, tuple[str, str]] | None = None,
+    depth: int = _DEPTH,
+) -> Skeleton:
     """The skeleton of a grammar for these tools.
 
     Args:
+        depth: the most calls of a session.
+        bound: of each tool that is bound to a server, the server's name and its tool's.
         tools: as a server lists them; numbers may be `Decimal`.
         name: the grammar's name, an identifier.
     """
@@ -98,11 +107,15 @@ def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
     kept = _bounded([tool for tool in read if tool is not None])
     for tool in kept:
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
-    parts = [f'grammar {name} version "1"', _HEADER.format(depth=_DEPTH) + _left_out(warnings)]
-    parts += [_statement(tool) for tool in kept]
-    parts.append(f"plan = any*\nlimit depth <= {_DEPTH}\n")
+    parts = [f'grammar {name} version "1"', _header(depth) + _left_out(warnings)]
+    parts += [_statement(tool, (bound or {}).get(tool.name)) for tool in kept]
+    parts.append(f"plan = any*\nlimit depth <= {depth}\n")
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
     return Skeleton(text="\n".join(parts), warnings=tuple(ordered))
+
+
+def _header(depth: int) -> str:
+    return _HEADER.format(depth=depth) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
@@ -116,13 +129,16 @@ def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
         if isinstance(read, str):
             reason = read
         else:
-            doc = tool.get("description")
+            doc, hints = tool.get("description"), tool.get("annotations")
             parameters, lost = read
+            answers, left = _answers(tool.get("outputSchema"), parameters)
             return _Tool(
                 name=name,
                 doc=doc if isinstance(doc, str) else "",
                 parameters=parameters,
-                lost=lost,
+                lost=(*lost, *(("", said) for said in left)),
+                answers=answers,
+                reads=isinstance(hints, Mapping) and hints.get("readOnlyHint") is True,
             )
     warnings.append(Warned(code="TCC612", place=quoted(name[:128]), message=f"left out: {reason}"))
     return None
@@ -136,7 +152,7 @@ def _no_name(name: str) -> str | None:
 
 def _parameters(
     schema: Mapping[str, Any],
-) -> tuple[tuple[_Parameter, ...], tuple[tuple[str, str], ...]] | str:
+) -> tuple[tuple[Described, ...], tuple[tuple[str, str], ...]] | str:
     """The parameters and what is lost of the schema; a reason where no arguments fit."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, Sequence):
@@ -144,15 +160,27 @@ def _parameters(
     if any(name not in properties for name in required):
         return "an argument that it requires is not described"
     found, lost = [], [("", said) for said in _around(schema)]
+    shapes = Shapes(schema) if resolver.READ_MINOR >= 2 else None
     for name, inner in properties.items():
-        domain, reason = domain_of(resolved(inner, schema)), _no_name(name)
+        domain = domain_of(resolved(inner, schema)) if shapes is None else shapes.domain(inner)
+        reason = _no_name(name)
         if (domain is None or reason) and name in required:
             return f"its argument {quoted(name[:128])} cannot be given"
         if domain is None or reason:
             lost.append((name[:128], f"left out: {reason or 'it has no value'}"))
             continue
-        found.append(_Parameter(name=name, domain=domain, optional=name not in required))
+        found.append(Described(name=name, domain=domain, optional=name not in required))
     return tuple(found), tuple(lost)
+
+
+def _answers(
+    schema: object, parameters: Sequence[Described]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The answers that an output schema describes, and what is not among them."""
+    if resolver.READ_MINOR < 2 or not isinstance(schema, Mapping):
+        return (), ()
+    found, left = Shapes(schema).answers([one.name for one in parameters])
+    return tuple(found), tuple(left)
 
 
 def _around(schema: Mapping[str, Any]) -> list[str]:
@@ -181,11 +209,13 @@ def _narrowed(tool: _Tool, most: int) -> _Tool:
         one = parameters[at]
         if one.domain.opened is None:
             break
-        parameters[at] = _Parameter(name=one.name, domain=one.domain.opened, optional=one.optional)
+        parameters[at] = Described(name=one.name, domain=one.domain.opened, optional=one.optional)
     lost = [(one.name, said) for one in parameters for said in one.domain.lost]
-    return _Tool(
-        name=tool.name, doc=tool.doc, parameters=tuple(parameters), lost=(*tool.lost, *lost)
-    )
+    lost += [(one.name, _LEFT_OUT) for one in parameters if one.widened]
+    return replace(tool, parameters=tuple(parameters), lost=(*tool.lost, *lost))
+
+
+_LEFT_OUT = "it may be left out, too, as null is"
 
 
 def _warned(tool: str, parameter: str, said: str) -> Warned:
@@ -198,25 +228,18 @@ def _left_out(warnings: Iterable[Warned]) -> str:
     return "".join(f"# {_comment(f'{item.place}: {item.message}')}\n" for item in left)
 
 
-def _statement(tool: _Tool) -> str:
+def _statement(tool: _Tool, bound: tuple[str, str] | None) -> str:
     lines = [f"# {_comment(f'{place}: {said}' if place else said)}" for place, said in tool.lost]
-    listed = [_declared(one) for one in tool.parameters if one.domain.values]
-    opened = [_declared(one) for one in tool.parameters if not one.domain.values]
+    lines += [_READS] if tool.reads else []
+    listed = [one.text for one in tool.parameters if one.domain.values]
+    opened = [one.text for one in tool.parameters if not one.domain.values]
     inside = ", ".join(listed) + (f"; {', '.join(opened)}" if opened else "")
     arguments = f"({inside.strip()})" if inside else ""
-    doc = f" {{ doc {quoted(_shortened(tool.doc))} }}" if tool.doc else ""
-    return "\n".join([*lines, f"tool {name_text(tool.name)}{arguments}{doc}\n"])
-
-
-def _declared(one: _Parameter) -> str:
-    return f"{name_text(one.name)}{'?' if one.optional else ''}: {one.domain.text}"
-
-
-def name_text(name: str) -> str:
-    """A name as a grammar writes it: quoted where it is no identifier or a word of the language."""
-    words = (RESERVED, BLOCK_WORDS, KEPT_WORDS)
-    plain = _IDENTIFIER.fullmatch(name) and not any(name in some for some in words)
-    return name if plain else quoted(name)
+    gives = f" gives (; {', '.join(tool.answers)})" if tool.answers else ""
+    told = [f"doc {quoted(_shortened(tool.doc))}"] if tool.doc else []
+    told += [f"bind mcp {quoted(bound[0])} {quoted(bound[1])}"] if bound else []
+    inner = f" {{ {' '.join(told)} }}" if told else ""
+    return "\n".join([*lines, f"tool {name_text(tool.name)}{arguments}{gives}{inner}\n"])
 
 
 def _shortened(text: str) -> str:

@@ -20,7 +20,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -38,6 +38,7 @@ from tcc_certs.values.text_syntax import (
     size_of,
 )
 from tcc_compiler.frozen import frozen
+from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED
 
 # Patterns.
 
@@ -310,12 +311,14 @@ class ArgumentDomain:
         values: how many are listed; 0 where it is open.
         opened: the open domain in its place, for a tool with too many calls.
         lost: constraints of the schema that it does not hold, a sentence each.
+        null: null is one of its values; where it is open, null counts as left out.
     """
 
     text: str
     values: int = 0
     opened: ArgumentDomain | None = None
     lost: tuple[str, ...] = ()
+    null: bool = False
 
 
 @dataclass(slots=True)
@@ -374,6 +377,13 @@ def quoted(text: str) -> str:
     return json.dumps(text)
 
 
+def name_text(name: str) -> str:
+    """A name as a grammar writes it: quoted where it is no identifier or a word of the language."""
+    words = (RESERVED, BLOCK_WORDS, KEPT_WORDS)
+    plain = _IDENTIFIER.fullmatch(name) and not any(name in some for some in words)
+    return name if plain else quoted(name)
+
+
 def _encodes(text: str) -> bool:
     return not any(0xD800 <= ord(char) < 0xE000 for char in text)
 
@@ -383,6 +393,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED = frozenset("\\.+*?()[]{}^$|")
 
 
@@ -411,7 +422,8 @@ def listed_domain(
         return None
     lost = losses.other(schema, used)
     opened = _opened(list(texts.values()), lost)
-    return ArgumentDomain(text=" | ".join(texts), values=len(texts), opened=opened, lost=lost)
+    text, null = " | ".join(texts), "null" in texts
+    return ArgumentDomain(text=text, values=len(texts), opened=opened, lost=lost, null=null)
 
 
 def _opened(values: Sequence[Any], lost: tuple[str, ...]) -> ArgumentDomain:
@@ -514,7 +526,7 @@ def numbers_of(schema: Mapping[str, Any], name: str) -> list[Decimal]:
 
 _LONGEST = 1 << 20
 _USUAL = 65536
-_SHAPES = ("$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if")
+SHAPES = ("$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if")
 
 
 def domain_of(schema: object) -> ArgumentDomain | None:
@@ -523,24 +535,50 @@ def domain_of(schema: object) -> ArgumentDomain | None:
         return None
     if not isinstance(schema, Mapping):
         return ArgumentDomain(text="json")
-    if "const" in schema:
-        return listed_domain(schema, [schema["const"]], frozenset(("const", "enum")))
-    if isinstance(schema.get("enum"), Sequence) and not isinstance(schema["enum"], str):
-        return listed_domain(schema, schema["enum"], frozenset(("enum",)))
-    constants = _constants(schema)
-    if constants is not None:
-        return listed_domain(schema, constants, frozenset(("oneOf", "anyOf")))
-    inner = _not_null(schema)
+    listed = listed_values(schema)
+    if listed is not None:
+        used = ("const", "enum") if "const" in schema else ("enum",)
+        used = used if "enum" in schema or "const" in schema else ("oneOf", "anyOf")
+        return listed_domain(schema, listed, frozenset(used))
+    inner = not_null(schema)
     if inner is not None:
         found = domain_of(inner)
-        return None if found is None else _with(found, "null is refused")
+        return None if found is None else or_null(found, left_out=False)
     return _by_type(schema)
+
+
+NULL_REFUSED = "null is refused"
+
+
+def or_null(found: ArgumentDomain, *, left_out: bool) -> ArgumentDomain:
+    """The domain that has null as well.
+
+    Args:
+        left_out: null may count as left out, where the domain is open; else it is refused there.
+    """
+    if found.null or found.text == "json":
+        return found
+    if not found.values:
+        return replace(found, null=True) if left_out else also(found, NULL_REFUSED)
+    inner = None if found.opened is None else or_null(found.opened, left_out=left_out)
+    text, values = f"{found.text} | null", found.values + 1
+    return replace(found, text=text, values=values, opened=inner, null=True)
+
+
+def listed_values(schema: Mapping[str, Any]) -> Sequence[Any] | None:
+    """The values that a schema lists; None where it lists none."""
+    if "const" in schema:
+        return [schema["const"]]
+    if isinstance(schema.get("enum"), Sequence) and not isinstance(schema["enum"], str):
+        listed: Sequence[Any] = schema["enum"]
+        return listed
+    return constants_of(schema)
 
 
 def _by_type(schema: Mapping[str, Any]) -> ArgumentDomain | None:
     kind = schema.get("type")
-    if any(word in schema for word in _SHAPES) or not isinstance(kind, str):
-        return _any_json(schema)
+    if any(word in schema for word in SHAPES) or not isinstance(kind, str):
+        return any_json(schema)
     if kind == "boolean":
         lost = _Losses().other(schema, frozenset())
         opened = ArgumentDomain(text="flag", lost=lost)
@@ -553,17 +591,18 @@ def _by_type(schema: Mapping[str, Any]) -> ArgumentDomain | None:
         return _text(schema)
     if kind == "null":
         return listed_domain(schema, [None], frozenset())
-    return _any_json(schema)
+    return any_json(schema)
 
 
-def _any_json(schema: Mapping[str, Any]) -> ArgumentDomain:
+def any_json(schema: Mapping[str, Any]) -> ArgumentDomain:
+    """JSON of any shape, and what the schema says of the shape as lost."""
     left = unheld(schema)
     kind = schema.get("type")
     said = ", ".join([*([json.dumps(kind)] if kind is not None else []), *left])
     return ArgumentDomain(text="json", lost=(f"its shape is not held: {said}",) if said else ())
 
 
-def _not_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def not_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The schema of what is not null, where null is one of two kinds of value."""
     kind, either = schema.get("type"), schema.get("anyOf")
     if isinstance(kind, list) and "null" in kind and len(kind) == 2 and kind != ["null", "null"]:
@@ -577,7 +616,7 @@ def _not_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {**{name: schema[name] for name in schema if name != "anyOf"}, **others[0]}
 
 
-def _constants(schema: Mapping[str, Any]) -> list[Any] | None:
+def constants_of(schema: Mapping[str, Any]) -> list[Any] | None:
     """The values of a choice of constants, as schemas give them titles; None for another."""
     if ("oneOf" in schema) is ("anyOf" in schema):
         return None
@@ -641,11 +680,10 @@ def _is_null(schema: object) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "null"
 
 
-def _with(domain: ArgumentDomain, said: str) -> ArgumentDomain:
-    opened = None if domain.opened is None else _with(domain.opened, said)
-    return ArgumentDomain(
-        text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said)
-    )
+def also(domain: ArgumentDomain, said: str) -> ArgumentDomain:
+    """The domain with one more thing that it does not hold."""
+    opened = None if domain.opened is None else also(domain.opened, said)
+    return replace(domain, opened=opened, lost=(*domain.lost, said))
 
 
 def _text(schema: Mapping[str, Any]) -> ArgumentDomain | None:

@@ -22,6 +22,7 @@ from tcc_compiler.lint.declarations import bare_words, missing_costs, unanswered
 from tcc_compiler.lint.expectations import vacuous_examples, vacuous_expects
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.lint.plans import PlanAutomata, SourceStatement, Subset, source_statements
+from tcc_compiler.lint.policies import policy_lints
 from tcc_compiler.lint.statements import StatementRules
 from tcc_compiler.lint.unused import unused_calls, unused_rules
 from tcc_compiler.options import Options
@@ -77,6 +78,7 @@ class _Linter:
         self.findings += unused_rules(self._program, root)
         self.findings += missing_costs(self._program, self._sources)
         self.findings += bare_words(self._program, self._sources)
+        self.findings += policy_lints(self._program, self._sources)
         found, complete = vacuous_examples(self._core, self._front.examples)
         self.findings += found
         if not complete:

@@ -7,14 +7,16 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
+    ForbidStatement,
     GoalStatement,
     GrammarStatement,
     OpenDeclaration,
-    Parallel,
+    PolicyStatement,
     StartStatement,
     ToolStatement,
 )
@@ -111,14 +113,8 @@ _UNREAD = "needs version 1.2 of the core, which this release does not enforce"
 
 def _check_read(program: Program, found: Stated, report: Report) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
-    parallel = [
-        attribute.region
-        for tool in program.tools.values()
-        for attribute in tool.attributes
-        if isinstance(attribute, Parallel)
-    ]
     across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across, *parallel):
+    for region in (*(one.region for one in program.passes), *across):
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:
@@ -241,6 +237,19 @@ def _check_known(
 def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
+    asked = [statement.forbid for statement in program.exacts]
+    if any(asked):  # their names and values are held to the tools, and nothing is made of them
+        stated(
+            replace(
+                program,
+                limits=[],
+                requires=[],
+                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                monitors=[],
+            ),
+            scope,
+        )
     return Checked(
         stated=stated(program, scope),
         examples=[example for example in examples if example is not None],

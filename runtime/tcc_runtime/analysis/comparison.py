@@ -22,6 +22,7 @@ from tcc_runtime.analysis.blame import blame
 from tcc_runtime.analysis.difference import OneSided, Plan, only_in
 from tcc_runtime.analysis.gate_changes import (
     CARRIED,
+    IN_SESSIONS,
     Change,
     Sense,
     joined,
@@ -33,6 +34,7 @@ from tcc_runtime.analysis.gate_changes import (
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.search import Session
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
@@ -65,6 +67,33 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """The sessions of a new grammar against those of an old one, monitors included.
+
+    Attributes:
+        added, removed: a shortest session of the new one alone, of the old one alone.
+        open_added, open_removed: why it is not known whether there is one, a code and its words.
+    """
+
+    added: Session | None
+    removed: Session | None
+    open_added: tuple[tuple[str, str], ...] = ()
+    open_removed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def verdict(self) -> Sense | None:
+        """On the new one's sessions; None where a side is undecided."""
+        if self.open_added or self.open_removed:
+            return None
+        return _verdict(self.added is not None, self.removed is not None)
+
+    @property
+    def open(self) -> tuple[tuple[str, str], ...]:
+        """What is undecided, of both sides: codes and words, each code once."""
+        return tuple(dict([*self.open_removed, *self.open_added]).items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A new artifact against an old one.
 
@@ -83,6 +112,7 @@ class Comparison:
             those of them that the new one has not so; none where it is for calls or amounts.
         because_removed: the same of the new one and the shortest removed plan.
         reason: why nothing but bounds is known; else None.
+        sessions: None where nobody compared them.
     """
 
     verdict: Sense | None
@@ -98,13 +128,30 @@ class Comparison:
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
+    sessions: Sessions | None = None
+
+    @property
+    def guarded(self) -> tuple[Change, ...]:
+        """What a gate acts on beyond sessions: how calls are made, and what answers mean."""
+        return tuple(
+            [
+                change
+                for change in (*self.opened, *self.members)
+                if change.of in CARRIED
+                or change.of == "observed"
+                or (change.of not in IN_SESSIONS and change.sense == "incomparable")
+            ]
+        )
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
         """Whether the new one allows what the old one does not; for ``narrower``, lost something.
 
-        What the new one asks of a call, or lets a call have, counts as well; and how calls are
-        made, and what their answers mean, whichever way that changed.
+        Sessions decide where they were compared, and beside them whatever else a gate acts on,
+        whichever way that changed.  Where nobody compared them, changes are told by their senses.
         """
+        if self.sessions is not None:
+            found = self.sessions.added if sense == "wider" else self.sessions.removed
+            return found is not None or bool(self.guarded)
         broken: tuple[Sense, ...] = (sense, "incomparable")
         changes = (*self.monitors, *self.opened, *self.members)
         return self.plans in broken or any(
@@ -259,7 +306,7 @@ def _changed(
     return tuple([statement for statement in found.sets[0] if not statement.says <= known])
 
 
-def _verdict(added: int, removed: int) -> Sense:
+def _verdict(added: int | bool, removed: int | bool) -> Sense:
     if added:
         return "incomparable" if removed else "wider"
     return "narrower" if removed else "equal"

@@ -31,6 +31,10 @@ Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost",
 # What decides how a call is made, and what an answer to it means: a change of these is a finding
 # whichever way it goes.
 CARRIED: Final = frozenset({"bind", "errors", "models", "quotes", "strict"})
+# What sessions have, and say all about.
+IN_SESSIONS: Final = frozenset(
+    {"calls", "grammar", "monitor", "open", "statement", "tool", "values"}
+)
 # Names and words: whatever they are, the same calls are let through, and made in the same way.
 _WORDS: Final = frozenset({"doc", "in", "out"})
 _NUMBERS: Final = frozenset({"price", "latency_ms", "epsilon"})

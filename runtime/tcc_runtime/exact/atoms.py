@@ -66,6 +66,12 @@ class Atom:
             self._known.append(found)
         return self._known[at]
 
+    def keep(self, few: int) -> None:
+        """Keep the first `few` values alone: what is found then is found among all, too."""
+        self.value(few - 1)
+        del self._known[few:]
+        self._values = iter(())
+
 
 def sort_of(kind: OpenType) -> str:
     """Values of two sorts are never compared."""
@@ -120,7 +126,7 @@ _Span: TypeAlias = "tuple[Fraction, Fraction, bool, bool]"  # low, high, whether
 
 
 def _numbers(types: Sequence[OpenType]) -> Iterator[tuple[frozenset[int], Iterator[Value]]]:
-    top = Fraction(_GREATEST)
+    top = Fraction(Decimal(float.__repr__(_GREATEST)))  # what prints back, not the double's value
     kinds = [kind for kind in types if isinstance(kind, NumberType)]
     ends = [
         (
@@ -147,7 +153,8 @@ def _numbers(types: Sequence[OpenType]) -> Iterator[tuple[frozenset[int], Iterat
 
 
 def _of_spans(spans: Sequence[_Span]) -> Iterator[Value]:
-    for low, high, closed, whole in spans:
+    near = sorted(spans, key=lambda span: (min(abs(span[0]), abs(span[1])), not span[2], span[0]))
+    for low, high, closed, whole in near:
         if closed:
             if (low.denominator == 1) == whole:
                 yield _exact(low)

@@ -21,14 +21,9 @@ from tcc_certs.core.model import executing
 from tcc_certs.formats.codec import decode
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
+from tcc_runtime.gate.wrapping import KEY, MODEL
 
 Function: TypeAlias = "Callable[..., Any]"
-KEY = "idempotency_key"
-MODEL = "model"
-
-
-class Failed(Exception):
-    """Raised by a tool whose call is known not to have happened."""
 
 
 class Remote(Protocol):
@@ -89,7 +84,7 @@ class Bindings:
         self._given = {} if tools is None else dict(tools)
         self._once = frozenset(once)
         self._remote = remote
-        self._declared = _declared(artifact)
+        self._declared = declared_bindings(artifact)
         self._bound: dict[str, Bound] = {}
         for name in (*self._given, *self._once):
             if name not in self._core:
@@ -191,7 +186,7 @@ def _takes(function: Function, name: str) -> bool:
     return name in parameters
 
 
-def _declared(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
+def declared_bindings(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
     """What the grammar binds its tools to, by name."""
     tools = decode(bytes(artifact.file.columns["tools"].data), "tools")
     found: dict[str, Mapping[str, Any]] = {}

@@ -33,8 +33,8 @@ from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import BindingError, SettingsError
-from tcc_runtime.executor.binding import KEY, MODEL, Bindings, Bound, Failed, Function
+from tcc_runtime.errors import BindingError, Failed, SettingsError
+from tcc_runtime.executor.binding import Bindings, Bound, Function
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
@@ -42,6 +42,7 @@ from tcc_runtime.gate.inspection import Happened
 from tcc_runtime.gate.permit import Took
 from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.wrapping import KEY, MODEL
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.quotes import Quoter

@@ -7,7 +7,7 @@ Cost: that, and a few look-ups; the history is linear in the calls, what is left
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import add
@@ -19,6 +19,7 @@ from tcc_certs.session.monitors import PLACES
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
+from tcc_runtime.gate.schemas import choice, definitions
 from tcc_runtime.gate.session import Session, observed_texts
 from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, is_call
 
@@ -55,7 +56,7 @@ def _happened(session: Session, at: int) -> Happened:
     made = session.made[at]
     table = session.policy.table(made.offer.tool)
     told = observed_texts(table, made.observed) or {}
-    under_way = session.under_way and at == len(session.made) - 1
+    under_way = at + 1 in session.under_way
     return Happened(
         seq=at + 1,
         call=made.offer.text,
@@ -77,8 +78,8 @@ def remaining(session: Session) -> dict[str, int | Decimal]:
     Price and latency are whole (cents, ms), uses are calls, everything else is a decimal.
     """
     policy, taken = session.policy, session.taken
-    if session.under_way:
-        taken = tuple(map(add, taken, policy.takes(session.made[-1].offer, None)))
+    for seq in session.under_way if taken else ():
+        taken = tuple(map(add, taken, policy.takes(session.made[seq - 1].offer, None)))
     found: dict[str, int | Decimal] = {"calls": policy.most_calls(session.held)}
     for limit, took in zip(policy.core.limits, taken, strict=True):
         if limit.least:
@@ -140,6 +141,32 @@ class Inspection:
     def tools(self) -> tuple[str, ...]:
         """The names of the tools of those calls, in order."""
         return tuple(dict.fromkeys(found.tool for found in self.allowed()))
+
+    def allowed_tools(
+        self, api: str, tools: Iterable[Mapping[str, Any]] = ()
+    ) -> list[dict[str, Any]]:
+        """Definitions of the tools that may be called now, narrowed to what :meth:`allowed` has.
+
+        Args:
+            api: `openai`, `openai-responses`, `anthropic` or `mcp`: whose form they have.
+            tools: your own definitions, in any of these forms, for descriptions and for schemas of
+                `json` parameters.
+
+        Raises:
+            SettingsError: there is no such API.
+        """
+        return definitions(self.artifact.core, self.allowed(), api, tools)
+
+    def tool_choice(self, api: str = "openai") -> dict[str, Any] | str:
+        """What says the same to an API that keeps its list of tools, and the prompt's cache.
+
+        Returns:
+            ``allowed_tools`` with the names; "none" where nothing may be called.
+
+        Raises:
+            SettingsError: the API has nothing of the kind.
+        """
+        return choice(self.tools(), api)
 
     @property
     def may_finish(self) -> bool:

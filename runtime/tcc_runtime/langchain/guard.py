@@ -18,7 +18,7 @@ import enum
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
@@ -33,12 +33,15 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tcc_certs.core.model import Tool as CoreTool
 from tcc_certs.core.model import executing
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
-from tcc_runtime.executor.binding import MODEL
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.wrapping import MODEL
 from tcc_runtime.langchain.middleware import (
+    CallRecorder,
+    GateSource,
     GuardedCall,
     Interrupts,
     Observe,
@@ -165,15 +168,20 @@ class Chosen:
     models: tuple[str, ...]
 
 
-def parameters_of(tool: BaseTool, declared: CoreTool) -> ToolParameters:
+def parameters_of(tool: BaseTool, declared: CoreTool | None) -> ToolParameters:
     """The parameters of a tool, read once.
+
+    Args:
+        declared: the grammar's tool; None: the grammar is not known yet, or has no such tool.
 
     Raises:
         BindingError: the grammar declares a parameter that a graph injects.
     """
     fields: Mapping[str, Any] = getattr(tool.get_input_schema(), "model_fields", {})
-    known = {p.name: p.optional for p in declared.parameters if not p.observed}
-    known |= {p.name: p.optional for p in declared.opened}
+    known: dict[str, bool] = {}
+    if declared is not None:
+        known = {p.name: p.optional for p in declared.parameters if not p.observed}
+        known |= {p.name: p.optional for p in declared.opened}
     injected = _injected(tool)
     both = sorted(injected.keys() & known.keys())
     if both:
@@ -189,7 +197,7 @@ def parameters_of(tool: BaseTool, declared: CoreTool) -> ToolParameters:
         },
         aliases={name: field.alias for name, field in fields.items() if field.alias},
         injected=injected,
-        chosen=None if MODEL in known else _chosen(tool, declared),
+        chosen=None if declared is None or MODEL in known else _chosen(tool, declared),
     )
 
 
@@ -322,8 +330,9 @@ _OWN = ("run", "arun", "invoke", "ainvoke", "stream", "astream", "batch", "abatc
 
 def guard(
     tools: Sequence[BaseTool],
-    gate: Gate,
+    gate: Gate | Callable[[RunnableConfig], Gate],
     *,
+    artifact: Artifact | None = None,
     results: Results | None = None,
     observe: Observe | None = None,
     interrupts: Interrupts = "unknown",
@@ -332,7 +341,12 @@ def guard(
 
     Args:
         tools: tools of LangChain; their names are those of the grammar's tools.
-        gate: the session.  Give one gate to all tools of an agent.
+        gate: the session: one gate for all tools of an agent; or a callable that gives the gate for
+            the `RunnableConfig` of a call, for one graph that serves many threads.  A call without
+            a config, or for which it gives no gate of the same artifact, is not made.
+        artifact: with a callable, what its gates hold to, so that tools are compared with the
+            grammar here; None compares each at its first call.  Where models make calls it is
+            needed.
         results: the owner's store of answers by tool-call id: a call that was done before, such as
             after travelling back in time, is answered from it and not made again.  Without it such
             a call is refused.
@@ -347,29 +361,35 @@ def guard(
             class does something around its `_run` that no gate would see; one whose calls models
             make by the gate's budget, and that has no parameter `model` beside the grammar's.
     """
-    declared = {tool.name: tool for tool in gate.artifact.core.tools}
+    fixed = gate if isinstance(gate, Gate) else None
+    held = artifact if fixed is None else fixed.artifact
+    if fixed is not None and artifact is not None and artifact.digest != fixed.artifact.digest:
+        raise ValueError("the gate holds its session to another artifact")
+    declared = None if held is None else {tool.name: tool for tool in held.core.tools}
     names: set[str] = set()
     for tool in tools:
-        if tool.name not in declared:
+        if declared is not None and tool.name not in declared:
             raise BindingError(tool.name, "the grammar has no such tool")
         if tool.name in names:
             raise BindingError(tool.name, "it is given twice")
         names.add(tool.name)
         _require_plain(tool)
-    failed = frozenset(tool.name for tool in declared.values() if tool.errors_failed)
     recorder = PermitRecorder(
-        gate=gate,
+        source=GateSource(gate=gate, digest=None if held is None else held.digest),
         results=results,
         observe=members if observe is None else observe,
         interrupts=interrupts,
-        errors_failed=failed,
     )
-    known = [(tool, parameters_of(tool, declared[tool.name])) for tool in tools]
-    for tool, parameters in known if gate.spent is not None else ():
-        if executing(declared[tool.name].models) and parameters.chosen is None:
-            own = MODEL in parameters.required | parameters.optional
-            raise BindingError(tool.name, OWN_MODEL if own else NEEDS_MODEL)
-    return [_guarded(tool, recorder, parameters) for tool, parameters in known]
+    own = {} if declared is None else declared
+    known = [(tool, parameters_of(tool, own.get(tool.name))) for tool in tools]
+    for tool, parameters in known if fixed is not None and fixed.spent is not None else ():
+        if executing(own[tool.name].models) and parameters.chosen is None:
+            taken = MODEL in parameters.required | parameters.optional
+            raise BindingError(tool.name, OWN_MODEL if taken else NEEDS_MODEL)
+    return [
+        _guarded(tool, recorder, parameters, is_known=held is not None)
+        for tool, parameters in known
+    ]
 
 
 def _require_plain(tool: BaseTool) -> None:
@@ -382,7 +402,9 @@ def _require_plain(tool: BaseTool) -> None:
             raise BindingError(tool.name, f"its class replaces {name}: give a plain tool")
 
 
-def _guarded(tool: BaseTool, recorder: PermitRecorder, parameters: ToolParameters) -> GuardedTool:
+def _guarded(
+    tool: BaseTool, recorder: PermitRecorder, parameters: ToolParameters, *, is_known: bool
+) -> GuardedTool:
     schema = tool.args_schema
     if schema is None and isinstance(tool, Tool):
         schema = {"type": "object", "properties": tool.args, "required": list(tool.args)}
@@ -405,6 +427,7 @@ def _guarded(tool: BaseTool, recorder: PermitRecorder, parameters: ToolParameter
     guarded._inner = tool
     guarded._recorder = recorder
     guarded._parameters = parameters
+    guarded._is_known = is_known
     own = type(tool)._arun is not BaseTool._arun
     guarded._takes = _takes(tool._run)
     guarded._takes_in_task = _takes(tool._arun) if own else guarded._takes
@@ -417,6 +440,7 @@ class GuardedTool(BaseTool):
     _inner: BaseTool = PrivateAttr()
     _recorder: PermitRecorder = PrivateAttr()
     _parameters: ToolParameters = PrivateAttr()
+    _is_known: bool = PrivateAttr()  # whether the grammar's tool is in `_parameters`
     _takes: Takes = PrivateAttr()
     _takes_in_task: Takes = PrivateAttr()
 
@@ -491,12 +515,32 @@ class GuardedTool(BaseTool):
         call = GuardedCall(
             args=args,
             keywords=keywords,
-            arguments=parameters.given(args, shown, wrote),
+            arguments=parameters.given(args, shown, wrote) if self._is_known else {},
+            wrote=None if self._is_known else wrote,
             models=None if chosen is None else models,
             takes_model=_takes_model(chosen),
             **told,
         )
         return (call,), {}
+
+    def _at_gate(
+        self, call: GuardedCall, config: RunnableConfig
+    ) -> tuple[CallRecorder, GuardedCall]:
+        """The gate of a call, and the call as that gate's grammar has its arguments.
+
+        Raises:
+            BindingError: there is no gate; or the grammar declares what a graph injects.
+        """
+        name = self._inner.name
+        gate = self._recorder.source.of(config, name)
+        if call.wrote is not None:
+            declared = next((one for one in gate.artifact.core.tools if one.name == name), None)
+            parameters = parameters_of(self._inner, declared)
+            if parameters.chosen is not None:
+                raise BindingError(name, "models make its calls: give `artifact` to `guard`, too")
+            arguments = parameters.given(call.args, call.keywords, call.wrote)
+            call = replace(call, arguments=arguments, wrote=None)
+        return self._recorder.of(gate), call
 
     def _run(
         self,
@@ -506,7 +550,8 @@ class GuardedTool(BaseTool):
         run_manager: CallbackManagerForToolRun | None = None,
     ) -> Any:
         """Ask, run the tool inside, record what came of it."""
-        recorder, inner = self._recorder, self._inner
+        inner = self._inner
+        recorder, call = self._at_gate(call, config)
         permit = recorder.permit(call)
         try:
             with permit:
@@ -531,7 +576,8 @@ class GuardedTool(BaseTool):
         run_manager: AsyncCallbackManagerForToolRun | None = None,
     ) -> Any:
         """As :meth:`_run`; waits for its turn without holding up the loop."""
-        recorder, inner = self._recorder, self._inner
+        inner = self._inner
+        recorder, call = self._at_gate(call, config)
         permit = recorder.permit(call)
         try:
             async with permit:

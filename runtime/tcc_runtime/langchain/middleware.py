@@ -11,7 +11,7 @@ Cost: linear in arguments and answer; one listing of the allowed calls for each 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
@@ -23,17 +23,21 @@ from langchain.agents.middleware.types import (
     PrivateStateAttr,
 )
 from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from tcc_runtime.executor.binding import MODEL, Failed
+from tcc_certs.errors import Code, clip
+from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
-from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
+from tcc_runtime.gate.refusals import AlreadyDone, Refused
+from tcc_runtime.gate.wrapping import MODEL, allowed_text, errors_failed, raised, refusal_text
 
 # One call of a guarded tool.
 
@@ -41,7 +45,6 @@ Observe: TypeAlias = "Callable[[str, Any], Mapping[str, object]]"
 Results: TypeAlias = "MutableMapping[str, Any]"
 Interrupts: TypeAlias = Literal["unknown", "failed"]
 REFUSAL: Final = "tcc_refusal"
-_TOLD: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class GuardedCall:
         models: what the parameter `model` is given, by the name of the model that makes the call;
             None: the tool has no such parameter.
         takes_model: as of :meth:`tcc_runtime.gate.gate.Gate.call`.
+        wrote: the names that the caller wrote, where the arguments are read off when the grammar is
+            known; None: they were.
     """
 
     tool: BaseTool
@@ -65,6 +70,7 @@ class GuardedCall:
     ref: str | None
     models: Mapping[str, Any] | None = None
     takes_model: bool | None = None
+    wrote: frozenset[str] | None = None
 
     def given(self, permit: Permit) -> dict[str, Any]:
         """What the tool is run with, once it is known which model makes the call."""
@@ -78,23 +84,83 @@ class GuardedCall:
         return self.tool.response_format == "content_and_artifact"
 
 
+@dataclass(slots=True, kw_only=True)
+class GateSource:
+    """Where the gate of a call comes from: one gate, or one for each configuration of a graph.
+
+    Attributes:
+        gate: a gate, or what gives one for the configuration of a call.
+        digest: of the artifact that all gates hold to; None before the first is known.
+    """
+
+    gate: Gate | Callable[[RunnableConfig], Gate]
+    digest: bytes | None
+
+    @property
+    def fixed(self) -> Gate | None:
+        """The one gate; None where there is one for each configuration."""
+        return self.gate if isinstance(self.gate, Gate) else None
+
+    def of(self, config: RunnableConfig | None, name: str) -> Gate:
+        """The gate of a call.
+
+        Args:
+            name: of what asks, for its error.
+
+        Raises:
+            BindingError: there is no configuration, or no gate of the same artifact for it.
+        """
+        if isinstance(self.gate, Gate):
+            return self.gate
+        told = () if config is None else ("configurable", "metadata", "tags", "run_name")
+        if config is None or not any(config.get(member) for member in told):
+            raise BindingError(name, "it was run without a config, which says whose gate decides")
+        try:
+            found = self.gate(config)
+        except Exception as error:  # the function is its owner's
+            said = f"no gate for this config: {type(error).__name__}"
+            raise BindingError(name, said) from error
+        if not isinstance(found, Gate):
+            raise BindingError(name, f"for this config there is {type(found).__name__}, no gate")
+        if self.digest is None:
+            self.digest = found.artifact.digest
+        if found.artifact.digest != self.digest:
+            raise BindingError(name, "the gate for this config holds to another artifact")
+        return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitRecorder:
     """Asks for permits, and tells the gate what came of them.
 
     Attributes:
-        gate: of the session.
+        source: of the gate of a call.
         results: the owner's store of answers by tool-call id.
         observe: what an answer of a tool says.
         interrupts: what an interrupt means.
-        errors_failed: the tools whose errors mean that nothing happened.
     """
 
-    gate: Gate
+    source: GateSource
     results: Results | None
     observe: Observe
     interrupts: Interrupts
-    errors_failed: frozenset[str]
+
+    def of(self, gate: Gate) -> CallRecorder:
+        """What asks and tells that gate."""
+        return CallRecorder(told=self, gate=gate, failing=errors_failed(gate.artifact))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecorder:
+    """Asks one gate, and tells it what came of a call.
+
+    Attributes:
+        failing: the tools whose errors mean that nothing happened.
+    """
+
+    told: PermitRecorder
+    gate: Gate
+    failing: frozenset[str]
 
     def permit(self, call: GuardedCall) -> Permit:
         """A permit for it, not yet entered; a call that failed is another one when made again."""
@@ -107,32 +173,25 @@ class PermitRecorder:
 
     def raised(self, permit: Permit, call: GuardedCall, error: Exception) -> None:
         """The tool raised: what is known not to have happened has failed, the rest is unknown."""
-        if permit.outcome is not None:
-            return
-        name = call.tool.name
         if isinstance(error, GraphInterrupt):
-            if self.interrupts == "failed":
+            if permit.outcome is None and self.told.interrupts == "failed":
                 permit.failed("the tool interrupted before it acted")
-        elif isinstance(error, Failed) or (
-            name in self.errors_failed and not isinstance(error, TimeoutError)
-        ):
-            # `Failed` is the owner's word that nothing happened; an error is read by the model.
-            read = name in self.errors_failed and not isinstance(error, Failed)
-            permit.failed(type(error).__name__, answered=read)
+        else:
+            raised(permit, call.tool.name, error, self.failing)
 
     def answered(self, permit: Permit, call: GuardedCall, output: Any) -> None:
         """The tool answered: done, unless it says itself that it is an error."""
         content = output[0] if call.in_pair and type(output) is tuple and output else output
         if isinstance(content, ToolMessage) and content.status == "error":
-            if call.tool.name in self.errors_failed:
+            if call.tool.name in self.failing:
                 permit.failed("the tool answered with an error", answered=True)
             else:
                 permit.unknown("the tool answered with an error")
             return
-        if self.results is not None and call.ref is not None:
+        if self.told.results is not None and call.ref is not None:
             # First the answer, then the record: a call that is done can always be answered again.
-            self.results[call.ref] = output
-        observed = self.observe(call.tool.name, output)
+            self.told.results[call.ref] = output
+        observed = self.told.observe(call.tool.name, output)
         permit.done(plain(output), observed=dict(observed))
 
     def refused(self, call: GuardedCall, refusal: Refused) -> Any:
@@ -144,7 +203,7 @@ class PermitRecorder:
         if call.ref is None:
             raise refusal
         if isinstance(refusal, AlreadyDone) and self._has_answer(call, refusal):
-            return (self.results or {})[call.ref]
+            return (self.told.results or {})[call.ref]
         message = ToolMessage(
             content=refusal_text(refusal),
             name=call.tool.name,
@@ -156,33 +215,9 @@ class PermitRecorder:
 
     def _has_answer(self, call: GuardedCall, refusal: AlreadyDone) -> bool:
         """Whether the store has the answer of this very call: an id alone is easily given twice."""
-        if self.results is None or call.ref not in self.results:
+        if self.told.results is None or call.ref not in self.told.results:
             return False
         return self.gate.is_call(refusal.seq, call.tool.name, call.arguments)
-
-
-def refusal_text(refusal: Refused) -> str:
-    """What was refused, why, and what is allowed: text that helps a model to go on."""
-    said = str(refusal)
-    because = "; ".join(one["text"] for one in refusal.because if one["text"] not in said)
-    parts = [f"Refused, and not called: {said}."]
-    if because:
-        parts.append(f"Because of: {because}.")
-    parts.append(allowed_text(refusal.allowed_next))
-    return " ".join(parts)
-
-
-def allowed_text(allowed: Sequence[Allowed]) -> str:
-    """The calls that are allowed, as a sentence for a model; the first twenty of them."""
-    told = [_shown(one) for one in allowed[:_TOLD]]
-    if len(allowed) > _TOLD:
-        told.append(f"and {len(allowed) - _TOLD} more")
-    return f"Allowed now: {', '.join(told) or 'nothing'}."
-
-
-def _shown(one: Allowed) -> str:
-    given = [f"{name}={json.dumps(value, default=str)}" for name, value in one.arguments.items()]
-    return f"{one.tool}({', '.join(given)})"
 
 
 def members(_tool: str, output: Any) -> Mapping[str, object]:
@@ -251,25 +286,51 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     """Masks tools, tells the model what is allowed, keeps the ledger's head in the state.
 
     Args:
-        gate: the session that the agent's tools are guarded by.
+        gate: the session that the agent's tools are guarded by, or what gives it for the
+            configuration of a run: the same as :func:`guard` has.
         mask: whether tools that no plan allows now are hidden from the model.
         tell: whether a system message lists the calls that are allowed now, and whether the plan
             may end here.
+        strict: whether a tool that this gate does not guard is neither shown to the model nor run,
+            and a tool that the model's provider runs is not offered.  Give this middleware last:
+            one that comes after it may still add or exchange tools.
     """
 
     state_schema = GatedState
 
-    def __init__(self, gate: Gate, *, mask: bool = True, tell: bool = True) -> None:
+    def __init__(
+        self,
+        gate: Gate | Callable[[RunnableConfig], Gate],
+        *,
+        mask: bool = True,
+        tell: bool = True,
+        strict: bool = False,
+    ) -> None:
         super().__init__()
-        self._gate = gate
-        self._known = frozenset(tool.name for tool in gate.artifact.core.tools)
+        self._source = GateSource(
+            gate=gate, digest=gate.artifact.digest if isinstance(gate, Gate) else None
+        )
         self._mask = mask
         self._tell = tell
+        self._strict = strict
+
+    @property
+    def _gate(self) -> Gate:
+        """The gate of the run that this is called in."""
+        fixed = self._source.fixed
+        if fixed is not None:
+            return fixed
+        try:
+            config = get_config()
+        except RuntimeError:
+            config = None
+        return self._source.of(config, "TccMiddleware")
 
     def before_model(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Refuse a foreign checkpoint, and keep the head of the ledger as it is now."""
-        check_head(self._gate, state.get("tcc_head"))
-        return {"tcc_head": self._gate.head}
+        gate = self._gate
+        check_head(gate, state.get("tcc_head"))
+        return {"tcc_head": gate.head}
 
     async def abefore_model(
         self, state: GatedState, runtime: Runtime[Any]
@@ -288,16 +349,35 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
     ) -> Answer:
-        """Refuse a call that a foreign checkpoint left to be made."""
-        check_head(self._gate, head_of(request.state))
-        return handler(request)
+        """Refuse a call that a foreign checkpoint left to be made, or that no gate decides."""
+        return self._unguarded(request) or handler(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
         """As :meth:`wrap_tool_call`."""
-        check_head(self._gate, head_of(request.state))
-        return await handler(request)
+        return self._unguarded(request) or await handler(request)
+
+    def _unguarded(self, request: ToolCallRequest) -> ToolMessage | None:
+        """The answer to a call of a tool that this gate does not guard; None: it may go on."""
+        gate = self._gate
+        check_head(gate, head_of(request.state))
+        if not self._strict or self._guards(request.tool):
+            return None
+        name = str(request.tool_call["name"])
+        said = f"Refused, and not called: {clip(name, 80)} is guarded by no gate."
+        return ToolMessage(
+            content=f"{said} {allowed_text(gate.allowed())}",
+            name=name,
+            tool_call_id=request.tool_call["id"],
+            status="error",
+            artifact={REFUSAL: Code.UNKNOWN_TOOL.value},
+        )
+
+    def _guards(self, tool: object) -> bool:
+        """Whether a tool asks the gate that this middleware has."""
+        recorder = getattr(tool, "_recorder", None)
+        return isinstance(recorder, PermitRecorder) and recorder.source.gate is self._source.gate
 
     def wrap_model_call(
         self,
@@ -316,21 +396,20 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         return await handler(self._narrowed(request))
 
     def _narrowed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        allowed = self._gate.allowed()
+        gate = self._gate
+        allowed = gate.allowed()
         changes: dict[str, Any] = {}
+        tools = list(request.tools)
+        if self._strict:
+            tools = [tool for tool in tools if self._guards(tool)]
         if self._mask:
-            shown = {one.tool for one in allowed} | {
-                tool.name
-                for tool in request.tools
-                if isinstance(tool, BaseTool) and tool.name not in self._known
-            }
-            changes["tools"] = [
-                tool
-                for tool in request.tools
-                if not isinstance(tool, BaseTool) or tool.name in shown
-            ]
+            known = {tool.name for tool in gate.artifact.core.tools}
+            hidden = known - {one.tool for one in allowed}
+            tools = [t for t in tools if not isinstance(t, BaseTool) or t.name not in hidden]
+        if self._mask or self._strict:
+            changes["tools"] = tools
         if self._tell:
-            told = f"{allowed_text(allowed)} {_end_text(self._gate.may_finish)}"
+            told = f"{allowed_text(allowed)} {_end_text(gate.may_finish)}"
             changes["system_message"] = _with(request.system_message, told)
         return request.override(**changes)
 

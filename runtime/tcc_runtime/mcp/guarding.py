@@ -10,25 +10,23 @@ Cost: that of the server's start, linear in calls and schemas; then the relay's.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tcc_certs.core.model import Core
-from tcc_certs.core.model import Tool as GrammarTool
-from tcc_certs.values.declared import json_of
-from tcc_certs.values.types import FlagType, NumberType, OpenParameter, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.calls import ToolTraits, plain
+from tcc_runtime.gate.schemas import tools_of
+from tcc_runtime.mcp.calls import ToolTraits
 from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.relay import POLL, Relay, Served
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
+    Command,
     Pipe,
     Protocol,
     Steps,
@@ -47,7 +45,7 @@ class Guarded:
     """How a server is relayed.
 
     Attributes:
-        command: the program of the server and its arguments.
+        command: the program of the server and its arguments, or what is started in place of one.
         locked: digests of its tools by name; None takes them as they are at the start.
         seconds: how long a call may take before its outcome is unknown.
         finishes: whether the session ends with the connection, where a plan may end.
@@ -59,7 +57,7 @@ class Guarded:
         version: ours, which both sides are told.
     """
 
-    command: Sequence[str]
+    command: Command
     locked: Mapping[str, str] | None
     seconds: float
     finishes: bool
@@ -134,7 +132,8 @@ class Start:
         listed = yield from upstream.listing()
         artifact = gate.artifact
         shown = tools_of(artifact.core, artifact.texts, listed)
-        check_tools(tuple(shown), listed, how.locked)
+        if not upstream.several:  # each of several is held to its tools by itself
+            check_tools(tuple(shown), listed, how.locked)
         locked = {tool["name"]: tool_digest(tool) for tool in listed if tool["name"] in shown}
 
         def look() -> Steps[None]:
@@ -224,7 +223,8 @@ def probe(artifact: Artifact, how: Guarded) -> Probed:
         upstream.connect(how.protocol)
         listed = upstream.tools()
         shown = tools_of(artifact.core, artifact.texts, listed)
-        check_tools(tuple(shown), listed, how.locked)
+        if not upstream.several:
+            check_tools(tuple(shown), listed, how.locked)
         used = [tool for tool in listed if tool["name"] in shown]
         return Probed(
             artifact=artifact.digest,
@@ -261,6 +261,7 @@ def _known(core: Core) -> Mapping[str, ToolTraits]:
         tool.name: ToolTraits(
             observed=tuple(one.name for one in tool.parameters if one.observed),
             errors_failed=tool.errors_failed,
+            parallel=tool.parallel,
         )
         for tool in core.tools
     }
@@ -281,126 +282,3 @@ def _older(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     if schema is None or (isinstance(schema, Mapping) and schema.get("type") == "object"):
         return tool
     return {name: value for name, value in tool.items() if name != "outputSchema"}
-
-
-# Schemas narrowed to the grammar.
-
-_PASSED = ("title", "description", "annotations", "outputSchema")
-_DEFINED = ("$defs", "definitions")
-_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)")  # a class, or an escape outside of one
-_NEEDED = frozenset("\\.+*?()[]{}^$|/dDwWsSnrtfv")
-
-
-def tools_of(
-    core: Core, texts: Iterable[str], listed: Iterable[Mapping[str, Any]]
-) -> Mapping[str, Mapping[str, Any]]:
-    """The tools with a call in the automaton, as a client is shown them, sorted by name.
-
-    Args:
-        texts: the calls of the automaton.
-        listed: the tools of the server.
-    """
-    there = {tool["name"]: tool for tool in listed}
-    used = _used(core, frozenset(texts))
-    found = {}
-    for index in sorted(used, key=lambda index: core.tools[index].name):
-        tool = core.tools[index]
-        server = there.get(tool.name, {})
-        shown = {name: plain(server[name]) for name in _PASSED if name in server}
-        schema = narrowed(tool, used[index], server.get("inputSchema"))
-        found[tool.name] = {"name": tool.name, **shown, "inputSchema": schema}
-    return found
-
-
-def narrowed(tool: GrammarTool, used: Sequence[frozenset[int]], schema: object) -> dict[str, Any]:
-    """The schema of the arguments that the grammar allows.
-
-    Args:
-        used: for each parameter the indices of the values that calls have.
-        schema: the server's own.
-    """
-    server = schema if isinstance(schema, dict) else {}
-    known = server.get("properties")
-    told = known if isinstance(known, dict) else {}
-    properties: dict[str, Any] = {}
-    required = []
-    for parameter, values in zip(tool.parameters, used, strict=True):
-        kept = [parameter.values[at] for at in sorted(values) if parameter.values[at] != ""]
-        if parameter.observed or not kept:
-            continue
-        described = _described(told.get(parameter.name))
-        properties[parameter.name] = {**described, "enum": [plain_value(text) for text in kept]}
-        if not (parameter.optional and 0 in values):
-            required.append(parameter.name)
-    for opened in tool.opened:
-        properties[opened.name] = _open(opened, told.get(opened.name))
-        if not opened.optional:
-            required.append(opened.name)
-    made: dict[str, Any] = {"type": "object", "properties": properties}
-    if required:
-        made["required"] = required
-    defined = {name: plain(server[name]) for name in _DEFINED if name in server}
-    return {**made, "additionalProperties": False, **(defined if _refers(properties) else {})}
-
-
-def plain_value(text: str) -> Any:
-    """The JSON value of a listed value's text, as Python's own."""
-    return plain(json_of(text))
-
-
-def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Sequence[frozenset[int]]]:
-    found: dict[int, list[set[int]]] = {}
-    for call in core.calls:
-        if call.text in texts:
-            columns = found.setdefault(call.tool, [set() for _ in call.values])
-            for column, value in zip(columns, call.values, strict=True):
-                column.add(value)
-    return {tool: [frozenset(column) for column in columns] for tool, columns in found.items()}
-
-
-def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
-    kind = opened.type
-    described = _described(server)
-    if isinstance(kind, TextType):
-        limits: dict[str, Any] = {"type": "string", "maxLength": kind.most}
-        if kind.least:
-            limits["minLength"] = kind.least
-        if kind.pattern is not None:
-            limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
-        return {**described, **limits}
-    if isinstance(kind, NumberType):
-        whole = {"type": "integer" if kind.whole else "number"}
-        if kind.low is None or kind.high is None:
-            return {**described, **whole}
-        bounds = {"minimum": plain_value(kind.low), "maximum": plain_value(kind.high)}
-        return {**described, **whole, **bounds}
-    if isinstance(kind, FlagType):
-        return {**described, "type": "boolean"}
-    shape = plain(server) if isinstance(server, dict) else {}
-    return dict(shape)
-
-
-def _portable(pattern: str) -> str:
-    """A pattern without the escapes that some readers of schemas refuse: those of plain marks."""
-    body = pattern.removeprefix("^")
-    if body.endswith("$") and not body.endswith("\\$"):
-        body = body[:-1]
-    return _PART.sub(_unescaped, body)
-
-
-def _unescaped(part: re.Match[str]) -> str:
-    """A class as it is, an escape only where the character has a meaning."""
-    return part[0] if part[1] is None or part[1] in _NEEDED else part[1]
-
-
-def _described(server: object) -> dict[str, Any]:
-    told = server if isinstance(server, dict) else {}
-    return {
-        name: told[name] for name in ("title", "description") if isinstance(told.get(name), str)
-    }
-
-
-def _refers(value: object) -> bool:
-    if isinstance(value, dict):
-        return "$ref" in value or any(map(_refers, value.values()))
-    return isinstance(value, list) and any(map(_refers, value))

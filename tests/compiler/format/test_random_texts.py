@@ -11,7 +11,10 @@ import pytest
 from tcc_compiler.format.text import WIDTH, format_source
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.language.source import source_of
+from tcc_compiler.resolve import resolver
 from tests.compiler.format.reading import commented, comments_of, moved, parts_of, strewn
+from tests.oracle_policies.drawn import FORMS, Draw
+from tests.oracle_policies.writer import text_of
 from tests.property.grammars import random_grammar
 from tests.property.open_grammars import random_open_grammar
 
@@ -21,7 +24,13 @@ TEXTS = {
     "1.0": lambda seed: random_grammar(seed, depth=4, values=5, limits=3),
     "1.1": lambda seed: random_open_grammar(seed).text,
     "wide": lambda seed: random_grammar(seed, depth=6, rules=4, values=6, parameters=3, tools=6),
+    "1.2": lambda seed: text_of(Draw(f"layout {seed}", FORMS).grammar()),
 }
+
+
+@pytest.fixture(autouse=True)
+def reads_core_12(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolver, "READ_MINOR", 2)
 
 
 def formatted(text: str) -> str:
@@ -52,7 +61,7 @@ def check(kind: str, seed: int) -> None:
     assert formatted(told.replace("\n", "\r\n")) == shown
 
 
-@pytest.mark.parametrize(("kind", "seeds"), [("1.0", 40), ("1.1", 40), ("wide", 4)])
+@pytest.mark.parametrize(("kind", "seeds"), [("1.0", 40), ("1.1", 40), ("wide", 4), ("1.2", 40)])
 def test_a_random_grammar_keeps_its_core_its_comments_and_then_its_layout(
     kind: str, seeds: int
 ) -> None:

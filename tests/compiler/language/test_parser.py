@@ -60,6 +60,8 @@ forbid a or b where every l = 3, x > 1, y <= 2 before c same k = "t" unless a wi
 limit uses(a | b where f = 1) per session.u, f <= 2 within 24 h across sessions
 limit sum(a.f) per g <= 1.5 within 1 d limit uses(any - a) >= 1
 accept a b reject () accept () expect plans == 3 expect min_cost <= 0.5 expect max_depth >= 1
+expect never a expect never a b expect never a with b same k expect never a after b
+expect never a before b expect reachable a expect implies "f"
 """
 
 

@@ -32,14 +32,16 @@ LINTS: Mapping[str, Entry] = {
         "redundant limit",
         "Without this limit the plans are the same. The message says how far plans reach\n"
         "without it, the notes what implies it: the plan expression, or other statements.\n"
-        "A limit on open parameters is redundant where even the largest values cannot reach it.",
+        "A limit on open parameters is redundant where even the largest values cannot reach it,\n"
+        "or where no session can exceed it that meets all other statements.",
         _TOOLS + "plan = a b\nlimit depth <= 3\n",
     ),
     "TCC705": Entry(
         "redundant statement",
         "Without this `require` or `forbid` the plans are the same: the plan expression or\n"
         "other statements imply it, or it is said twice. It may be meant as a second lock on\n"
-        "the same door; then say so: `# lint: allow TCC705` and the reason.",
+        "the same door; then say so: `# lint: allow TCC705` and the reason. One that a gate\n"
+        "holds is redundant where every session meets it without it.",
         _TOOLS + "plan = a b\nrequire a before b\n",
     ),
     "TCC706": Entry(
@@ -107,6 +109,53 @@ LINTS: Mapping[str, Entry] = {
         "A limit on states or time was reached, and these lints were left open. This is no\n"
         "finding; the exit code is 2 where there is nothing else. Raise `--max-states` or\n"
         "`--timeout`.",
+    ),
+    "TCC716": Entry(
+        "tool that can never be called",
+        "Plans have a call of this tool, and a gate refuses it in every session: what monitors\n"
+        "ask before it, others forbid. `tcc prove G --reachable TOOL` asks for such a session;\n"
+        '`tcc prove G "never TOOL"` is proved. Take out one of the statements, or the tool.',
+        _HEAD + "tool find(; id: text max 9) { cost 1 }\ntool pay(; id: text max 9) { cost 1 }\n"
+        "plan = (find | pay){1,3}\nrequire find before pay same id\n"
+        "forbid find before pay same id\n",
+    ),
+    "TCC717": Entry(
+        "errors of a counted tool",
+        "`limit uses(..) <= n` counts calls of a tool that a server may answer with an error, and\n"
+        "the tool does not say what that means: such a call is unknown, and counts. Where an\n"
+        "error changes nothing, write `errors mean failed` in the braces of the tool; a failed\n"
+        "call does not count, and may be made again.",
+        _HEAD + 'tool a { cost 1 bind mcp "s" "a" }\nplan = a*\nlimit uses(a) <= 2\n',
+    ),
+    "TCC718": Entry(
+        "field that nothing compares",
+        "An answer behind the semicolon of `gives`, or a field at a place of its own (`at`), is\n"
+        "there to be compared: in a `where`, a `same`, a `per`, a `sum` or a `let`. This one is\n"
+        "read with each call, and nothing asks for it.",
+    ),
+    "TCC719": Entry(
+        "condition that no values meet",
+        "What the fields are declared to be leaves no values of which this condition is true: a\n"
+        "value that is not listed, misspelt perhaps, a number outside its range, a text that is\n"
+        "not of its pattern. A `require` with it is never met; a `forbid` or a limit counts\n"
+        "with it only what is not known.",
+        _HEAD + "tool a(k: 1..3) { cost 1 }\ntool b { cost 1 }\nplan = a* b\n"
+        "limit depth <= 4\nrequire a where seen.k > 3 or a where seen.k = 1 before b\n",
+    ),
+    "TCC720": Entry(
+        "attribute from any text",
+        "`let x = tool.f` takes the first known value, for the rest of the session. Where f is a\n"
+        "text without a pattern, a message of an error that the tool answers as plain text would\n"
+        "do, too, and no later answer corrects it. Give the answer a pattern that such a message\n"
+        "does not match.",
+    ),
+    "TCC725": Entry(
+        "failed calls that count for a `forbid`",
+        "With `errors mean failed`, a call that the server answers with an error is a failed one:\n"
+        "it counts for no `require` and no limit. But the agent has read the error, so for a\n"
+        "`forbid` it counts as done, its answer unknown. Where that is meant, allow it.",
+        _HEAD + "tool a { cost 1 errors mean failed }\ntool b { cost 1 }\nplan = any*\n"
+        "limit depth <= 4\nforbid a before b\n",
     ),
 }
 CONFIGURATION: Mapping[str, Entry] = {

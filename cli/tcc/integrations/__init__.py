@@ -1,0 +1,96 @@
+"""Tools of agent frameworks behind a gate: a module a framework, imported where it is used.
+
+What has no module here takes :meth:`tcc.Gate.wrap`.  Text: docs/frameworks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from tcc_runtime.errors import BindingError
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.wrapping import errors_failed, members, raised, refusal_text
+
+GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
+
+
+def gate_of(source: GateSource, context: object, tool: str) -> Gate:
+    """The gate of a call: the one that was given, or that of the framework's context.
+
+    Raises:
+        BindingError: there is none for the context; then the tool is not run.
+    """
+    if isinstance(source, Gate):
+        return source
+    if context is None:
+        raise BindingError(tool, "it was run without a context, which says whose gate decides")
+    try:
+        found = source(context)
+    except Exception as error:  # the function is its owner's
+        said = f"no gate for this context: {type(error).__name__}"
+        raise BindingError(tool, said) from error
+    if not isinstance(found, Gate):
+        raise BindingError(tool, f"for this context there is {type(found).__name__}, no gate")
+    return found
+
+
+def require_tools(source: GateSource, names: list[str]) -> None:
+    """Holds tools to a grammar that is known.
+
+    Raises:
+        BindingError: the grammar has no such tool, or it is given twice.
+    """
+    known = {one.name for one in source.artifact.core.tools} if isinstance(source, Gate) else None
+    for at, name in enumerate(names):
+        if known is not None and name not in known:
+            raise BindingError(name, "the grammar has no such tool")
+        if name in names[:at]:
+            raise BindingError(name, "it is given twice")
+
+
+async def made(
+    gate: Gate,
+    tool: str,
+    arguments: Mapping[str, Any],
+    run: Callable[[], Awaitable[Any]],
+    *,
+    ref: str | None,
+    is_error: Callable[[Any], bool] = lambda _: False,
+    content: Callable[[Any], Any] = lambda result: result,
+) -> Any:
+    """Make a call inside a permit; of one that is refused, the text that says so to a model.
+
+    Args:
+        run: runs the tool.
+        ref: the framework's id of the call.
+        is_error: whether a result says that it is an error.
+        content: of a result, what is observed and digested.
+    """
+    failing = errors_failed(gate.artifact)
+    permit = gate.call(tool, arguments, ref=ref, takes_model=False)
+    try:
+        async with permit:
+            try:
+                result = await run()
+            except BaseException as error:
+                raised(permit, tool, error, failing)
+                raise
+            if is_error(result):
+                if tool in failing:
+                    permit.failed("the tool answered with an error", answered=True)
+                else:
+                    permit.unknown("the tool answered with an error")
+            else:
+                told = content(result)
+                permit.done(told, observed=members(told))
+            return result
+    except Refused as refusal:
+        if permit.outcome is not None:  # of something else that the tool asked for inside
+            raise
+        return Refusal(refusal_text(refusal))
+
+
+class Refusal(str):
+    """The text of a refusal, told from results."""

@@ -1,0 +1,175 @@
+"""Tools of the Claude Agent SDK behind a gate (package ``claude-agent-sdk``).
+
+``guard`` is for tools of your own (`@tool`): the gate stands in front of their handler.  ``hooks``
+is for all others: a `PreToolUse` hook asks the gate, and what comes after the tool tells it the
+outcome.  Between the two the agent runs the tool, and a hook of somebody else that rewrites the
+input afterwards is not seen; so guard what you can.  Text: docs/frameworks.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from tcc.integrations import Refusal, made, require_tools
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.permit import OverError, Permit
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.wrapping import errors_failed, members, refusal_text
+
+_DEADLINE = 600.0
+
+
+def guard(tools: Sequence[Any], gate: Gate) -> list[Any]:
+    """The same tools, each of which asks the gate before its handler runs.
+
+    Args:
+        tools: of the decorator `tool`; their names are those of the grammar's tools.
+        gate: of the session.
+
+    Raises:
+        BindingError: the grammar has no such tool, or it is given twice.
+    """
+    require_tools(gate, [tool.name for tool in tools])
+    return [_guarded(tool, gate) for tool in tools]
+
+
+def _guarded(tool: Any, gate: Gate) -> Any:
+    async def handler(arguments: Any) -> Any:
+        found = await made(
+            gate,
+            tool.name,
+            arguments,
+            lambda: tool.handler(arguments),
+            ref=None,
+            is_error=lambda result: isinstance(result, dict) and bool(result.get("is_error")),
+            content=_content,
+        )
+        if isinstance(found, Refusal):
+            return {"content": [{"type": "text", "text": str(found)}], "is_error": True}
+        return found
+
+    return dataclasses.replace(tool, handler=handler)
+
+
+def _content(result: Any) -> Any:
+    """What a result of MCP says: its structured content, else its one text, else all of it."""
+    if not isinstance(result, dict):
+        return result
+    if isinstance(result.get("structuredContent"), dict):
+        return result["structuredContent"]
+    blocks = result.get("content")
+    if isinstance(blocks, list) and len(blocks) == 1 and isinstance(blocks[0], dict):
+        return blocks[0].get("text", result)
+    return result
+
+
+def hooks(
+    gate: Gate,
+    *,
+    names: Callable[[str], str | None] | Mapping[str, str] | None = None,
+    deadline: float = _DEADLINE,
+) -> dict[str, list[Any]]:
+    """Hooks for `ClaudeAgentOptions(hooks=..)`: every tool of the agent asks the gate.
+
+    A tool that the grammar does not have is denied.  A call that the gate lets through is still
+    asked about as your permissions say.  A call of which nothing is heard for `deadline` seconds,
+    or before the agent stops, has the outcome unknown.
+
+    Args:
+        gate: of the session.
+        names: from the name of a tool (``mcp__server__tool``, ``Bash``) to the grammar's; None, or
+            a name that it does not have, is the tool's own.
+        deadline: seconds.
+    """
+    sdk: Any = import_module("claude_agent_sdk")
+    found = _Hooks(gate, names, deadline)
+    before = sdk.HookMatcher(hooks=[found.before], timeout=deadline)
+    after = sdk.HookMatcher(hooks=[found.after])
+    return {
+        "PreToolUse": [before],
+        "PostToolUse": [after],
+        "PostToolUseFailure": [after],
+        "Stop": [sdk.HookMatcher(hooks=[found.stopped])],
+    }
+
+
+class _Hooks:
+    """The calls that the gate let through, and that are not over, by the agent's ids."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        names: Callable[[str], str | None] | Mapping[str, str] | None,
+        deadline: float,
+    ) -> None:
+        self._gate = gate
+        self._names = names
+        self._deadline = deadline
+        self._failing = errors_failed(gate.artifact)
+        self._open: dict[str, tuple[Permit, asyncio.TimerHandle]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def _name(self, tool: str) -> str:
+        told = self._names(tool) if callable(self._names) else (self._names or {}).get(tool)
+        return tool if told is None else told
+
+    async def before(self, told: Any, identity: str | None, _context: Any) -> dict[str, Any]:
+        """Ask; denied with the reason where the gate refuses."""
+        if identity is None or identity in self._open:
+            return _denied("Refused, and not called: the call has no id of its own.")
+        permit = self._gate.call(
+            self._name(told["tool_name"]), told["tool_input"], ref=identity, takes_model=False
+        )
+        try:
+            await permit.__aenter__()
+        except Refused as refusal:
+            return _denied(refusal_text(refusal))
+        except Exception as error:  # noqa: BLE001  # an error of a hook would let the call through
+            return _denied(f"Refused, and not called: {type(error).__name__}.")
+        timer = asyncio.get_running_loop().call_later(self._deadline, self._late, identity)
+        self._open[identity] = permit, timer
+        return {}
+
+    def _late(self, identity: str) -> None:
+        task = asyncio.ensure_future(self._leave(identity))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def after(self, told: Any, identity: str | None, _context: Any) -> dict[str, Any]:
+        """Tell the outcome."""
+        found = None if identity is None else self._open.get(identity)
+        if found is not None and identity is not None:
+            permit = found[0]
+            try:
+                if told["hook_event_name"] == "PostToolUse":
+                    content = _content(told.get("tool_response"))
+                    permit.done(content, observed=members(content))
+                elif permit.tool in self._failing and not told.get("is_interrupt"):
+                    permit.failed("the tool failed", answered=True)
+            except (LedgerError, OverError):
+                pass  # it stays unknown, and nothing further is allowed
+            await self._leave(identity)
+        return {}
+
+    async def stopped(self, _told: Any, _identity: str | None, _context: Any) -> dict[str, Any]:
+        """The agent stops: of what is still open nobody will hear."""
+        for identity in tuple(self._open):
+            await self._leave(identity)
+        return {}
+
+    async def _leave(self, identity: str) -> None:
+        found = self._open.pop(identity, None)
+        if found is not None:
+            permit, timer = found
+            timer.cancel()
+            await permit.__aexit__(None, None, None)
+
+
+def _denied(reason: str) -> dict[str, Any]:
+    told = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+    return {"hookSpecificOutput": {**told, "permissionDecisionReason": reason}}

@@ -1,0 +1,90 @@
+"""Function tools of the OpenAI Agents SDK behind a gate (package ``openai-agents``).
+
+The gate stands in front of a tool's own reading of its arguments: it decides on the JSON that the
+model wrote, read strictly.  ``function_tool(gate.wrap(function))`` decides behind it.
+Text: docs/frameworks.md.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from tcc.integrations import GateSource, gate_of, made, require_tools
+from tcc_runtime.errors import BindingError
+from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp.calls import is_kept
+from tcc_runtime.mcp.wire import MalformedMessage, dumps, read_json
+
+
+def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list[Any]:
+    """The same tools, each of which asks the gate before it runs.
+
+    Args:
+        tools: `FunctionTool`s; their names are those of the grammar's tools.
+        gate: of the session, or what gives it for the `ToolContext` of a call.
+        mask: show a tool only while some plan allows a call of it (`is_enabled`).
+
+    Raises:
+        BindingError: a tool that is no function tool, or that the grammar does not have.
+    """
+    sdk: Any = import_module("agents.tool")
+    for tool in tools:
+        if not isinstance(tool, sdk.FunctionTool):
+            raise BindingError(str(getattr(tool, "name", tool))[:80], "it is no FunctionTool")
+    require_tools(gate, [tool.name for tool in tools])
+    return [_guarded(sdk, tool, gate, mask) for tool in tools]
+
+
+def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:
+    # What the tool raises is to come here: its own function would make a plain text of it.
+    inner = sdk.set_function_tool_failure_error_function(copy.copy(tool), None)
+
+    async def invoke(context: Any, text: str) -> Any:
+        try:
+            gate = gate_of(source, context, tool.name)
+            try:
+                arguments = read_json((text or "{}").encode("utf-8", "surrogatepass"))
+            except MalformedMessage as error:
+                return f"Refused, and not called: the arguments are no JSON: {error}."
+            if not isinstance(arguments, dict):
+                return "Refused, and not called: the arguments are no JSON object."
+            if not is_kept(arguments):
+                return "Refused, and not called: a number has more digits than are passed on."
+            written = dumps(plain(arguments))
+            found = await made(
+                gate,
+                tool.name,
+                arguments,
+                lambda: inner.on_invoke_tool(context, written),
+                ref=getattr(context, "tool_call_id", None),
+            )
+        except BindingError:
+            raise
+        except Exception as error:  # as the tool itself would have told it
+            said = await sdk.maybe_invoke_function_tool_failure_error_function(
+                function_tool=tool, context=context, error=error
+            )
+            if said is None:
+                raise
+            return said
+        return str(found) if isinstance(found, str) else found
+
+    guarded = copy.copy(tool)
+    guarded.on_invoke_tool = invoke
+    if mask:
+        guarded.is_enabled = _enabled(tool, source)
+    return guarded
+
+
+def _enabled(tool: Any, source: GateSource) -> Any:
+    async def is_enabled(context: Any, agent: Any) -> bool:
+        own = tool.is_enabled
+        if callable(own):
+            own = own(context, agent)
+            own = await own if hasattr(own, "__await__") else own
+        return bool(own) and tool.name in gate_of(source, context, tool.name).tools()
+
+    return is_enabled

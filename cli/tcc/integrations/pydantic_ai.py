@@ -1,0 +1,75 @@
+"""Toolsets of Pydantic AI behind a gate (package ``pydantic-ai-slim`` or ``pydantic-ai``).
+
+The gate decides behind a tool's own schema: on the arguments that its function gets.
+Text: docs/frameworks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from tcc.integrations import GateSource, gate_of, made, require_tools
+
+
+def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
+    """A toolset of the same tools, each of which asks the gate before it runs.
+
+    Args:
+        tools: a toolset, or a sequence of functions and `Tool`s; the names are the grammar's.
+        gate: of the session, or what gives it for the `RunContext` of a call.
+        mask: show a tool only while some plan allows a call of it.
+
+    Raises:
+        BindingError: a tool that the grammar does not have; of a toolset, at its first call.
+    """
+    toolsets: Any = import_module("pydantic_ai.toolsets")
+    if isinstance(tools, Sequence):
+        named: Any = import_module("pydantic_ai").Tool
+        known = [tool if isinstance(tool, named) else named(tool) for tool in tools]
+        require_tools(gate, [tool.name for tool in known])
+        tools = toolsets.FunctionToolset(known)
+    return _class(toolsets)(wrapped=tools, source=gate, mask=mask)
+
+
+_made: dict[Any, Any] = {}
+
+
+def _class(toolsets: Any) -> Any:
+    """The toolset around another one; made where the package is there."""
+    if toolsets not in _made:
+        _made[toolsets] = _new_class(toolsets.WrapperToolset)
+    return _made[toolsets]
+
+
+def _new_class(base: Any) -> Any:
+    to_json: Any = import_module("pydantic_core").to_jsonable_python
+
+    @dataclass
+    class GuardedToolset(base):  # type: ignore[misc]
+        """Tools that run only what their gate lets through."""
+
+        source: Any = None
+        mask: bool = False
+
+        async def get_tools(self, ctx: Any) -> Any:
+            found = await super().get_tools(ctx)
+            if not self.mask:
+                return found
+            shown = frozenset(gate_of(self.source, ctx, "tools").tools())
+            return {name: tool for name, tool in found.items() if name in shown}
+
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+            inner: Any = super()
+            found = await made(
+                gate_of(self.source, ctx, name),
+                name,
+                to_json(tool_args),
+                lambda: inner.call_tool(name, tool_args, ctx, tool),
+                ref=getattr(ctx, "tool_call_id", None),
+            )
+            return str(found) if isinstance(found, str) else found
+
+    return GuardedToolset

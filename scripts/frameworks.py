@@ -1,0 +1,363 @@
+"""Agent frameworks through a gate: the real package of each, in an environment of its own.
+
+    python scripts/frameworks.py                    # all of them
+    python scripts/frameworks.py pydantic_ai        # one
+    python scripts/frameworks.py --envs DIR         # keep the environments there
+
+A scripted model asks for a refund that nobody approved, then for the approval, then for the refund
+again, then for a tool that fails.  What ran, what the model was told and what the ledger has are
+compared with what they should be, and the ledger is validated.  Exit code 1: something else came.
+claude_agent: the agent's own program talks to a server here that plays the model's API.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import venv
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+PACKAGES = {
+    "openai_agents": ["openai-agents>=0.24,<1"],
+    "pydantic_ai": ["pydantic-ai-slim>=2.68,<3"],
+    "claude_agent": ["claude-agent-sdk>=0.2.184,<1"],
+}
+ROOT = Path(__file__).resolve().parents[1]
+GRAMMAR = """grammar desk version "1"
+tool approve(; order: text ~ "ord-[0-9]{1,8}")
+tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+tool probe { errors mean failed }
+plan = (approve | refund | probe){0,9}
+require approve before refund same order
+"""
+REFUND = {"part": "half", "order": "ord-17", "amount": 30}
+SCRIPT: list[tuple[str, dict[str, Any]]] = [
+    ("refund", REFUND),
+    ("approve", {"order": "ord-17"}),
+    ("refund", REFUND),
+    ("probe", {}),
+]
+RAN = ["approve", "refund", "probe"]
+LEDGER = [("approve", "done"), ("refund(part=half)", "done"), ("probe", "failed")]
+
+
+class Desk:
+    """The tools, what they did, and what the model was told."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.told: list[str] = []
+
+    def approve(self, order: str) -> dict[str, str]:
+        """Approve what is to be done with an order."""
+        self.ran.append("approve")
+        return {"approved": order}
+
+    def refund(self, part: str, order: str, amount: float) -> dict[str, float]:
+        """Pay back an order."""
+        self.ran.append("refund")
+        return {"sent": amount}
+
+    def probe(self) -> str:
+        """Look whether the desk is there."""
+        self.ran.append("probe")
+        raise OSError("the desk is away")
+
+
+async def openai_agents(gate: Any, desk: Desk) -> None:
+    """The OpenAI Agents SDK: a model of its interface, and its runner."""
+    from agents import Agent, RunConfig, Runner, Usage, function_tool
+    from agents.items import ModelResponse
+    from agents.models.interface import Model
+    from openai.types.responses import (
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
+
+    from tcc.integrations.openai_agents import guard
+
+    class Scripted(Model):
+        turn = 0
+
+        async def get_response(self, **given: Any) -> Any:
+            items = given["input"]
+            desk.told = [
+                str(item["output"])
+                for item in (items if isinstance(items, list) else ())
+                if item.get("type") == "function_call_output"
+            ]
+            at, self.turn = self.turn, self.turn + 1
+            if at < len(SCRIPT):
+                name, given = SCRIPT[at]
+                said: Any = ResponseFunctionToolCall(
+                    type="function_call", call_id=f"c{at}", name=name, arguments=json.dumps(given)
+                )
+            else:
+                text = ResponseOutputText(type="output_text", text="done", annotations=[])
+                said = ResponseOutputMessage(
+                    id="m", type="message", role="assistant", status="completed", content=[text]
+                )
+            return ModelResponse(output=[said], usage=Usage(), response_id=None)
+
+        def stream_response(self, **_: Any) -> Any:
+            raise NotImplementedError
+
+    tools = guard([function_tool(one) for one in (desk.approve, desk.refund, desk.probe)], gate)
+    agent = Agent(name="desk", tools=tools, model=Scripted())
+    await Runner.run(agent, "go on", run_config=RunConfig(tracing_disabled=True))
+
+
+async def pydantic_ai(gate: Any, desk: Desk) -> None:
+    """Pydantic AI: a model that is a function."""
+    from pydantic_ai import Agent, ModelRetry
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from tcc.integrations.pydantic_ai import guard
+
+    def model(messages: Any, _info: Any) -> Any:
+        parts = [part for message in messages for part in message.parts]
+        kinds = ("tool-return", "retry-prompt")
+        desk.told = [str(part.content) for part in parts if part.part_kind in kinds]
+        at = sum(part.part_kind == "tool-call" for part in parts)
+        if at >= len(SCRIPT):
+            return ModelResponse(parts=[TextPart("done")])
+        name, given = SCRIPT[at]
+        return ModelResponse(parts=[ToolCallPart(name, given, tool_call_id=f"c{at}")])
+
+    def probe() -> str:
+        """Look whether the desk is there."""
+        try:
+            return desk.probe()
+        except OSError as error:
+            raise ModelRetry(str(error)) from None
+
+    toolset = guard([desk.approve, desk.refund, probe], gate)
+    await Agent(FunctionModel(model), toolsets=[toolset]).run("go on")
+
+
+async def claude_agent(gate: Any, desk: Desk) -> None:
+    """The Claude Agent SDK: its own program, and a server that plays the model's API."""
+    from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool
+
+    from tcc.integrations.claude_agent import hooks
+
+    prefix = "mcp__desk__"
+
+    def served(name: str, run: Callable[..., Any], schema: dict[str, Any]) -> Any:
+        async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+            try:
+                text = json.dumps(run(**arguments))
+            except OSError as error:
+                return {"content": [{"type": "text", "text": str(error)}], "is_error": True}
+            return {"content": [{"type": "text", "text": text}]}
+
+        return tool(name, name, schema)(handler)
+
+    server = create_sdk_mcp_server(
+        "desk",
+        tools=[
+            served("approve", desk.approve, {"order": str}),
+            served("refund", desk.refund, {"part": str, "order": str, "amount": float}),
+            served("probe", desk.probe, {}),
+        ],
+    )
+    names = {prefix + name: name for name in ("approve", "refund", "probe")}
+    with _ModelServer(desk, prefix) as url, tempfile.TemporaryDirectory() as home:
+        options = ClaudeAgentOptions(
+            mcp_servers={"desk": server},
+            allowed_tools=list(names),
+            hooks=hooks(gate, names=names),
+            model="claude-sonnet-4-5",
+            cwd=home,
+            setting_sources=[],
+            env={
+                "ANTHROPIC_BASE_URL": url,
+                "ANTHROPIC_API_KEY": "none",
+                "HOME": home,
+                "CLAUDE_CONFIG_DIR": home,
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_TELEMETRY": "1",
+            },
+        )
+
+        async def prompts() -> Any:
+            content = {"role": "user", "content": "go on"}
+            yield {"type": "user", "message": content, "session_id": "", "parent_tool_use_id": None}
+
+        async for _ in query(prompt=prompts(), options=options):
+            pass
+
+
+class _ModelServer:
+    """Plays the API of a model: what the script says, as a stream of events."""
+
+    def __init__(self, desk: Desk, prefix: str) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if not self.path.startswith("/v1/messages") or "count_tokens" in self.path:
+                    self._answer(b'{"input_tokens":1}', "application/json")
+                    return
+                blocks = [
+                    block
+                    for message in body["messages"]
+                    if isinstance(message["content"], list)
+                    for block in message["content"]
+                ]
+                said: dict[str, Any] = {"type": "text", "text": "done"}
+                if body.get("tools"):
+                    told = [one for one in blocks if one["type"] == "tool_result"]
+                    desk.told = [json.dumps(one["content"]) for one in told]
+                    at = sum(one["type"] == "tool_use" for one in blocks)
+                    if at < len(SCRIPT):
+                        name, given = SCRIPT[at]
+                        said = {
+                            "type": "tool_use", "id": f"toolu_{at}", "name": prefix + name,
+                            "input": given,
+                        }  # fmt: skip
+                self._say(body, said)
+
+            def _say(self, body: dict[str, Any], said: dict[str, Any]) -> None:
+                usage = {"input_tokens": 1, "output_tokens": 1}
+                uses = said["type"] == "tool_use"
+                message = {
+                    "id": "msg_1", "type": "message", "role": "assistant",
+                    "model": body.get("model", ""), "content": [said],
+                    "stop_reason": "tool_use" if uses else "end_turn",
+                    "stop_sequence": None, "usage": usage,
+                }  # fmt: skip
+                if not body.get("stream"):
+                    self._answer(json.dumps(message).encode(), "application/json")
+                    return
+                empty = {**said, "input": {}} if uses else {**said, "text": ""}
+                delta = (
+                    {"type": "input_json_delta", "partial_json": json.dumps(said["input"])}
+                    if uses
+                    else {"type": "text_delta", "text": said["text"]}
+                )
+                start = {**message, "content": [], "stop_reason": None}
+                stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+                events: list[dict[str, Any]] = [
+                    {"type": "message_start", "message": start},
+                    {"type": "content_block_start", "index": 0, "content_block": empty},
+                    {"type": "content_block_delta", "index": 0, "delta": delta},
+                    {"type": "content_block_stop", "index": 0},
+                    {"type": "message_delta", "delta": stop, "usage": usage},
+                    {"type": "message_stop"},
+                ]
+                stream = "".join(
+                    f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events
+                )
+                self._answer(stream.encode(), "text/event-stream")
+
+            def do_GET(self) -> None:
+                self._answer(b"{}", "application/json")
+
+            def do_HEAD(self) -> None:
+                self._answer(b"", "application/json")
+
+            def _answer(self, data: bytes, kind: str) -> None:
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def say(text: str) -> None:
+    """A line for people."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+RUNS = {"openai_agents": openai_agents, "pydantic_ai": pydantic_ai, "claude_agent": claude_agent}
+
+
+def inside(name: str) -> int:
+    """In the environment of a framework: run it, and compare what came."""
+    import tcc
+
+    artifact = tcc.compile_text(GRAMMAR)
+    desk = Desk()
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, path = Path(folder, "desk.ledger"), Path(folder, "desk.tcca")
+        tcc.save(artifact, path)
+        with tcc.Gate(artifact, ledger=ledger) as gate:
+            asyncio.run(asyncio.wait_for(RUNS[name](gate, desk), 120))
+            kept = [(one.call, one.outcome) for one in gate.history]
+            gate.finish()
+        claim = tcc.validate(ledger, path).claim_type
+    refused = [at for at, text in enumerate(desk.told) if "Refused, and not called" in text]
+    checks = {
+        f"ran {desk.ran}": desk.ran == RAN,
+        f"ledger {kept}": kept == LEDGER,
+        f"told of a refusal in answer {refused}": refused == [0],
+        "the refusal names the statement": "require approve before refund" in desk.told[0],
+        f"told of the error: {desk.told[-1][:80]}": "desk is away" in desk.told[-1]
+        or "error" in desk.told[-1].lower(),
+        f"validated: {claim}": claim == "Conformant",
+    }
+    for said, holds in checks.items():
+        say(f"  {'ok  ' if holds else 'NOT '} {said}")
+    return 0 if all(checks.values()) else 1
+
+
+def main() -> int:
+    """Build the environments, and run each framework in its own."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PACKAGES))
+    parser.add_argument("--envs", type=Path, help="folder of the environments, which is kept")
+    parser.add_argument("--inside", choices=PACKAGES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside:
+        return inside(given.inside)
+    folder = given.envs or Path(tempfile.mkdtemp(prefix="tcc-frameworks-"))
+    failed = []
+    try:
+        for name in given.names or PACKAGES:
+            home = folder / name
+            python = home / "bin" / "python"
+            if not python.exists():
+                venv.create(home, with_pip=True)
+                pip = [str(python), "-m", "pip", "install", "--quiet"]
+                subprocess.run([*pip, *PACKAGES[name], str(ROOT)], check=True)
+            say(name)
+            # Nothing of our own surroundings: no keys, no settings, no proxies.
+            env = {one: os.environ[one] for one in ("PATH", "PYTHONPATH") if one in os.environ}
+            command = [str(python), __file__, "--inside", name]
+            if subprocess.run(command, env=env, cwd=folder).returncode:
+                failed.append(name)
+    finally:
+        if given.envs is None:
+            shutil.rmtree(folder, ignore_errors=True)
+    say("failed: " + ", ".join(failed) if failed else "all as they should be")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
