@@ -241,10 +241,10 @@ TEXTS: Mapping[Code, str] = {
     Code.ENDED: "The session has ended.",
     Code.ALREADY_DONE: "The ledger has a call of this identity: it is not made a second time.",
     Code.NESTED_CALL: "A call was asked for inside another one of the same thread or task.",
-    Code.MANY_WAITING: "So many calls wait for those that are under way that no other may wait.",
     Code.NOT_WRITTEN: "The ledger cannot be written, so nothing may be called.",
     Code.SERVER_AWAY: "The server that has this tool is missing, has ended, or lists other tools "
     "than it should. Nothing was called; it is tried again, and tools of other servers go on.",
+    Code.MANY_WAITING: "So many calls wait for those that are under way that no other may wait.",
     Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
     Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",

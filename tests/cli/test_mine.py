@@ -143,8 +143,16 @@ def test_the_command_writes_a_grammar_that_replay_finds_nothing_against(
     assert tcc("replay", grammar, traces).code == 0
     again = tcc("mine", traces, "-o", grammar)
     assert (again.code, "give --overwrite" in again.err) == (2, True)
-    itself = tcc("mine", traces, "-o", traces, "--overwrite")
-    assert (itself.code, "is what is read" in itself.err) == (2, True)
+    other = write(tmp_path / "other.jsonl", [desk("f")])
+    schemas = tmp_path / "tools.json"
+    schemas.write_text('[{"name": "find"}]')
+    for read, written in (
+        ([traces], traces),
+        ([other, traces], traces),
+        ([other, "--schemas", schemas], schemas),
+    ):
+        itself = tcc("mine", *read, "-o", written, "--overwrite")
+        assert (itself.code, "is what is read" in itself.err) == (2, True)
     assert len(list(read_traces(traces))) == 5
 
 
@@ -171,3 +179,24 @@ def test_a_session_that_no_tool_has_arguments_for_is_told_of(tcc: Tcc, tmp_path:
     traces.write_text('{"calls": [{"tool": "a", "arguments": "no object"}, {"tool": "b"}]}\n')
     found = tcc("mine", traces, "-o", tmp_path / "g.tcg", "--json")
     assert (found.code, found.json["admitted"], found.json["sessions"]) == (1, 0, 1)
+
+
+def test_sessions_whose_tools_no_grammar_has_are_declined(tcc: Tcc, tmp_path: Path) -> None:
+    named = [Trace(name=str(at), calls=[made("a\nb", k="v")]) for at in range(6)]
+    traces = write(tmp_path / "t.jsonl", named)
+    found = tcc("mine", traces, "-o", tmp_path / "g.tcg")
+    assert (found.code, "no grammar of these tools compiles" in found.err) == (2, True), found.err
+    assert not (tmp_path / "g.tcg").exists()
+    # Where one session has a tool, those that are left when it is left out have none.
+    write(traces, [*named, desk("a")])
+    found = tcc("mine", traces, "-o", tmp_path / "g.tcg", "--json")
+    assert (found.code, found.json["admitted"], found.json["held_out"]) == (1, 1, 0)
+
+
+def test_schemas_that_are_none_are_declined(tcc: Tcc, tmp_path: Path) -> None:
+    traces = write(tmp_path / "t.jsonl", [desk("a")])
+    schemas = tmp_path / "tools.json"
+    for text in ("[1]", "{", "[" * 5000):
+        schemas.write_text(text)
+        found = tcc("mine", traces, "--schemas", schemas, "-o", tmp_path / "g.tcg")
+        assert found.code == 2, found.err

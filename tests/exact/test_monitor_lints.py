@@ -62,6 +62,22 @@ def test_a_shadow_goes_with_its_statement(tmp_path: Path) -> None:
     ]
 
 
+def test_a_shadow_that_cuts_beginnings_is_needed(tmp_path: Path) -> None:
+    """Without the `require` nothing calls a `b` too early, but a session may begin with `c`."""
+    text = """grammar g version "1"
+tool a(; x: text ~ "p") { cost 1 }
+tool b(; x: text ~ "p", y: text ~ "k") { cost 1 }
+tool c(; y: text ~ "k") { cost 1 }
+plan = a b | c b | a c
+forbid c before b same y
+"""
+    require = "require a before b same x\n"
+    wide, narrow = tcc.compile_text(text), tcc.compile_text(text + require)
+    assert tcc.prove(wide, require).proved
+    assert tcc.prove(wide, implies=narrow).verdict == "refuted"
+    assert ("TCC705", 7) not in found(text + require, tmp_path)
+
+
 def test_what_is_left_open_is_listed(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,

@@ -15,9 +15,11 @@ from tcc.library import artifact_bytes
 from tcc.library.proving import Proof
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.proof import check
+from tcc_certs.proof import check, moves, question
+from tcc_certs.proof.atoms import atoms_of
 from tcc_certs.proof.check import check_proof
-from tcc_certs.proof.compared import Part
+from tcc_certs.proof.compared import Part, held_tokens, renamed
+from tcc_certs.values.types import TextType
 from tcc_runtime.exact import certificate
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
@@ -181,6 +183,20 @@ def step_skipped(lines: list[Any]) -> None:
     lines[size + 2].pop()
 
 
+def step_more(lines: list[Any]) -> None:
+    size = lines[0]["parts"][0]["states"]
+    lines[size + 2].append(lines[size + 2][-1])
+
+
+def negative_state(lines: list[Any]) -> None:
+    """The last state, counted from the end."""
+    size = lines[0]["parts"][0]["states"]
+    for row in lines[size + 2 :]:
+        for step in row:
+            if step[0] == size - 1:
+                step[0] = -1
+
+
 def step_to_another(lines: list[Any]) -> None:
     size = lines[0]["parts"][0]["states"]
     lines[size + 2][0][0] = 0
@@ -221,9 +237,21 @@ def fact_forgotten(lines: list[Any]) -> None:
         state[2] = [fact for fact in state[2] if fact[0] == 0]
 
 
+def one_state_more(lines: list[Any]) -> None:
+    """The last state, which has no step, once more."""
+    size = lines[0]["parts"][0]["states"]
+    assert lines[-1] == []
+    lines[0]["parts"][0]["states"] += 1
+    lines.insert(size + 1, lines[size])
+    lines.append([])
+
+
 FORGERIES: list[tuple[str, Callable[[list[Any]], None], set[str]]] = [
     ("a state left out", without_state, {"T203"}),
     ("a step skipped", step_skipped, {"T202"}),
+    ("a step more", step_more, {"T202"}),
+    ("a number below 0", negative_state, {"T101"}),
+    ("a token below 0", lambda lines: first_renamed(lines, -1000), {"T101"}),
     ("a step to another state", step_to_another, {"T203"}),
     ("a renaming of other atoms", lambda lines: first_renamed(lines, 100), {"T205"}),
     ("a renaming that is none", twice_the_same, {"T204"}),
@@ -245,6 +273,9 @@ FORGERIES: list[tuple[str, Callable[[list[Any]], None], set[str]]] = [
     ("a line less", lambda lines: lines.pop(), {"T101"}),
     ("a later version", lambda lines: lines[0].update(format_version="2.0"), {"D102"}),
     ("no start", lambda lines: lines[1].__setitem__(0, [[0], []]), {"T201"}),
+    ("facts the other way round", lambda lines: lines[2][2].reverse(), {"T101"}),
+    ("a fact twice", lambda lines: lines[2][2].append(lines[2][2][-1]), {"T101"}),
+    ("a state that nothing leads to", one_state_more, {"T203"}),
     ("too many states", lambda lines: lines[0]["parts"][0].update(states=1 << 21), {"D201"}),
 ]
 
@@ -311,6 +342,62 @@ def test_one_key_at_a_time_is_not_enough_for_everything() -> None:
     assert code_of(found.certificate, artifacts) == "VALID"
 
 
+def renamed_everywhere(of: certificate.Asked, part: Part) -> certificate.Closed:
+    """The closed list of a part in which each token has another name as soon as it is held."""
+    system = of.system()
+    atoms, number = len(system.atoms), dict[Any, int]()
+    made = certificate.Closed(part=part, states=[], first=[], steps=[])
+
+    def row(state: Any) -> list[int]:
+        names: dict[int, int] = {}
+        for token in held_tokens(state[2]):
+            names[token] = token % atoms + atoms * (7 + len(names))
+        to = (*state[:2], renamed(state[2], names), state[3])
+        if to not in number:
+            number[to] = len(number)
+            made.states.append(to)
+        return [number[to], *names.values()]
+
+    made.first = row(system.start(part))
+    for state in made.states:
+        moves = list(system.moves(part, state))
+        assert all(move.state is not None for move in moves)
+        made.steps.append([row(move.state) for move in moves])
+    return made
+
+
+@pytest.mark.parametrize("keys", ["each", "call"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never find before refund same order",
+        "forbid find with refund same order",
+        "limit uses(find) per order <= 1",
+    ],
+)
+def test_the_tokens_of_a_key_keep_their_names(text: str, keys: str) -> None:
+    """Else what was remembered of the key that is asked about would be of another one."""
+    artifact = tcc.compile_text(SHOP.replace("require find before refund same order\n", ""))
+    assert tcc.prove(artifact, text).verdict == "refuted"
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    parts = of.system().parts(frozenset(), call=keys == "call")
+    lists = tuple([renamed_everywhere(of, part) for part in parts])
+    forged = certificate.Keyed(lists=lists, keys=keys).certificate(of, "proved")
+    assert code_of(forged, [artifact_bytes(artifact)]) == "T204"
+
+
+def test_a_constant_keeps_its_name() -> None:
+    """The left lists the value, so it is found again by its atom, and not among what is held."""
+    lists = 'grammar one version "1"\ntool a(x: p | q)\ntool b(x: p | q)\nplan = a b\n'
+    other = lists.replace("x: p | q", '; x: text ~ "p|q"') + "forbid a before b same x\n"
+    artifacts = tcc.compile_text(lists), tcc.compile_text(other)
+    assert tcc.prove(artifacts[0], implies=artifacts[1]).verdict == "refuted"
+    of = certificate.Asked(kind="implies", text=None, artifacts=artifacts)
+    made = renamed_everywhere(of, Part(tracked=None, rule=None, uses=frozenset()))
+    forged = certificate.Keyed(lists=(made,), keys="all").certificate(of, "proved")
+    assert code_of(forged, [artifact_bytes(one) for one in artifacts]) == "T204"
+
+
 SESSION_FORGERIES: list[tuple[str, Callable[[list[Any]], None], str]] = [
     ("a call that is not let through", lambda lines: lines.__setitem__(1, lines[2]), "T301"),
     ("another value", lambda lines: lines[1][2][0].__setitem__(1, "z"), "T301"),
@@ -328,6 +415,13 @@ SESSION_FORGERIES: list[tuple[str, Callable[[list[Any]], None], str]] = [
         "T302",
     ),
     ("another end", lambda lines: lines[0].update(ends="finish"), "T302"),
+    ("an end that is none", lambda lines: lines[0].update(ends="stuck"), "T101"),
+    (
+        "an end that is none, and nothing shown",
+        lambda lines: lines[0].update(calls=1, ends="") or lines.pop(),
+        "T101",
+    ),
+    ("a value twice", lambda lines: lines[1][2].append(lines[1][2][0]), "T101"),
 ]
 
 
@@ -354,6 +448,16 @@ def test_forged_ends_are_refused() -> None:
     assert code_of(beyond, artifacts) == "T401"  # a step to itself
     assert code_of(changed_at(lines, lambda copy: copy[at].__setitem__(0, 99)), artifacts) == "T401"
     assert code_of(changed_at(lines, lambda copy: copy[-1].pop()), artifacts) == "T401"
+
+
+@pytest.mark.parametrize("member", ["states", "ends"])
+def test_ends_are_no_more_than_the_states_of_a_proof(member: str) -> None:
+    found, artifacts = asked(SHOP, finishable=True)
+    assert found.certificate is not None
+    changed_file = changed_at(
+        lines_of(found.certificate), lambda lines: lines[0].__setitem__(member, (1 << 20) + 1)
+    )
+    assert code_of(changed_file, artifacts) == "D201"
 
 
 def test_a_session_that_may_be_finished_is_not_stuck() -> None:
@@ -426,6 +530,36 @@ def test_members_of_other_types_are_refused(whole: tuple[list[Any], list[bytes]]
 )
 def test_what_is_no_proof_is_refused(data: bytes, code: str) -> None:
     assert code_of(data, [artifact_bytes(tcc.compile_text(SHOP))]) == code
+
+
+def test_the_work_that_a_file_asks_for_is_bounded(
+    whole: tuple[list[Any], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, artifacts = whole
+    data, steps = file_of(lines), check_proof(file_of(lines), artifacts).checked["steps"]
+    with monkeypatch.context() as patch:
+        patch.setattr(moves, "MAX_TRIED", 8 * steps)
+        assert code_of(data, artifacts) == "VALID"
+        patch.setattr(moves, "FACTS", 1 / 16)  # as if states had many
+        assert code_of(data, artifacts) == "D201"
+    calls = 3  # of the core; the question names two patterns
+    monkeypatch.setattr(question, "MAX_NAMED", 2 * calls - 1)
+    assert code_of(changed_at(lines, lambda copy: ask(copy, "forbid any any")), artifacts) == "D201"
+    assert code_of(changed_at(lines, lambda copy: ask(copy, "forbid any")), artifacts) != "D201"
+
+
+def test_types_of_one_sort_and_their_patterns_are_few() -> None:
+    few = [TextType(most=most) for most in range(1, 25)]
+    assert len(atoms_of("text", few, ())) == 24
+    with pytest.raises(Rejected) as refusal:
+        atoms_of("text", [*few, TextType(most=25)], ())
+    assert (refusal.value.code.value, refusal.value.path) == ("D201", "types")
+    # Each doubles the states of the product: what is in each is not known then.
+    long = [TextType(pattern=f"[ab]*a[ab]{{{at}}}") for at in range(4, 13)]
+    assert {(one.least, one.most) for one in atoms_of("text", long[:8], ())} == {(0, None)}
+    with pytest.raises(Rejected) as refusal:
+        atoms_of("text", long, ())
+    assert (refusal.value.code.value, refusal.value.path) == ("D201", "types")
 
 
 @pytest.mark.parametrize("states", [-1, True, "1"])
@@ -503,6 +637,22 @@ def test_what_is_no_statement_is_no_question(text: str) -> None:
     assert code_of(file_of(lines), artifacts) in ("T102", "D101", "D201", "B101")
 
 
+@pytest.mark.parametrize("text", ["forbid any before b same x", "limit uses(any) per x <= 0"])
+def test_any_is_no_tool_of_that_name(text: str) -> None:
+    artifact = tcc.compile_text(
+        'grammar g version "1"\ntool "any"(; x: text)\ntool a(; x: text)\ntool b(; x: text)\n'
+        "plan = a b\n"
+    )
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    with pytest.raises(Rejected) as refusal:
+        of.system()
+    assert refusal.value.code.value == "T102"
+    quoted = certificate.Asked(
+        kind="statement", text=text.replace("any", '"any"'), artifacts=(artifact,)
+    )
+    assert len(quoted.system().right.core.monitors) == 1
+
+
 def test_the_command_writes_and_checks(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,
@@ -538,3 +688,27 @@ def test_what_the_other_side_adds_up_has_a_range_from_0(kind: str) -> None:
     with pytest.raises(Rejected) as refusal:
         certificate.Asked(kind="implies", text=None, artifacts=(mine, other)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "path"),
+    [
+        # What is listed here and added up there is in no sum of the left.
+        ("tool a(n: 1 | 2)", "tool a(; n: integer 1 .. 2)", "n"),
+        ("tool a gives (s: ok | bad)", "tool a gives (t: ok | bad)", "a"),
+        ("tool a(; x: json)", "tool a(x: p | q)", "x"),
+    ],
+)
+def test_sides_that_differ_in_what_is_not_known_are_declined(
+    mine: str, theirs: str, path: str
+) -> None:
+    limit = "limit sum(a.n) <= 1\n" if path == "n" else ""
+    artifacts = tuple(
+        [
+            tcc.compile_text(f'grammar g version "1"\n{tool}\nplan = a a\n{say}')
+            for tool, say in ((mine, ""), (theirs, limit))
+        ]
+    )
+    with pytest.raises(Rejected) as refusal:
+        certificate.Asked(kind="implies", text=None, artifacts=artifacts).system()
+    assert (refusal.value.code.value, refusal.value.path) == ("D101", path)

@@ -33,14 +33,14 @@ tool look(; p: text) gives (r: yes | no) { errors mean failed parallel }
 tool note(; p: text) { parallel }
 tool approve(; p: text)
 tool pay(n: 1 | 2; p: text)
-plan = (look | note | approve | pay){0,9}
-limit uses(pay) <= 3
-limit uses(pay) per p <= 2
+plan = (look | note | approve | pay){0,16}
+limit uses(pay) <= 2
+limit uses(pay) per p <= 1
 require approve before each pay same p
 forbid look(r=no) before pay(n=2)
 """
 WHO = ("alice", "bob")
-SECONDS = 240.0  # of the campaign
+SECONDS = float(os.environ.get("TCC_SIMULATION_SECONDS", "240"))  # of the campaign
 _CLOSED = (LedgerError, tcc.Refused)
 
 
@@ -87,13 +87,13 @@ class World:
         return Process(store=store, clock=clock)
 
     def run(self) -> None:
-        for _ in range(self.rng.randint(15, 60)):
+        for _ in range(self.rng.randint(100, 250)):
             process = self.rng.choice(self.processes)
             process.clock[0] += self.rng.randrange(50)
             what = self.rng.choices(
                 [self.opens, self.calls, self.tells, self.kills, self.steps, self.resolves,
                  self.ends],
-                [3, 12, 9, 1, 1, 1, 0.5],
+                [0.7, 14, 13, 0.3, 0.1, 1, 0.1],
             )[0]  # fmt: skip
             what(process)
         for process in self.processes:
@@ -106,7 +106,7 @@ class World:
         if len(process.gates) >= 2:
             return
         try:
-            principal = self.rng.choice((*WHO, None))
+            principal = self.rng.choice((*WHO, *WHO, None))
             process.gates.append(process.store.open(principal=principal))
             self.counts["opened"] += 1
         except LedgerError as error:
@@ -117,8 +117,11 @@ class World:
         if not process.gates:
             return self.opens(process)
         gate = self.rng.choice(process.gates)
-        tool = self.rng.choice(("look", "look", "note", "note", "approve", "approve", "pay", "pay"))
-        told = Told(tool, self.rng.choice("xy"))
+        # So many payments that the caps are met in most sessions that live for a while.
+        tool = self.rng.choice(
+            ("look", "note", "approve", "approve", "approve", "pay", "pay", "pay")
+        )
+        told = Told(tool, self.rng.choice("xxyz"))
         arguments: dict[str, Any] = {"p": told.p}
         if tool == "pay":
             arguments["n"] = self.rng.choice((1, 2))
@@ -147,7 +150,7 @@ class World:
         process.open.append((gate, permit, told))
         self.counts["under way together"] += len(process.open) > 1
         self.counts["made"] += 1
-        told.happened = self.rng.random() < 0.7
+        told.happened = self.rng.random() < 0.8
         self.hold(gate.session_id)
         return None
 
@@ -155,7 +158,7 @@ class World:
         if not process.open:
             return
         gate, permit, told = process.open.pop(self.rng.randrange(len(process.open)))
-        if self.rng.random() < 0.25:
+        if self.rng.random() < 0.15:
             told.outcome = "unknown"
             permit.unknown()
         elif told.happened:
@@ -166,7 +169,8 @@ class World:
             told.outcome = "failed"
             permit.failed(answered=told.tool == "look" and self.rng.random() < 0.5)
         permit.__exit__(None, None, None)
-        if gate not in process.gates:
+        # One that was let go of is closed behind its last call: outcomes would be lost before.
+        if not any(other is gate for other in (*process.gates, *[g for g, _, _ in process.open])):
             gate.close()
 
     def kills(self, process: Process) -> None:
@@ -209,7 +213,7 @@ class World:
                 for one in gate.history
                 if one.outcome == "unknown" and made[one.seq - 1].tool != "look"
             ]
-            if not lost:
+            if not lost or gate.ended:
                 gate.give_back(turn)
                 continue
             seq = self.rng.choice(lost)
@@ -246,9 +250,10 @@ class World:
                 approved[told.p] += 1
             if told.happened and told.tool == "pay":
                 pays[told.p] += 1
-                assert pays[told.p] <= 2 and pays.total() <= 3, "a cap was exceeded"
+                assert pays[told.p] <= 1 and pays.total() <= 2, "a cap was exceeded"
                 # One that is known to be done was needed for each, and used up.
                 assert pays[told.p] <= approved[told.p], "a payment without approval"
+                self.counts["at a cap"] += pays[told.p] == 1 or pays.total() == 2
 
     def judge(self) -> None:
         """Every ledger has what happened, and is valid."""
@@ -294,7 +299,15 @@ def test_schedules_keep_limits_and_lose_nothing(part: int, tmp_path: Path) -> No
         world = World(seed, folder)
         world.run()
         counts += world.counts
-    for what in ("made", "under way together", "killed", "waits", "refused", "resolved"):
+    for what in (
+        "made",
+        "under way together",
+        "killed",
+        "waits",
+        "refused",
+        "resolved",
+        "at a cap",
+    ):
         assert counts[what] > 0, counts
 
 

@@ -145,6 +145,24 @@ def test_what_no_outcome_can_allow_is_refused_at_once(artifact: tcc.Artifact) ->
         assert refused.value.decision.code == "R105"
 
 
+def test_what_a_monitor_refuses_waits_for_calls_that_it_names_alone() -> None:
+    text = TEXT.replace("forbid", "limit uses(read) per p <= 1\nforbid")
+    with tcc.Gate(grammars.artifact(text)) as gate:
+        with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as read:
+            with pytest.raises(NotYet):  # it is allowed if that one fails
+                gate.call("read", {"p": "x"}, turn=gate.try_turn()).__enter__()
+            read.done()
+        with gate.call("seek", {"p": "x"}, turn=gate.try_turn()) as seek:
+            with pytest.raises(tcc.Refused) as refused:
+                gate.call("read", {"p": "x"}, turn=gate.try_turn()).__enter__()
+            assert refused.value.decision.code == "R202"
+            seek.done({"r": "yes"})
+        with gate.call("approve", {"p": "x"}) as permit:
+            permit.done()
+        with gate.call("refund", {"p": "x"}) as permit:
+            permit.done()
+
+
 def test_a_turn_in_hand_is_told_to_come_again(artifact: tcc.Artifact) -> None:
     with tcc.Gate(artifact) as gate:
         with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as permit:
@@ -159,6 +177,18 @@ def test_a_turn_in_hand_is_told_to_come_again(artifact: tcc.Artifact) -> None:
                 assert gate.try_turn() is None  # it is alone under way
                 alone.done()
         assert [one.outcome for one in gate.history] == ["done"] * 3
+
+
+def test_an_outcome_that_cannot_be_said_gives_its_turn_back(artifact: tcc.Artifact) -> None:
+    with tcc.Gate(artifact) as gate:
+        with gate.call("seek", {"p": "x"}, turn=gate.try_turn()) as lost:
+            lost.unknown()
+        with gate.call("read", {"p": "x"}, turn=gate.try_turn()) as permit:
+            with pytest.raises(ValueError, match="observed"):
+                gate.resolve(1, "done", {"r": "maybe"}, turn=gate.try_turn())
+            gate.resolve(1, "done", {"r": "no"}, turn=gate.try_turn())
+            permit.done()
+        assert gate.try_turn() is not None
 
 
 def test_a_call_inside_a_parallel_call_is_refused(artifact: tcc.Artifact) -> None:

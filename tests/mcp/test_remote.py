@@ -7,10 +7,8 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from tcc_runtime.errors import ServerError
 from tcc_runtime.mcp.remote import Remote, check_header, check_url
 from tcc_runtime.mcp.upstream import Upstream, ready
 from tcc_runtime.mcp.wire import Response, read_line
+from tests.mcp.odd import Odd
 from tests.mcp.speaking import SERVERS, environment, judged
 from tests.mcp.test_servers import executed, talk
 
@@ -69,74 +68,6 @@ def test_the_official_server_over_http(
     assert judged(tmp_path / "l", artifact).verdict != 1
 
 
-class Odd:
-    """A server that answers as it is told to, and notes what it was sent."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, dict[str, str], Any]] = []
-        self.how: dict[str, Any] = {}
-        self.session = "s1"
-        odd = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                odd.seen.append((self.path, dict(self.headers), body))
-                method = body["method"]
-                how = odd.how.get(method)
-                sent = self.headers.get("mcp-session-id")
-                if sent is not None and sent != odd.session:
-                    self.say(404, b"")
-                elif how is not None:
-                    how(self, body)
-                elif "id" not in body:
-                    self.say(202, b"")
-                elif method == "initialize":
-                    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
-                    self.result(body, told, ("Mcp-Session-Id", odd.session))
-                else:
-                    self.result(body, {"content": []})
-
-            def do_DELETE(self) -> None:
-                odd.seen.append(("DELETE", dict(self.headers), None))
-                self.say(204, b"")
-
-            def result(self, body: Any, result: Any, *headers: tuple[str, str]) -> None:
-                whole = {"jsonrpc": "2.0", "id": body["id"], "result": result}
-                self.say(200, json.dumps(whole).encode(), *headers)
-
-            def say(
-                self,
-                status: int,
-                data: bytes,
-                *headers: tuple[str, str],
-                kind: str = "application/json",
-            ) -> None:
-                self.send_response(status)
-                for name, value in headers:
-                    self.send_header(name, value)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/mcp?a=b"
-
-    def methods(self) -> list[str]:
-        return [body["method"] for _, _, body in self.seen if body is not None]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
 @pytest.fixture
 def odd() -> Iterator[Odd]:
     found = Odd()
@@ -178,7 +109,8 @@ def test_a_redirect_is_not_followed_and_no_header_goes_along(odd: Odd) -> None:
             error = call(upstream).error
         assert error == (-32603, "the server answers with status 307")
         assert other.seen == []
-        assert {one[1].get("Authorization") for one in odd.seen[:-1]} == {"Bearer owner"}
+        assert odd.seen[-1][0] == "DELETE"
+        assert {one[1].get("Authorization") for one in odd.seen} == {"Bearer owner"}
         assert odd.seen[0][0] == "/mcp?a=b"
     finally:
         other.close()
@@ -202,6 +134,86 @@ def test_a_session_that_is_forgotten_is_begun_again_and_nothing_sent_twice(odd: 
     ]
     assert sent == [(1, "s1"), (2, "s1"), (3, "s2")]
     assert odd.seen[-1][0] == "DELETE"
+
+
+def lines_until(upstream: Upstream, identity: int) -> list[Any]:
+    """What the server says, up to the answer."""
+    found: list[Any] = []
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        if ready([upstream.pipe], 0.5):
+            found += [json.loads(line or b"") for line in upstream.pipe.read()]
+        if any(one.get("id") == identity for one in found):
+            return found
+    raise AssertionError("no answer")
+
+
+def test_tools_are_looked_at_again_before_the_call_that_was_forgotten_is_answered(
+    odd: Odd,
+) -> None:
+    with connected(odd) as upstream:
+        assert call(upstream).error is None
+        odd.session = "s2"
+        sent = upstream.request("tools/call", {"name": "t", "arguments": {}})
+        said = lines_until(upstream, sent)
+    assert [one.get("method", "answer") for one in said] == [
+        "notifications/tools/list_changed",
+        "answer",
+    ]
+
+
+def test_a_session_that_cannot_be_begun_again_is_begun_at_a_later_call(odd: Odd) -> None:
+    with connected(odd) as upstream:
+        assert call(upstream).error is None
+        odd.session = "s2"
+        odd.how["initialize"] = lambda to, _: to.say(503, b"")
+        assert "forgotten" in str(call(upstream).error)
+        del odd.how["initialize"]
+        assert "forgotten" in str(call(upstream).error)
+        assert call(upstream).error is None
+    sent = [told.get("Mcp-Session-Id") for _, told, body in odd.seen if method_of(body) == CALL]
+    assert sent == ["s1", "s1", "s1", "s2"]
+
+
+CALL = "tools/call"
+
+
+def method_of(body: Any) -> str | None:
+    return None if body is None else body.get("method")
+
+
+def test_a_request_of_the_server_under_the_id_of_a_call_is_not_its_answer(odd: Odd) -> None:
+    def stream(to: Any, body: Any) -> None:
+        to.send_response(200)
+        to.send_header("content-type", "text/event-stream")
+        to.send_header("connection", "close")
+        to.end_headers()
+        asked = {"jsonrpc": "2.0", "id": body["id"], "method": "ping"}
+        to.wfile.write(f"data: {json.dumps(asked)}\n\n".encode())
+        until = time.monotonic() + 10
+        while "answer" not in odd.methods() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.05)  # as the answer to our answer comes
+        told = {"jsonrpc": "2.0", "id": body["id"], "result": {"content": []}}
+        to.wfile.write(f"data: {json.dumps(told)}\n\n".encode())
+        to.close_connection = True
+
+    odd.how[CALL] = stream
+    with connected(odd) as upstream:
+        sent = upstream.request(CALL, {"name": "t", "arguments": {}})
+        until = time.monotonic() + 10
+        found: Response | None = None
+        while found is None and time.monotonic() < until:
+            for line in (
+                upstream.pipe.read() if upstream.pipe in ready([upstream.pipe], 0.5) else ()
+            ):
+                message = read_line(line or b"")
+                if isinstance(message, Response):
+                    found = message
+                else:
+                    upstream.refuse(message)
+    assert found is not None
+    assert (found.identity, found.error) == (sent, None)
 
 
 def test_headers_of_a_call_are_made_from_the_call(odd: Odd) -> None:
@@ -250,7 +262,10 @@ def test_a_stream_has_progress_and_ends_with_the_answer(odd: Odd) -> None:
         (lambda to, _: to.say(200, b"", kind="text/event-stream"), "the stream ended before"),
         (lambda to, _: to.say(500, b"oops", kind="text/plain"), "status 500"),
         (lambda to, _: to.say(401, b""), "status 401"),
-        (lambda to, _: to.connection.close(), "no answer: "),
+        (lambda to, _: to.connection.shutdown(2), "no answer: "),
+        (lambda to, _: to.say(200, b'{"jsonrpc":"2.0","id":99,"result":{}}'), "something else"),
+        (lambda to, _: to.say(200, b'{"jsonrpc":"2.0","method":"x"}'), "something else"),
+        (lambda to, _: to.say(200, b"[1]"), "a batch"),
     ],
 )
 def test_whatever_is_no_answer_is_an_error_of_the_call(odd: Odd, how: Any, said: str) -> None:

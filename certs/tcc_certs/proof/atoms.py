@@ -254,9 +254,8 @@ def within(kind: OpenType, other: OpenType) -> bool:
     """Whether each value of a type is known to be one of the other."""
     if kind == other:
         return True
-    if isinstance(kind, JsonType) or isinstance(other, JsonType):
-        both = isinstance(kind, JsonType) and isinstance(other, JsonType)
-        return both and kind.most <= other.most  # type: ignore[union-attr]
+    if isinstance(kind, JsonType) and isinstance(other, JsonType):
+        return kind.most <= other.most
     if sort_of(kind) != sort_of(other):
         return False
     return all(

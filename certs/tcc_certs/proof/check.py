@@ -235,8 +235,12 @@ class _Check:
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
         row = _numbers_of(self._line(), f"line {self._number}")
-        self._leads(system, first, row, states, Code.PROOF_START)
-        for state in states:
+        held = part.tracked is not None
+        self._leads(system, first, row, states, Code.PROOF_START, held=held)
+        met = {row[0]}
+        for number, state in enumerate(states):
+            # What nothing leads to may hold as many facts as the file has bytes.
+            ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
             if ends and part.plans and system.left.accepts(state[0]):
                 fine = system.right.accepts(state[1])
                 where = f"line {self._number}"
@@ -251,7 +255,8 @@ class _Check:
                     raise Rejected(Code.PROOF_REFUSED, where, f"{text} to be allowed", move.why)
                 ensure(at < len(rows), Code.PROOF_STEPS, where, "a step for each call", len(rows))
                 row = _numbers_of(rows[at], where)
-                self._leads(system, move.state, row, states, Code.PROOF_TARGET)
+                self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
+                met.add(row[0])
                 at += 1
             require(at, len(rows), Code.PROOF_STEPS, where)
             self.checked["steps"] += at
@@ -259,9 +264,20 @@ class _Check:
         return states
 
     def _leads(
-        self, system: System, to: State, row: Sequence[int], states: Sequence[State], code: Code
+        self,
+        system: System,
+        to: State,
+        row: Sequence[int],
+        states: Sequence[State],
+        code: Code,
+        *,
+        held: bool = False,
     ) -> None:
-        """A state, renamed as a row says, is a listed one; each of its sums is in the interval."""
+        """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
+
+        A constant is found again by its token, and the tokens of the keys that are looked at (the
+        list is `held` to these) by theirs: neither has another name.
+        """
         where = f"line {self._number}"
         ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])
         target = states[row[0]]
@@ -273,6 +289,8 @@ class _Check:
         atoms = len(system.atoms)
         for token, name in names.items():
             require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
+            if held or system.atoms[token % atoms].only is not None:
+                require(token, name, Code.PROOF_RENAMING, where)
         facts = renamed(to[2], names) if any(a != b for a, b in names.items()) else to[2]
         there = to[0] == target[0] and to[1] == target[1] and facts == target[2]
         ensure(there, code, where, "the state that the call leads to", f"state {row[0]}")
@@ -454,11 +472,12 @@ class _Below(Sequence[State]):
 
 
 def _numbers_of(value: Json, where: str) -> list[int]:
-    row = schema.as_list(value, where, _CODE)
-    for one in row:
+    row = []
+    for one in schema.as_list(value, where, _CODE):
         if type(one) is not int or one < 0:
             raise Rejected(_CODE, where, "whole numbers", one)
-    return row  # type: ignore[return-value]
+        row.append(one)
+    return row
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -175,10 +175,11 @@ class Compared:
     def _alone(self, opened: OpenParameter) -> None:
         """Values that are added up and compared are told apart, each for itself."""
         kind = opened.type
-        few = isinstance(kind, NumberType) and kind.whole and kind.low is not None
-        if not few or int(Fraction(kind.high) - Fraction(kind.low)) > MAX_ALONE:  # type: ignore[union-attr, arg-type]
+        if not isinstance(kind, NumberType) or not kind.whole or not kind.low or not kind.high:
             raise Rejected(Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
-        low, high = Fraction(kind.low), Fraction(kind.high)  # type: ignore[union-attr, arg-type]
+        low, high = Fraction(kind.low), Fraction(kind.high)
+        few = int(high - low) <= MAX_ALONE
+        ensure(few, Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
         for value in range(int(-(-low // 1)), int(high // 1) + 1):
             self._constant(kind, str(value))
 
@@ -342,8 +343,9 @@ def _sum_of(
     least, most = (-(-limits[0] // 1), limits[1] // 1) if whole and limits else limits or (1, 0)
     left_least = -(-ours[0] // 1) if our_whole else ours[0]
     span = (int(least * unit), int(most * unit)) if least <= most else None
+    mine, theirs = [None if cap is None else int(Fraction(cap) * unit) for cap in caps]
     return Sum(
-        caps=tuple([None if cap is None else int(Fraction(cap) * unit) for cap in caps]),  # type: ignore[arg-type]
+        caps=(mine, theirs),
         span=span,
         grid=unit if whole else 0,
         left_least=int(left_least * unit),

@@ -34,13 +34,14 @@ from tcc_certs.proof.compared import (
 )
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Counts, Seen, Values
+from tcc_certs.session.monitors import Seen, Values
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import check as of_type
 
 MAX_CHOICES = 20_000  # choices of tokens for one call
 MAX_PARTS = 4096
 MAX_TRIED = 1 << 26  # choices, in all
+FACTS = 64  # of a state take as long as one choice
 OTHER = -1  # a value that is not tracked
 NOT_WALKED: Place = ((), ())
 
@@ -78,6 +79,7 @@ class System(Compared):
         for token in part.tracked if part.tracked is not None else held_tokens(state[2]):
             held.setdefault(token % atoms, []).append(token)
         counts = {fact[:3]: fact[3] for fact in state[2]}
+        weight = 1 + len(counts) // FACTS  # ends of a file may hold any
         for call in self.left.calls(state[0]):
             after = self.left.step(state[0], call)
             if after is None:
@@ -85,7 +87,7 @@ class System(Compared):
             kind = self.kinds[self.left.core.calls[call].tool]
             for number, tokens in enumerate(self._choices(part, kind, held)):
                 ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
-                self._tried += 1
+                self._tried += weight
                 ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
                 move = self._move(part, state, counts, call, after, kind, tokens)
                 if move is not None:
@@ -431,14 +433,14 @@ def _after(watched: Any, counts: Mapping[Any, int], side: int, *, asked: bool = 
     """
     if not watched:
         return ()
-    view: Counts = _View(counts, side)
+    view = _View(counts, side)
     for seen, _ in watched:
         if asked and not seen.rule.allows(view, seen):
             return None
     found = []
     for seen, values in watched:
         for (slot, key), value in seen.rule.marks(view, seen, True, values):
-            view.made[slot, key] = value  # type: ignore[attr-defined]
+            view.made[slot, key] = value
             found.append(((side, slot, key), value))
     return found
 

@@ -40,6 +40,7 @@ _TOKEN = re.compile(
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?)|(?P<mark><=|>=|.))",
     re.DOTALL,
 )
+MAX_NAMED = 1 << 24  # calls, by all patterns of a statement together
 _PLAIN = ("depth", "price", "cost", "epsilon", "latency")
 
 
@@ -49,7 +50,7 @@ class _Reader:
     def __init__(self, core: Core, text: str) -> None:
         self._core = core
         self._tokens: list[tuple[str, str]] = []
-        self._at = 0
+        self._at = self._named = 0
         self._patterns: list[CallSet] = []
         end = len(text.rstrip())
         ensure(end <= 1 << 16, Code.LIMIT, "question", "a statement of 65536 characters", end)
@@ -276,6 +277,8 @@ class _Reader:
         return found
 
     def _single(self) -> CallSet:
+        self._named += len(self._core.calls)
+        ensure(self._named <= MAX_NAMED, Code.LIMIT, "question", "fewer patterns", "more")
         if self._peek() == ("name", "any"):
             self._at += 1
             return ((0, len(self._core.calls)),) if self._core.calls else ()
@@ -297,6 +300,8 @@ class _Reader:
         )
 
     def _tool(self) -> int:
+        if self._peek() == ("name", "any"):  # every tool; one of that name is in quotes
+            raise self._fault("a tool", "any")
         name = self._name()
         for at, tool in enumerate(self._core.tools):
             if tool.name == name:

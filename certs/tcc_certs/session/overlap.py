@@ -8,8 +8,8 @@ effects of calls under way may come in another order than their decisions, and t
 it would have been.  Nothing is claimed of it in an artifact: it follows from the states and the
 core.  Calls that a model makes are never under way beside others.
 Normative text: docs/spec/session.md, section 9.
-Cost: every path of two calls of parallel tools, once, and so many of them that no tool commutes
-where there are more.
+Cost: the edges, to count the paths of two calls of parallel tools: where there are too many, no
+tool commutes; else each path once.
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ def commuting(
     parallel = [at for at, tool in enumerate(core.tools) if tool.parallel]
     pairs = set(combinations_with_replacement(parallel, 2))
     pairs -= {pair for pair in pairs if any(_ordered(core, relaxed, pair))}
-    if not pairs:
-        return frozenset()
-    paths, met = 0, set[Pair]()
+    paths = 0
+    for q in range(states) if pairs else ():
+        paths += len(rows(q))
+        for _, middle in _of(parallel, tools, rows(q)):
+            paths += sum([len(rows(p)) + 1 for p in middle])
+        if paths > MAX_PATHS:
+            return frozenset()
+    met = set[Pair]()
     for q in range(states):
         if not pairs:
             break
         after: dict[tuple[int, int], set[int]] = {}
-        paths += len(rows(q))
         for one, middle in _of(parallel, tools, rows(q)):
             for p in middle:
-                paths += len(rows(p)) + 1
-                if paths > MAX_PATHS:
-                    return frozenset()
                 for other, targets in _of(parallel, tools, rows(p)):
                     after.setdefault((one, other), set()).update(targets)
         for (one, other), reached in after.items():
@@ -109,11 +110,13 @@ def _ordered(core: Core, relaxed: Relaxed | None, pair: Pair) -> Iterator[bool]:
 
 
 def _monitor_orders(monitor: Monitor, pair: Pair) -> bool:
+    """Whether it may make a difference to a monitor which of two calls is first; of others: yes."""
     match monitor:
-        case OrderMonitor():
-            return _pair(monitor.first.tool, monitor.second.tool) == pair
         case SumMonitor() | UsesMonitor():
             return False  # amounts come to the same in any order
+        case OrderMonitor():
+            return _pair(monitor.first.tool, monitor.second.tool) == pair
+    return True
 
 
 def _tools(core: Core, statement: Forbid | Require) -> list[set[int]]:

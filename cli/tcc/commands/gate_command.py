@@ -366,10 +366,14 @@ def _served(
     if kind == "new" and _bounds(artifact):
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
+    command = how.command
+    if isinstance(command, Servers):
+        command = replace(command, seen=probed.locked)
+
     async def run() -> None:
         hosting = Hosting(
             store=sessions,
-            how=replace(how, locked=probed.locked),
+            how=replace(how, command=command, locked=probed.locked),
             probed=probed,
             terms=Terms(kind=kind, idle=web.idle),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),

@@ -9,20 +9,16 @@ import click
 
 from tcc import screen
 from tcc.commands.import_command import identifier, tools_in, write_text
+from tcc.commands.replay_command import form_option, sessions_argument
+from tcc.files import same_file
 from tcc.options import INPUT, OUTPUT, is_regular_file, json_option, overwrite_option
 from tcc.screen import CLEAN, FINDINGS
-from tcc.traces import FORMATS, read_traces
-from tcc.traces.mining import Mined, mine
+from tcc.traces import read_traces
+from tcc.traces.mining import CompileError, Mined, mine
 
 
 @click.command("mine")
-@click.argument(
-    "files",
-    metavar="FILE..",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@sessions_argument
 @click.option("-o", "--output", type=OUTPUT, required=True, help="the grammar")
 @click.option(
     "--schemas",
@@ -31,14 +27,7 @@ from tcc.traces.mining import Mined, mine
     help="the tools, as `tcc import mcp` reads them; without it, from the recorded arguments",
 )
 @click.option("--name", help="the grammar's name; by default the first file's")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="auto",
-    show_default=True,
-    help="of the recorded sessions",
-)
+@form_option
 @overwrite_option
 @json_option
 @click.pass_context
@@ -60,11 +49,14 @@ def command(
     where it does not admit every session, such as one with arguments that no schema has.
     """
     tools = None if schemas is None else tools_in(schemas)
+    if same_file(output, [*files, *([] if schemas is None else [schemas])]):
+        raise click.ClickException(f"{output} is what is read")
     traces = chain.from_iterable(read_traces(path, form) for path in files)
-    found = mine(traces, identifier(name or files[0].stem), tools)
-    for read in (*files, *([schemas] if schemas is not None else [])):
-        write_text(None, "", overwrite, read)
-    write_text(output, found.text, overwrite, files[0])
+    try:
+        found = mine(traces, identifier(name or files[0].stem), tools)
+    except CompileError as error:
+        raise click.ClickException(f"no grammar of these tools compiles: {error}") from None
+    write_text(output, found.text, overwrite, None)
     if as_json:
         _print_output(found)
     else:

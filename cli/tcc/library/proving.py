@@ -22,6 +22,7 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode, written
 from tcc_certs.proof.moves import System as KernelSystem
+from tcc_certs.proof.question import statement_core as as_kernel_reads
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
@@ -40,7 +41,7 @@ Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
 MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
 _WORDS: Final = {"after", "before", "with", "same"}
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|.', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +327,7 @@ def lets_through(artifact: Artifact, session: Session) -> bool:
 
 def rewritten(text: str) -> str:
     """A statement of the language for one that begins with ``never``."""
-    tokens = _TOKEN.findall(text.strip())
+    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
     if not tokens or tokens[0] != "never":
         return text
     depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
@@ -338,8 +339,8 @@ def rewritten(text: str) -> str:
         else:
             parts[-1].append(token)
     said = ["".join(part).strip() for part in parts]
-    if words[:1] != ["after"]:
-        return "forbid" + text.strip()[len("never") :]
+    if words not in (["after"], ["after", "same"]):
+        return "forbid" + "".join(tokens[1:])
     first, second, *same = said
     turned = f"forbid {second} before {first}"
     return f"{turned} same {_turned(same[0])}" if same else turned
@@ -376,13 +377,21 @@ def statement_core(core: Core, statement: str, asked: str) -> Core:
         raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
     if front.core is None:
         raise CompileError(front.diagnostics)
-    found = read_core(front.core)
-    if _frame(front.core) != _frame(bare.core) or front.core == bare.core:
+    plans = [_plan(one) for one in (bare.core, front.core)]
+    if _frame(front.core) != _frame(bare.core) or front.core == bare.core or plans[0] != plans[1]:
+        # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
+        if _frame(front.core) == _frame(bare.core):
+            try:
+                return as_kernel_reads(core, "statement", statement)
+            except Rejected as unread:
+                if plans[0] != plans[1]:
+                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
         nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
         message = f"{asked!r} is no statement"
         raise CompileError(
             (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
         )
+    found = read_core(front.core)
     texts = [call.text for call in core.calls]
     known = {call.text: call for call in core.calls}
     if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
@@ -402,8 +411,14 @@ def _frame(core: bytes) -> bytes:
     if not isinstance(value, dict):
         return core
     kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
-    kept["plan"] = isinstance(value.get("plan"), list) and value["plan"][0]
     return encode(kept)
+
+
+def _plan(core: bytes) -> object:
+    """The kind of a core's plan."""
+    value = decode(core, "core")
+    plan = value.get("plan") if isinstance(value, dict) else None
+    return isinstance(plan, list) and plan[0]
 
 
 def _tool_text(tool: Tool) -> str:

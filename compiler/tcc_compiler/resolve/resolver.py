@@ -34,6 +34,14 @@ from tcc_compiler.resolve.calls import (
     text_bytes,
 )
 from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.expansion import (
+    Expanded,
+    TooManyPairs,
+    UnheldErrors,
+    expand,
+    narrowed,
+    numbered,
+)
 from tcc_compiler.resolve.expressions import (
     call_sets,
     check_expression,
@@ -44,7 +52,6 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
-from tcc_compiler.resolve.policies import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -99,6 +106,11 @@ def resolve(
         message = "this statement compares too many calls with each other"
         hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
         report.error("TCC320", pairs.region, message, hint)
+        return None
+    except UnheldErrors as unheld:
+        message = f"this forbid speaks of errors that were read (errors mean failed): it {_UNREAD}"
+        hint = "write it without `unless` and counts, or let errors of the tool be unknown"
+        report.error("TCC228", unheld.region, message, hint)
         return None
     except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"

@@ -431,16 +431,16 @@ class Gate(Budgeted):
             Refused: R303, R305 or R306.
         """
         shared = self._shared
-        with shared.lock:
-            # A call of this process that is under way has the lock of the file, and keeps it.
-            inside = bool(shared.pending)
-            if inside:
-                try:
-                    resolve(shared, seq, outcome, observed, who)
-                finally:
-                    shared.changed()
-        if inside and turn is not None:
-            shared.leave(turn)
+        inside = False
+        if turn is None:
+            with shared.lock:
+                # A call of this process that is under way has the lock of the file, and keeps it.
+                inside = bool(shared.pending)
+                if inside:
+                    try:
+                        resolve(shared, seq, outcome, observed, who)
+                    finally:
+                        shared.changed()
         if not inside:
             ticket = shared.enter("") if turn is None else turn
             try:

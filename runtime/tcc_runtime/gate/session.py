@@ -257,6 +257,7 @@ class Made:
         opened: what the ledger has of its open arguments.
         model: that makes it; empty where none does.
         line: of its record.
+        seen: as monitors see it.
     """
 
     offer: Offer
@@ -266,6 +267,7 @@ class Made:
     opened: Mapping[str, Json] = field(default_factory=dict)
     model: str = ""
     line: int = 0
+    seen: Sequence[Seen] = ()
 
 
 class Session:
@@ -339,7 +341,7 @@ class Session:
 
     def begin(self, offer: Offer, seen: Sequence[Seen], line: int = 0) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        made = Made(offer=offer, line=line)
+        made = Made(offer=offer, line=line, seen=seen)
         self.made.append(made)
         self.course.begin(len(self.made), offer, seen)
         self.under_way = (*self.under_way, len(self.made))
@@ -361,16 +363,24 @@ class Session:
         tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
         return not all(machine.commute(offer.tool, tool) for tool in tools)
 
-    def may_come(self, code: Code, offer: Offer) -> bool:
+    def may_come(self, code: Code, place: str, offer: Offer) -> bool:
         """Whether a call that is refused may be allowed once more outcomes are known.
 
-        What is held then is held now, so a call that leads on from no place now leads on from none.
+        What is held then is held now, so a call that leads on from no place now leads on from none;
+        and a monitor that names no call under way says the same whatever comes of them.
+
+        Args:
+            place: the text of the monitor, where one refuses it.
         """
         if not self.under_way:
             return False
         if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
             return any(self.policy.leads_on(place, offer) for place in self.held)
-        return code in (Code.MONITOR_FORBIDS, Code.MANY_STATES)
+        if code is Code.MONITOR_FORBIDS:
+            texts = self.policy.machine.monitors.texts
+            seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
+            return place not in texts or any(texts[one.rule.number] == place for one in seen)
+        return code is Code.MANY_STATES
 
     def settle(
         self,

@@ -741,7 +741,7 @@ def admit(
     follower, session = shared.follower, shared.session
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer
-        if code is not None and offer is not None and session.may_come(code, offer):
+        if code is not None and offer is not None and session.may_come(code, found.place, offer):
             raise NotYet
         _record_refusal(shared, found, tool)
         raise Refused(found, tool)

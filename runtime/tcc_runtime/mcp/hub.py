@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -51,6 +51,7 @@ AWAY: Final = "notifications/tcc/away"
 AWAY_ERROR: Final = -32097  # of a call that was not sent
 _AGAIN: Final = (1.0, 60.0)  # seconds between two tries
 _FULL: Final = 32 << 20
+_BEHIND: Final = 1 << 20  # bytes that a server has not read, with which no call is sent to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ class Servers:
         commands: of each server, by its name.
         tools: of each tool of the grammar, its server's name and the tool's name there.
         locked: digests of the grammar's tools; None takes them as they are first seen.
+        seen: digests of those that were seen before, by whoever started the same servers.
         seconds: how long a server may take while the connection is made.
         protocol: how servers are spoken to.
         version: ours.
@@ -74,6 +76,7 @@ class Servers:
     protocol: Protocol
     version: str
     several: bool = True
+    seen: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, most: int) -> HubProcess:
         """The hub, with its servers being started."""
@@ -86,6 +89,8 @@ class HubProcess:
     Attributes:
         pipe: to the hub.
     """
+
+    unsent: Collection[Any] = ()
 
     def __init__(self, servers: Servers, most: int) -> None:
         reads, answers = os.pipe()
@@ -131,6 +136,8 @@ class _Peer:
         again: when it is tried again.
         pause: seconds until then, the next time.
         calls: those under way, by our ids.
+        doubtful: whether its list of tools may have changed behind the one that is looked at.
+        held: calls that wait until its list was looked at; looking: for the look under way.
     """
 
     name: str
@@ -145,6 +152,9 @@ class _Peer:
     again: float = 0.0
     pause: float = _AGAIN[0]
     calls: dict[int, _Call] = field(default_factory=dict)
+    doubtful: bool = False
+    held: list[Request] = field(default_factory=list)
+    looking: list[Request] = field(default_factory=list)
 
 
 class _Hub:
@@ -161,7 +171,7 @@ class _Hub:
         self._peers = {
             name: _Peer(name=name, command=command) for name, command in servers.commands.items()
         }
-        self._known: dict[str, str] = dict(servers.locked or {})
+        self._known: dict[str, str] = {**servers.seen, **(servers.locked or {})}
         self._tools: dict[str, Mapping[str, Any]] = {}
         self._first: list[Request] = []  # what waits until each server was tried once
         self._open = False
@@ -247,11 +257,23 @@ class _Hub:
         upstream = peer.upstream
         if upstream is None or peer.steps is not None:
             return
+        peer.doubtful = False
+        peer.looking, peer.held = peer.held, []
 
         def steps() -> Steps[None]:
             self._take(peer, (yield from upstream.listing()))
 
         self._go_on(peer, steps(), None)
+
+    def _looked(self, peer: _Peer) -> None:
+        """The tools are those: what waited for this is sent; what came in a new doubt waits on."""
+        held, peer.looking = peer.looking, []
+        if not peer.doubtful:
+            held, peer.held = [*held, *peer.held], []
+        for message in held:
+            self._call(message)
+        if peer.doubtful:
+            self._look(peer)
 
     def _go_on(self, peer: _Peer, steps: Steps[None], answer: Response | None) -> None:
         peer.steps = None
@@ -260,6 +282,7 @@ class _Hub:
             while ask is None:
                 ask = next(steps)
         except StopIteration:
+            self._looked(peer)
             return
         except ServerDrift as drift:
             self._lose(peer, drift.findings[0])
@@ -305,8 +328,12 @@ class _Hub:
         peer.again = time.monotonic() + peer.pause
         peer.pause = min(2 * peer.pause, _AGAIN[1])
         calls, peer.calls = peer.calls, {}
+        held, peer.held, peer.looking = [*peer.looking, *peer.held], [], []
+        peer.doubtful = False
         if was and self._open:
             self._tell()
+        for message in held:
+            self._error(message.identity, AWAY_ERROR, reason)
         for call in calls.values():
             self._error(call.identity, INTERNAL_ERROR, f"the server {peer.name} is away")
 
@@ -379,6 +406,12 @@ class _Hub:
         if not peer.is_there or peer.upstream is None:
             self._error(message.identity, AWAY_ERROR, peer.reason)
             return
+        if peer.steps is not None:  # its tools are looked at again
+            peer.held.append(message)
+            return
+        if peer.upstream.pipe.waiting > _BEHIND:
+            self._error(message.identity, AWAY_ERROR, "it does not read what was sent to it")
+            return
         params = {**message.params, "name": tool}
         meta = message.params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
@@ -389,6 +422,8 @@ class _Hub:
 
     def _cancel(self, identity: Any) -> None:
         for peer in self._peers.values():
+            peer.held = [one for one in peer.held if one.identity != identity]
+            peer.looking = [one for one in peer.looking if one.identity != identity]
             for sent, call in tuple(peer.calls.items()):
                 if call.identity == identity and peer.upstream is not None:
                     peer.upstream.notify("notifications/cancelled", {"requestId": sent})
@@ -416,16 +451,26 @@ class _Hub:
             self._go_on(peer, peer.steps, message)
         elif isinstance(message.identity, int) and message.identity in peer.calls:
             call = peer.calls.pop(message.identity)
-            if message.error is not None:
+            if peer.upstream is not None and not peer.upstream.was_sent(message.identity):
+                self._unreached(peer, call)
+            elif message.error is not None:
                 self._error(call.identity, *_own(message.error))
             else:
                 self._pass(call.identity, message.result)
+
+    def _unreached(self, peer: _Peer, call: _Call) -> None:
+        """A call was not sent, for its server is not to be reached any more."""
+        reason = "it cannot be reached"
+        self._error(call.identity, AWAY_ERROR, reason)
+        if not peer.calls:  # else it is there for others; those that come ask again
+            self._lose(peer, reason)
 
     def _told(self, peer: _Peer, message: Request) -> None:
         if message.identity is not None:
             if peer.upstream is not None:
                 peer.upstream.refuse(message)
         elif message.method == "notifications/tools/list_changed":
+            peer.doubtful = True
             self._look(peer)
         elif message.method == "notifications/progress":
             sent = message.params.get("progressToken")

@@ -120,6 +120,7 @@ class RemoteProcess:
 
     Attributes:
         pipe: to the server.
+        unsent: the ids of requests that have an error for an answer, and were never sent.
     """
 
     def __init__(self, remote: Remote, most: int = MAX_SERVER_LINE) -> None:
@@ -129,10 +130,12 @@ class RemoteProcess:
         reads, self._answers = os.pipe()
         self._asked, writes = os.pipe()
         self.pipe = Pipe(reads, writes, most)
+        self.unsent: set[Any] = set()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
         self._session: str | None = None
+        self._beginning = False  # another session, in place of one that was forgotten
         self._version: str | None = None
         self._initialize: bytes | None = None
         self._headers: dict[str, dict[str, str]] = {}  # of tools, parameters by header token
@@ -159,7 +162,8 @@ class RemoteProcess:
     def _end(self, session: str) -> None:
         with suppress(OSError, http.client.HTTPException):
             connection = self._connect(1.0)
-            connection.request("DELETE", self._target, headers={"Mcp-Session-Id": session})
+            headers = {**self._remote.headers, "Mcp-Session-Id": session}
+            connection.request("DELETE", self._target, headers=headers)
             connection.getresponse()
             connection.close()
 
@@ -180,22 +184,24 @@ class RemoteProcess:
                     ):  # whatever comes next is of the session that this begins
                         work.join()
         os.close(self._asked)
+        os.close(self.pipe.reads)  # first: whoever waits for it to be read has an error, and ends
         with self._writing:
             os.close(self._answers)
             self._answers = -1
-            os.close(self.pipe.reads)
 
     def _work(self, line: bytes, message: dict[str, Any]) -> None:
         try:
             self._post(line, message)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            if "id" in message:
+            if "id" in message and "method" in message:
                 self._fail(message["id"], f"no answer: {type(error).__name__}")
         finally:
             self._free.release()
 
     def _post(self, line: bytes, message: dict[str, Any]) -> None:
-        identity, method = message.get("id"), message.get("method")
+        method = message.get("method")
+        # An answer of ours has the server's id, which may be that of a call of ours, too.
+        identity = None if method is None else message.get("id")
         if method == "notifications/cancelled" and self._version == STATELESS:
             self._drop(message)
             return
@@ -208,8 +214,15 @@ class RemoteProcess:
                     return
                 self._open[identity] = connection
         try:
+            try:
+                connection.connect()
+            except OSError:
+                if identity is not None:
+                    self.unsent.add(identity)
+                raise
             session = self._session
-            connection.request("POST", self._target, body=line.strip(), headers=self._made(message))
+            headers = self._made(message, session)
+            connection.request("POST", self._target, body=line.strip(), headers=headers)
             answer = connection.getresponse()
             if method == "initialize" and answer.status == 200:
                 self._session = answer.getheader("mcp-session-id")
@@ -223,32 +236,43 @@ class RemoteProcess:
             connection.close()
 
     def _forgotten(self, identity: Any, session: str) -> None:
-        """The server has no such session any more: another one is begun, nothing is sent again."""
+        """The server has no such session any more: another one is begun, nothing is sent again.
+
+        The relay is told first that tools may be others, then that the call has no answer: so it
+        looks at them before it makes the next one.
+        """
+        with suppress(OSError, http.client.HTTPException, ValueError):
+            self._begin_again(session)
         if identity is not None:
             self._fail(identity, "the server has forgotten its session")
+
+    def _begin_again(self, session: str) -> None:
         with self._lock:
-            if self._session != session or self._initialize is None:
+            if self._session != session or self._initialize is None or self._beginning:
                 return
-            self._session = None
-        first = json.loads(self._initialize)
+            self._beginning = True
+        try:
+            first = json.loads(self._initialize)
+            begun = self._ask(self._initialize.strip(), self._made(first, None))
+            if begun is None:
+                return  # the next call meets the old session again, and then this is tried again
+            told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            self._ask(write_line(told), self._made(told, begun))
+            self._session = begun
+            self._say(write_line({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        finally:
+            self._beginning = False
+
+    def _ask(self, body: bytes, headers: Mapping[str, str]) -> str | None:
+        """Post a message of the handshake; the session that a good answer to it names."""
         connection = self._connect(_SECONDS)
-        connection.request(
-            "POST", self._target, body=self._initialize.strip(), headers=self._made(first)
-        )
-        answer = connection.getresponse()
-        answer.read(_CHUNK)
-        begun = answer.getheader("mcp-session-id")
-        connection.close()
-        if answer.status != 200 or begun is None:
-            return
-        self._session = begun
-        told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        connection = self._connect(_SECONDS)
-        connection.request("POST", self._target, body=write_line(told), headers=self._made(told))
-        connection.getresponse().read(_CHUNK)
-        connection.close()
-        # Are its tools the same?  The relay looks.
-        self._say(write_line({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        try:
+            connection.request("POST", self._target, body=body, headers=dict(headers))
+            answer = connection.getresponse()
+            answer.read(_CHUNK)
+            return answer.getheader("mcp-session-id") if answer.status == 200 else None
+        finally:
+            connection.close()
 
     def _drop(self, message: Mapping[str, Any]) -> None:
         """A closed stream is how a call is cancelled since 2026-07-28."""
@@ -273,7 +297,7 @@ class RemoteProcess:
             return http.client.HTTPSConnection(host, port, timeout=seconds, context=context)
         return http.client.HTTPConnection(host, port, timeout=seconds)
 
-    def _made(self, message: Mapping[str, Any]) -> dict[str, str]:
+    def _made(self, message: Mapping[str, Any], session: str | None) -> dict[str, str]:
         """The headers of a message."""
         found = {
             **self._remote.headers,
@@ -285,8 +309,8 @@ class RemoteProcess:
         meta = params.get("_meta")
         version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
         if version is None:
-            if self._session is not None:
-                found["Mcp-Session-Id"] = self._session
+            if session is not None:
+                found["Mcp-Session-Id"] = session
             if self._version is not None and message.get("method") != "initialize":
                 found["MCP-Protocol-Version"] = self._version
             return found
@@ -313,8 +337,8 @@ class RemoteProcess:
             raise ValueError("an answer that is too long")
         if kind != "application/json" or not data.strip():
             self._fail(identity, f"the server answers with status {answer.status}")
-        else:
-            self._pass(b" ".join(data.split(b"\n")), identity, method)
+        elif not self._pass(b" ".join(data.split(b"\n")), identity, method):
+            self._fail(identity, "the server answers with something else than the answer")
 
     def _read_stream(self, answer: http.client.HTTPResponse, identity: Any, method: str) -> None:
         lines, parts, size = Lines(self._most), list[bytes](), 0
@@ -335,22 +359,24 @@ class RemoteProcess:
 
     def _pass(self, data: bytes, identity: Any, method: str) -> bool:
         """Hand on a message of the server's; whether it is the answer that is waited for."""
-        is_answer = False
-        with suppress(MalformedMessage):
+        try:
             message = read_line(data)
-            is_answer = isinstance(message, Response)
-            if isinstance(message, Response) and message.identity != identity:
-                if message.identity is not None:
-                    return False  # whatever that is an answer to, it is none of this request
+        except MalformedMessage as error:  # it may have been the answer, and of no other request
+            self._fail(identity, f"the server sent a line that is refused: {error}")
+            return True
+        if isinstance(message, Response):
+            if message.identity is None:
                 self._fail(identity, "the server answers with an error without an id")
                 return True
-            if isinstance(message, Response) and message.result is not None:
+            if message.identity != identity:
+                return False  # whatever that is an answer to, it is none of this request
+            if message.result is not None:
                 if method == "initialize" and "protocolVersion" in message.result:
                     self._version = str(message.result["protocolVersion"].value)
                 if method == "tools/list" and "tools" in message.result:
                     self._note_headers(message.result["tools"].value)
         self._say(data + b"\n")
-        return is_answer
+        return isinstance(message, Response)
 
     def _note_headers(self, tools: object) -> None:
         for tool in tools if isinstance(tools, list) else ():

@@ -27,7 +27,7 @@ import subprocess
 import time
 import typing
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -293,9 +293,18 @@ Steps: TypeAlias = Generator[ServerRequest | None, Response, T]
 
 
 class ServerProcess(typing.Protocol):
-    """What a connection to a server goes through."""
+    """What a connection to a server goes through.
+
+    Attributes:
+        pipe: to the server.
+        unsent: the ids of requests that have an error for an answer, and were never sent.
+    """
 
     pipe: Pipe
+
+    @property
+    def unsent(self) -> Collection[Any]:
+        """The ids of requests that have an error for an answer, and were never sent."""
 
     def close(self, stopping: Stopping | None = None) -> None:
         """End it; as of :meth:`Process.close`."""
@@ -356,6 +365,8 @@ class Process:
     Raises:
         ServerError: it cannot be started.
     """
+
+    unsent: Collection[Any] = ()
 
     def __init__(
         self,
@@ -505,6 +516,10 @@ class Upstream:
             if cursor in cursors or len(cursors) >= _MAX_PAGES or len(found) > _MAX_TOOLS:
                 raise ServerError("the server's list of tools does not end")
             cursors.add(cursor)
+
+    def was_sent(self, identity: int) -> bool:
+        """Whether a request may have come to the server, for all that is known here."""
+        return identity not in self._process.unsent
 
     @property
     def next_identity(self) -> int:

@@ -204,3 +204,22 @@ def test_every_action_is_named_by_the_grammar() -> None:
         "postfix",
         "start",
     }
+
+
+def conflicts(grammar: str, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What Lark decides by itself where two steps are possible; of two reductions it raises."""
+    caplog.clear()
+    with caplog.at_level("DEBUG", logger="lark"):
+        lark.logger.propagate = True
+        try:
+            lark.Lark(grammar, parser="lalr", lexer="basic", debug=True)
+        finally:
+            lark.logger.propagate = False
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_the_grammar_is_lalr_1_without_a_choice_that_is_made_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert conflicts('start: start "a" start | "b"', caplog)
+    assert conflicts(GRAMMAR.read_text("utf-8"), caplog) == []

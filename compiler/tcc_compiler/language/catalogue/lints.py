@@ -41,7 +41,7 @@ LINTS: Mapping[str, Entry] = {
         "Without this `require` or `forbid` the plans are the same: the plan expression or\n"
         "other statements imply it, or it is said twice. It may be meant as a second lock on\n"
         "the same door; then say so: `# lint: allow TCC705` and the reason. One that a gate\n"
-        "holds is redundant where every session meets it without it.",
+        "holds is redundant where the sessions are the same without it.",
         _TOOLS + "plan = a b\nrequire a before b\n",
     ),
     "TCC706": Entry(
