@@ -146,17 +146,14 @@ def test_a_child_without_a_proof_that_holds_is_not_opened(tmp_path: Path) -> Non
         tcc.Gate(child, parent=gate, proof=proof, key=bytes(32))
 
 
-def test_every_flipped_byte_of_a_proof_opens_nothing_else() -> None:
+def test_a_proof_whose_first_line_is_changed_opens_nothing() -> None:
+    """The question, the cores and the sizes; what is flipped behind it is in tests/exact."""
     child, parent, proof = pair()
-    gate, taken = tcc.Gate(parent), 0
-    for at in range(0, len(proof), max(1, len(proof) // 25)):
+    gate = tcc.Gate(parent)
+    for at in range(0, proof.index(b"\n") + 1, 17):
         changed = proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :]
-        try:
-            tcc.Gate(child, parent=gate, proof=changed).close()
-            taken += 1
-        except Rejected:
-            pass
-    assert taken == 0
+        with pytest.raises(Rejected):
+            tcc.Gate(child, parent=gate, proof=changed)
 
 
 def test_errors_that_mean_failed_for_the_child_alone_open_nothing() -> None:
