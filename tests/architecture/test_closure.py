@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6330, 4015),
     "validate": (10770, 6633),
     "validate atoms": (12126, 7468),
-    "validate session": (7980, 5015),
-    "validate models session": (9150, 5760),
+    "validate session": (8000, 5040),
+    "validate models session": (9170, 5785),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

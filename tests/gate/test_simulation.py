@@ -1,4 +1,4 @@
-"""Drawn schedules of several processes on one store: kills, outages, clock steps, cancels, calls at once.
+"""Drawn schedules of several processes on one store: kills, outages, clock steps, cancels.
 
 A process of a schedule is a set of gates with a queue of its own, whose locks are those of the
 system.  Every system call that changes a file is a moment of the schedule: there the process may be
