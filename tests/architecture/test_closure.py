@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6330, 4015),
     "validate": (10770, 6633),
     "validate atoms": (12126, 7468),
-    "validate session": (8009, 5035),
-    "validate models session": (9179, 5778),
+    "validate session": (8043, 5063),
+    "validate models session": (9213, 5808),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

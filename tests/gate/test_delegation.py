@@ -263,6 +263,14 @@ def test_values_that_are_listed_for_the_child_are_the_open_ones_of_its_parent(
     assert validated(tmp_path, LISTED, WIDE).claim_type == "Conformant"
 
 
+def test_nothing_in_the_shadow_is_delegated() -> None:
+    child, parent, proof = pair()
+    with pytest.raises(SettingsError, match="shadow"):
+        tcc.Gate(child, parent=tcc.Gate(parent, shadow=True), proof=proof)
+    with pytest.raises(SettingsError, match="shadow"):
+        tcc.Gate(child, parent=tcc.Gate(parent), proof=proof, shadow=True)
+
+
 def test_a_budget_is_the_parents() -> None:
     child, parent, proof = pair()
     gate = tcc.Gate(child, parent=tcc.Gate(parent), proof=proof)

@@ -145,10 +145,9 @@ def validate_delegated(
     findings = Findings()
     try:
         if not _holds(above):
-            first = above.findings[0]
-            code = Code.LIMIT if above.verdict == DECLINED else Code.SESSION_PARENT
-            said = f"line {first.line}, {first.field}: {first.code}, found {first.found}"
-            raise Rejected(code, "parent", "a ledger that holds", said)
+            declines = above.verdict == DECLINED and above.word != "INCOMPLETE"
+            code = Code.LIMIT if declines else Code.SESSION_PARENT
+            raise Rejected(code, "parent", "a ledger that claims something", above.summary)
         child = _read(ledger, check(artifact))
         _compare(child, _read(parent, check(parent_artifact)), key, findings)
     except Rejected as refusal:
@@ -172,7 +171,7 @@ def validate_delegated(
 def _holds(found: SessionValidation) -> bool:
     """A session that has not ended holds as far as it goes."""
     if found.verdict == VALID:
-        return True
+        return found.claim_type != NO_CLAIM
     return found.word == "INCOMPLETE" and found.claim_type == CONFORMANT_PREFIX
 
 

@@ -256,6 +256,9 @@ class Gate(Budgeted):
         rolls: a ledger of a session that has ended is kept as its name with the session's id
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
+        shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
+            block of the call is entered, with a permit that is `shadowed`.  Such a session
+            shows nothing, and counts such calls as not made.
         parent: another gate: each call of this session is one of the parent's session, too, and is
             decided by both (docs/gate.md).  The key is the parent's.
         proof: that every session of this artifact is one of the parent's, by
@@ -285,14 +288,17 @@ class Gate(Budgeted):
         wait: bool = True,
         rolls: bool = False,
         home: Home | None = None,
+        shadow: bool = False,
         parent: Gate | None = None,
         proof: bytes | str | Path | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
-        kept = home or Home(rolls=rolls)
+        kept = home or Home(rolls=rolls, shadow=shadow)
         if parent is not None:
             require_proof(proof, policy.artifact, parent.artifact)
+            if kept.shadow or parent._shared.follower.shadow:
+                raise SettingsError("parent", "sessions that are not in the shadow", "one that is")
             if key not in (None, parent._shared.follower.key):
                 raise SettingsError("key", "the key of the parent's session, or none", "another")
             key, kept = parent._shared.follower.key, replace(kept, parent=parent.session_id)
@@ -341,6 +347,11 @@ class Gate(Budgeted):
     def principal(self) -> str | None:
         """Whose session it is, as its ledger names a principal; None: nobody's in particular."""
         return self._shared.follower.principal
+
+    @property
+    def shadow(self) -> bool:
+        """Whether calls that are refused are made all the same."""
+        return self._shared.home.shadow
 
     @property
     def ended(self) -> bool:
@@ -597,7 +608,10 @@ class Gate(Budgeted):
                 raise
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
-            raise
+            if not self._shared.shadows(refusal.decision):
+                raise
+            permit.shadow()
+            return
         self._begin(permit)
 
     async def enter_in_task(self, permit: Permit) -> None:
@@ -606,7 +620,10 @@ class Gate(Budgeted):
             await self._enter_in_task(permit)
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
-            raise
+            if not self._shared.shadows(refusal.decision):
+                raise
+            permit.shadow()
+            return
         self._begin(permit)
 
     async def _enter_in_task(self, permit: Permit) -> None:
