@@ -186,7 +186,10 @@ class System(Compared):
     def _summed(
         self, sums: Sums, kind: Kind, tokens: tuple[Choice, ...]
     ) -> tuple[Sums, str] | None:
-        """The intervals after a call, and why the right may refuse; None: the left does."""
+        """The intervals after a call, and why the right may refuse; None: the left does.
+
+        Each sum by itself: Intervals.v: sums_stay_inside, less_fits_where_more_does.
+        """
         if not kind.sums:
             return sums, ""
         found, over = list(sums), ""
@@ -475,6 +478,9 @@ def _odd_fits(total: int, cap: int | None, above: bool) -> bool:
 
 
 def _cut(most: int, cap: int | None, grid: int) -> int:
-    """The greatest sum: at most the cap, on the grid."""
+    """The greatest sum: at most the cap, on the grid.
+
+    Intervals.v: sums_and_cuts_are_consecutive.
+    """
     end = most if cap is None else min(most, cap)
     return end // grid * grid if grid else end
