@@ -6,7 +6,7 @@
    and the kernel of proofs have them, over values of any kind: those of a session, or the tokens of a proof. *)
 
 From Coq Require Import List Bool ZArith Lia.
-From Tcc Require Import Monitors.
+From Tcc Require Import Monitors Intervals.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -111,7 +111,7 @@ Inductive option_is {A B} (R : A -> B -> Prop) : option A -> option B -> Prop :=
 | none_is : option_is R None None
 | some_is a b : R a b -> option_is R (Some a) (Some b).
 Definition call_is R (c : call T) (d : call V) : Prop :=
-  base c = base d /\ Forall2 (option_is R) (given c) (given d) /\ adds c = adds d.
+  base c = base d /\ Forall2 (option_is R) (given c) (given d).
 
 (* Which tokens stand for one value each, and which for any of the others of an atom. *)
 Variable known : T -> bool.
@@ -180,7 +180,7 @@ Definition keeps (keep' : key V -> bool) : Prop := forall k k', key_is R k k' ->
 
 Lemma part_of_is c d s : call_is R c d -> part_is R (part_of c s) (part_of d s).
 Proof.
-  intros [_ [H _]]. destruct s as [n|f]; cbn [part_of]; [constructor|].
+  intros [_ H]. destruct s as [n|f]; cbn [part_of]; [constructor|].
   revert f. induction H as [|x y l l' Hx Hl IH]; intros f; [destruct f; constructor|].
   destruct f as [|f]; cbn [nth]; [destruct Hx; constructor; assumption | apply IH].
 Qed.
@@ -189,7 +189,7 @@ Lemma sees_is keep' r c d : keeps keep' -> call_is R c d -> seen_is (sees kept r
 Proof.
   intros Hkeep Hc. assert (Rd : forall a, option_is (fun k k' => key_is R k k' /\ kept k = true)
     (read kept a c) (read keep' a d)).
-  { intros a. unfold read. assert (Hc' := Hc). destruct Hc' as [E _]. rewrite E. destruct (a (base d)) as [parts|]; [|constructor].
+  { intros a. unfold read. rewrite (proj1 Hc). destruct (a (base d)) as [parts|]; [|constructor].
     assert (K : key_is R (map (part_of c) parts) (map (part_of d) parts)).
     { induction parts as [|s parts IH]; constructor; [apply part_of_is, Hc | exact IH]. }
     cbn zeta. rewrite <- (Hkeep _ _ K). destruct (kept (map (part_of c) parts)) eqn:Ek; constructor. auto. }
@@ -206,7 +206,6 @@ Record side (A : Type) := {
   rules : nat -> rule; cap : nat -> option Z }.
 Arguments place {A}. Arguments start {A}. Arguments step {A}. Arguments ends {A}. Arguments fine {A}.
 Arguments rules {A}. Arguments cap {A}.
-Definition fits (x : Z) (most : option Z) : Prop := match most with Some c => x <= c | None => True end.
 
 Section Sessions.
 Variables A X : Type.
@@ -229,12 +228,22 @@ Definition next (g : config) (c : call X) (p : place S) : config :=
      total := fun j => total g j + adds c j |}.
 (* Calls that a gate lets through one by one, the last one first: P(G); L(G) are those at an end. *)
 Inductive session : list (call X) -> config -> Prop :=
-| no_call : session [] begin
+| no_calls : session [] begin
 | one_more l g c p : session l g -> moves g c p -> session (c :: l) (next g c p).
 End Sessions.
 Arguments at_ {A X S}. Arguments mem {A X S}. Arguments total {A X S}. Arguments Build_config {A X S}.
 Definition every (n : nat) : bool := true.
 Definition all_keys {X} (k : key X) : bool := true.
+
+Lemma kept_all {X} (k : key X) : kept X (fun _ => true) k = true.
+Proof. induction k as [|[| n | v] k IH]; cbn [kept forallb part_known]; auto. Qed.
+
+Lemma sees_all {X} r (c : call X) : sees all_keys r c = sees (kept X (fun _ => true)) r c.
+Proof.
+  assert (E : forall a, read all_keys a c = read (kept X (fun _ => true)) a c).
+  { intros a. unfold read. destruct (a (base c)); [|reflexivity]. rewrite kept_all. reflexivity. }
+  destruct r; cbn [sees]; rewrite !E; reflexivity.
+Qed.
 
 (* A renaming: a permutation of the values, sort by sort and within atoms; constants are atoms of their own,
    and so are values that are added up, so these keep their names. *)
@@ -265,23 +274,13 @@ Qed.
 
 Lemma renamed_is c : call_is V V names c (renamed c).
 Proof.
-  split; [reflexivity|]. split; [|reflexivity]. unfold renamed. cbn [given].
+  split; [reflexivity|]. unfold renamed. cbn [given].
   induction (given c) as [|[v|] l IH]; constructor; try exact IH; constructor. reflexivity.
 Qed.
 
 Lemma renamed_shape c : shape A V atom (renamed c) = shape A V atom c.
 Proof.
   unfold shape, renamed. cbn [given]. rewrite map_map. apply map_ext. intros [v|]; cbn; [rewrite to_atom|]; reflexivity.
-Qed.
-
-Lemma kept_all (k : key V) : kept V (fun _ => true) k = true.
-Proof. induction k as [|[| n | v] k IH]; cbn [kept forallb part_known]; auto. Qed.
-
-Lemma sees_all r c : sees all_keys r c = sees (kept V (fun _ => true)) r c.
-Proof.
-  assert (E : forall a, read all_keys a c = read (kept V (fun _ => true)) a c).
-  { intros a. unfold read. destruct (a (base c)); [|reflexivity]. rewrite kept_all. reflexivity. }
-  destruct r; cbn [sees]; rewrite !E; reflexivity.
 Qed.
 
 Lemma seen_renamed r c : seen_is V V (fun _ => true) names (sees all_keys r c) (sees all_keys r (renamed c)).

@@ -72,7 +72,7 @@ class System(Compared):
         """Every call of the left that may come next, by increasing calls, with every choice.
 
         A token that is held may come again; all that are not are alike, so the least of each atom
-        stands for them, where the atom has so many values.
+        stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         held: dict[int, list[int]] = {}
         atoms = len(self.atoms)
@@ -314,7 +314,8 @@ class System(Compared):
         """Plans, types and sums; then each monitor of the right with each kind of key.
 
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
-        with `call` all compared values of the call that breaks it.
+        with `call` all compared values of the call that breaks it (Relaxed.v:
+        a_rule_is_broken_at_one_key, the_asked_key_may_not_be_forgotten).
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
