@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6330, 4015),
     "validate": (10770, 6633),
     "validate atoms": (12126, 7468),
-    "validate session": (8006, 5032),
-    "validate models session": (9176, 5775),
+    "validate session": (8040, 5060),
+    "validate models session": (9210, 5805),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
