@@ -26,6 +26,7 @@ from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import (
     RECORDED,
     RETIRED,
+    SHADOWED,
     UNKNOWN_TOOL,
     Arguments,
     SessionHeader,
@@ -125,6 +126,7 @@ class Tally:
             read: those of these whose error was read;
             resolved: those whose outcome was said later.
         unforeseen: those that were done, and of whose answer a part is not known.
+        shadowed: refusals of calls that were made all the same.
     """
 
     calls: int = 0
@@ -135,6 +137,7 @@ class Tally:
     resolved: int = 0
     read: int = 0
     unforeseen: int = 0
+    shadowed: int = 0
 
 
 class ReplayedSession:
@@ -283,7 +286,7 @@ class ReplayedSession:
         self.tally.failed += outcome == "failed"
 
     def refusal(self, record: Record, line: int) -> None:
-        """A call that was not made."""
+        """A call that was not made, or, in the shadow, would not have been."""
         tool, code = text(record, "tool"), text(record, "code")
         recorded = code in RECORDED or code in RETIRED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
@@ -292,6 +295,10 @@ class ReplayedSession:
         ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
         if code == Code.NO_MODEL:
             self.makers.check_refusal(tool)
+        if "made" in record:
+            shadow = self.header.shadow and code in SHADOWED
+            ensure(shadow, Code.SESSION_REFUSAL, "made", "no field, but in the shadow", code)
+            self.tally.shadowed += 1
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:
