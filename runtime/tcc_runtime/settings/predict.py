@@ -172,7 +172,8 @@ def _logs(artifact: Artifact) -> Array:
         mantissa, exponent = (
             column(artifact.file, f"race_{of}").astype(float) for of in ("mantissa", "exponent")
         )
-        return np.log(mantissa) + log(2) * exponent
+        logs: Array = np.log(mantissa) + log(2) * exponent
+        return logs
     limbs = column(
         artifact.file, "race_count" if "race_count" in artifact.file.columns else "plans"
     )
