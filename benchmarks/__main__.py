@@ -29,6 +29,8 @@ TABLES = (
     "gate",
     "reasons",
     "sessions",
+    "proofs",
+    "policies",
     "editor",
     "langgraph",
     "startup",

@@ -3,8 +3,8 @@
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
 ``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
 ledger of a session, ``Q`` a book of quotes, ``A`` a registry of adapters, ``K`` an account, ``E`` a
-file of atoms, ``R`` a call at a gate, ``D`` a decline.  Codes are stable: a released code keeps its
-meaning for ever, and is never used again.
+file of atoms, ``T`` a proof of an exact question, ``R`` a call at a gate, ``D`` a decline.  Codes
+are stable: a released code keeps its meaning for ever, and is never used again.
 
 Text out of a file could move the cursor, fake a line of its own, turn the writing direction or
 hide.  Everything that is printed for people goes through :func:`escaped`, everything that is
@@ -251,6 +251,25 @@ class Code(StrEnum):
     SESSION_AMOUNT = "S403"
     SESSION_RESERVATION = "S404"
 
+    # T: proofs of exact questions.
+    PROOF_FORM = "T101"
+    PROOF_QUESTION = "T102"
+    PROOF_CORE = "T103"
+    PROOF_ARTIFACTS = "T104"
+    PROOF_START = "T201"
+    PROOF_STEPS = "T202"
+    PROOF_TARGET = "T203"
+    PROOF_RENAMING = "T204"
+    PROOF_ATOM = "T205"
+    PROOF_INTERVAL = "T206"
+    PROOF_REFUSED = "T207"
+    PROOF_FINISH = "T208"
+    PROOF_USES = "T209"
+    PROOF_SESSION = "T301"
+    PROOF_SHOWS = "T302"
+    PROOF_END = "T401"
+    PROOF_STUCK = "T402"
+
     # R: a gate's refusals of a call, an end or a value.
     UNKNOWN_TOOL = "R101"
     UNDECLARED_ARGUMENT = "R102"
@@ -269,6 +288,8 @@ class Code(StrEnum):
     ALREADY_DONE = "R304"
     NESTED_CALL = "R305"
     NOT_WRITTEN = "R306"
+    SERVER_AWAY = "R307"
+    MANY_WAITING = "R308"
 
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"

@@ -196,6 +196,29 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or what is left of a cap is not "
     "what follows from the records before.",
     Code.SESSION_RESERVATION: "The reservation of the account is not the one that follows.",
+    Code.PROOF_FORM: "A line of a proof is missing, has another member, or is no list of numbers "
+    "as its place asks for.",
+    Code.PROOF_QUESTION: "The question's text is no statement about the tools of its artifact.",
+    Code.PROOF_CORE: "The proof is about another grammar: the digest of its core is not that of "
+    "the artifact's.",
+    Code.PROOF_ARTIFACTS: "A proof of `--implies` takes two artifacts, every other one.",
+    Code.PROOF_START: "The start is not among the states of the list.",
+    Code.PROOF_STEPS: "A state has another number of steps than there are calls to be tried there: "
+    "a step was skipped, or one is too many.",
+    Code.PROOF_TARGET: "A step does not lead to the state that it names: that state was left out, "
+    "or it is another.",
+    Code.PROOF_RENAMING: "A step does not rename every value that is remembered, each to one of "
+    "its own.",
+    Code.PROOF_ATOM: "A step renames a value to one of another atom: types tell them apart.",
+    Code.PROOF_INTERVAL: "The interval of a sum is too small: a step leads out of it.",
+    Code.PROOF_REFUSED: "A listed state has a call that the other side may refuse.",
+    Code.PROOF_FINISH: "At a listed state the grammar may finish, and the other side may not.",
+    Code.PROOF_USES: "The proof does not look at every key that the question asks about, or names "
+    "a monitor that is not there.",
+    Code.PROOF_SESSION: "The session of a proof has a call that the grammar does not let through.",
+    Code.PROOF_SHOWS: "The session of a proof does not show what it is there to show.",
+    Code.PROOF_END: "A listed state has no way to an end, or its step does not surely lead nearer.",
+    Code.PROOF_STUCK: "A session could be finished at a state that is listed as one without end.",
     Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
     Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or it is one that is "
     "observed.",
@@ -219,6 +242,9 @@ TEXTS: Mapping[Code, str] = {
     Code.ALREADY_DONE: "The ledger has a call of this identity: it is not made a second time.",
     Code.NESTED_CALL: "A call was asked for inside another one of the same thread or task.",
     Code.NOT_WRITTEN: "The ledger cannot be written, so nothing may be called.",
+    Code.SERVER_AWAY: "The server that has this tool is missing, has ended, or lists other tools "
+    "than it should. Nothing was called; it is tried again, and tools of other servers go on.",
+    Code.MANY_WAITING: "So many calls wait for those that are under way that no other may wait.",
     Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
     Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",
@@ -238,6 +264,7 @@ _PAGES = {
     "P": "docs/spec/artifact.md",
     "L": "docs/spec/ledger.md",
     "S": "docs/spec/session.md",
+    "T": "docs/spec/proof.md",
     "Q": "docs/ranges.md",
     "A": "docs/adapters.md",
     "K": "docs/budgets.md",

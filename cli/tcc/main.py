@@ -54,6 +54,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Guard calls": {
         "gate": "hold an MCP server to a grammar",
         "exec": "execute the best plan, call by call, through a gate",
+        "mine": "write a first grammar out of recorded sessions",
         "replay": "tell what a grammar would have refused in recorded sessions",
         "serve": "answer an agent that plans, as an MCP server",
     },

@@ -379,15 +379,38 @@ class WithServer(click.Command):
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND ..]"]
 
 
-def required(server: tuple[str, ...]) -> tuple[str, ...]:
-    """The server's command.
+def upstream_headers(
+    _ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """Headers for servers behind a URL, `NAME=env:VAR`; no value stands in an argument."""
+    from tcc_runtime.mcp.remote import check_header
 
-    Raises:
-        click.UsageError: there is none.
-    """
-    if not server:
-        raise click.UsageError("the command of a server is needed, behind --")
-    return server
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, source = value.partition("=")
+        if not equals or not source.startswith("env:"):
+            raise click.BadParameter(f"{value!r} is no NAME=env:VAR", param=parameter)
+        told = os.environ.get(source[4:])
+        if told is None:
+            raise click.BadParameter(f"{name}: there is no variable {source[4:]}", param=parameter)
+        try:
+            check_header(name, told)
+        except ValueError as error:
+            raise click.BadParameter(f"{name}: {error}", param=parameter) from None
+        if name.lower() in map(str.lower, found):
+            raise click.BadParameter(f"{name} is given twice", param=parameter)
+        found[name] = told
+    return found
+
+
+upstream_header_option = click.option(
+    "--upstream-header",
+    "upstream_headers",
+    metavar="NAME=env:VAR",
+    multiple=True,
+    callback=upstream_headers,
+    help="header for servers behind a URL, its value from the environment",
+)
 
 
 def delta_of(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from tcc_compiler.frozen import frozen
+from tcc_compiler.language.ast import ExactStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -40,6 +42,19 @@ __all__ = [
 
 
 @frozen
+class ExactExpect:
+    """An exact question, with the answer that it holds (docs/proving.md).
+
+    Attributes:
+        text: ``never ..``, a pattern, or the name of a file.
+    """
+
+    kind: Literal["never", "reachable", "implies"]
+    text: str
+    span: Span
+
+
+@frozen
 class Frontend:
     """The result of the front end.
 
@@ -52,6 +67,7 @@ class Frontend:
         unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
             what a plan is; else None.
         program: the statements, None when there are errors.
+        exacts: exact questions whose answers are expected, in the order of the text.
         written: each place with the region of every statement that it comes from.
     """
 
@@ -63,6 +79,7 @@ class Frontend:
     places: Mapping[str, Span]
     unplanned: Span | None = None
     program: Program | None = None
+    exacts: tuple[ExactExpect, ...] = ()
     written: tuple[tuple[str, Region], ...] = ()
 
 
@@ -159,8 +176,23 @@ def _read(root: Source, check_time: Callable[[], None] | None, read: Read = read
         places=_places(program, resolved, report),
         unplanned=_unplanned(program, report),
         program=program,
+        exacts=tuple(
+            ExactExpect(
+                kind=one.kind,
+                text=_asked(sources, one),
+                span=report.span(one.region),
+            )
+            for one in program.exacts
+        ),
         written=tuple(resolved.written),
     )
+
+
+def _asked(sources: list[Source], one: ExactStatement) -> str:
+    """The words of a question; of a file its name."""
+    if one.path is not None:
+        return one.path.value
+    return sources[one.asked.source].text[one.asked.start : one.asked.end]
 
 
 def _unplanned(program: Program, report: Report) -> Span | None:

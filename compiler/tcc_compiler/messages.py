@@ -72,6 +72,30 @@ def many_answers_diagnostics(
     return found
 
 
+def parallel_diagnostics(
+    core: Core, artifact: bytes, places: Mapping[str, Span]
+) -> list[Diagnostic]:
+    """A warning for each parallel tool whose calls are never under way beside others."""
+    if not any(tool.parallel for tool in core.tools):
+        return []
+    from tcc_certs.kernel import check  # here: few grammars have such tools
+    from tcc_certs.session.validation import machine_of
+
+    paired = {tool for pair in machine_of(check(artifact)).commuting for tool in pair}
+    return [
+        Diagnostic(
+            code="TCC417",
+            severity="warning",
+            message=f"`{tool.name}` is parallel, and the order of its calls and of those of every "
+            "parallel tool makes a difference",
+            span=places.get(f"tool {tool.name}"),
+            hint="leave `parallel` out, or the statement that orders them",
+        )
+        for at, tool in enumerate(core.tools)
+        if tool.parallel and at not in paired
+    ]
+
+
 def places_of(front: Frontend) -> Mapping[str, Span]:
     """The span of each statement; the plan of a grammar without one has its first statement's."""
     if front.unplanned is None:

@@ -40,13 +40,20 @@ from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
-from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
+from tcc_compiler.frontend import (
+    ExactExpect,
+    Frontend,
+    read_grammar,
+    read_grammar_bytes,
+    read_grammar_text,
+)
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source, Span
 from tcc_compiler.messages import (
     many_answers_diagnostics,
     no_plan_diagnostics,
+    parallel_diagnostics,
     places_of,
     refusal_diagnostic,
     relaxed_diagnostic,
@@ -83,6 +90,8 @@ class Compiled:
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
+        exacts: exact questions, which whoever opens the artifact has to ask: they are no part of
+            `expectations`.
     """
 
     artifact: bytes | None
@@ -94,6 +103,7 @@ class Compiled:
     unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
+    exacts: tuple[ExactExpect, ...] = ()
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
@@ -175,7 +185,7 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Fro
 
 def _bare(front: Frontend) -> Frontend:
     """What the front end read, without examples and expectations."""
-    return replace(front, examples=(), expects=())
+    return replace(front, examples=(), expects=(), exacts=())
 
 
 def _refused(refusal: CompileRefused) -> Compiled:
@@ -195,6 +205,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
             diagnostics += many_answers_diagnostics(
                 built.core, built.letters, built.table, front.places
             )
+            diagnostics += parallel_diagnostics(built.core, built.artifact, front.places)
             compared = compare(
                 built, front.examples, front.expects, timer.check_examples, front.places
             )
@@ -214,6 +225,7 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
         unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
+        exacts=front.exacts,
     )
 
 

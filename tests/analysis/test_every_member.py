@@ -48,6 +48,13 @@ CHANGES = {
         "wider",
         1,
     ),
+    "calls beside others": (
+        "{ errors mean failed }",
+        "{ errors mean failed parallel }",
+        "parallel",
+        "wider",
+        1,
+    ),
     "errors mean failed is gone": ("{ errors mean failed }", "", "errors", "narrower", 1),
     "another tool of the server": ('"find_it"', '"drop_it"', "bind", "incomparable", 1),
     "another server": ('"desk" "find', '"other" "find', "bind", "incomparable", 1),

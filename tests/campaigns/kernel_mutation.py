@@ -68,6 +68,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
+    ("proof/", [["exact/test_proofs.py"], ["exact/test_brute.py"]]),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),

@@ -212,7 +212,7 @@ def test_takes_recursion_that_consumes_a_call(body: Any) -> None:
     ("version", "code"),
     [
         ([1, 1], "C801"),
-        ([1, 2], "C801"),
+        ([1, 2], "C801"),  # nothing of it is of 1.2
         ([1, 3], "D102"),
         ([2, 0], "D102"),
         ([0, 9], "D102"),

@@ -58,6 +58,13 @@ def rich_core() -> Document:
     return core
 
 
+def parallel_core() -> Document:
+    """A core of 1.2, whose calls may be under way together."""
+    core = rich_core() | {"version": [1, 2]}
+    core["tools"][0]["parallel"] = True
+    return core
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The places of all members of objects."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -85,7 +92,7 @@ def changes(core: Document) -> Iterator[tuple[str, Document]]:
 
 def corpus() -> list[tuple[str, Document]]:
     """Documents, each with the name of the member that was changed."""
-    whole = [full_core(), later_core(), rich_core()]
+    whole = [full_core(), later_core(), rich_core(), parallel_core()]
     found = [("", core) for core in whole]
     for member, value, _ in test_core_places.REFUSED:
         core = full_core() | {member: value}

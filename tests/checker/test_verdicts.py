@@ -6,6 +6,7 @@ Run are the program that scripts/proofs built, where it did, and node with the c
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from tcc.library import artifact_bytes, proved
 from tcc_certs.kernel import check
 from tests.checker.verdicts import CHECKER, NOT_YET, ROOT, SCRIPT, compared, forged, program, said
 from tests.oracle.examples import example
+from tests.oracle_session.writer import SessionWriter, sealed
+
+SESSIONS = CHECKER.with_name("session")
 
 pytestmark = pytest.mark.skipif(
     program() is None, reason="no extracted checker (scripts/proofs --checker), and no node"
@@ -45,6 +49,34 @@ def test_node_says_what_the_program_says() -> None:
     assert any(line.startswith("VALID") for line in under_node)
     if CHECKER.exists():
         assert under_node == said(files, [str(CHECKER)])
+
+
+@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
+def test_sessions_that_the_theorem_is_not_about_are_declined(tmp_path: Path) -> None:
+    """An error that was read changed nothing for the automaton, and may be against a forbid."""
+    tools = "tool go { errors mean failed parallel }\ntool come { parallel }\n"
+    text = f'grammar g version "1"\n{tools}plan = (come | go){{0,4}}\nforbid go before come\n'
+    path = tmp_path / "a.tcca"
+    path.write_bytes(artifact_bytes(library.compile_text(text)))
+
+    def judged(*records: dict[str, object]) -> str:
+        writer = SessionWriter(check(path.read_bytes()))
+        writer.records += records
+        ledger = tmp_path / "s.ledger"
+        ledger.write_bytes(sealed([*writer.records, {"kind": "end", "abandoned": False}]))
+        command = [str(SESSIONS), str(path), str(ledger)]
+        return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[1]
+
+    def call(seq: int, name: str) -> dict[str, object]:
+        return {"kind": "call", "seq": seq, "call": name, "open": {}, "states": [], "key": ""}
+
+    failed: dict[str, object] = {"kind": "outcome", "seq": 1, "outcome": "failed", "ms": 1}
+    come = call(2, "come"), {"kind": "outcome", "seq": 2, "outcome": "done", "ms": 1}
+    assert judged(call(1, "go"), failed, *come) == "VALID: Conformant"
+    read = {**failed, "answered": True}
+    assert judged(call(1, "go"), read, *come) == "DECLINED: errors that were read"
+    together = call(1, "go"), come[0], come[1], failed
+    assert judged(*together) == "DECLINED: calls under way together"
 
 
 @pytest.mark.campaign

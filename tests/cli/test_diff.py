@@ -213,6 +213,31 @@ def test_a_cap_that_nothing_reaches_is_not_wider(tcc: Tcc, tmp_path: Path) -> No
     assert (code, found["verdict"], len(found["added"]["calls"])) == (1, "wider", 1)
 
 
+def test_what_is_left_to_the_run_lets_beginnings_through(tcc: Tcc, tmp_path: Path) -> None:
+    """Two artifacts of one core are not always of the same sessions."""
+    path = tmp_path / "g.tcg"
+    path.write_text(
+        'grammar g version "1"\ntool a\ntool b(; x: text ~ "p|q")\nplan = (a | b){0,3}\n'
+        "limit uses(a) >= 2\nlimit uses(b) per x <= 2\n"
+    )
+    whole, run = tmp_path / "whole.tcca", tmp_path / "run.tcca"
+    assert tcc("compile", path, "-o", whole).code == 0
+    assert tcc("compile", path, "--relax", "uses", "-o", run).code == 0
+    found = tcc("diff", whole, run, "--json")
+    sessions = found.json["sessions"]
+    assert (found.code, found.json["plans"], sessions["verdict"]) == (1, "equal", "wider")
+    assert [call["tool"] for call in sessions["added"]["calls"]] == ["b", "b"]
+    back = tcc("diff", run, whole, "--json")
+    assert (back.code, back.json["sessions"]["verdict"]) == (0, "narrower")
+    # Nor do plans decide where another core has as many.
+    path.write_text(path.read_text() + "limit uses(b) <= 3\n")
+    more = tmp_path / "more.tcca"
+    assert tcc("compile", path, "-o", more).code == 0
+    assert tcc("diff", more, run, "--json").json["sessions"]["verdict"] == "wider"
+    assert tcc("diff", whole, whole, "--json").json["sessions"]["verdict"] == "equal"
+    assert tcc("diff", run, run, "--json").json["sessions"]["verdict"] == "equal"
+
+
 def test_an_added_session_stands_where_the_other_side_is_open(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

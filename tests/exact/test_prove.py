@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc.library import artifact_bytes
 from tcc.library.proving import Proof, rewritten
+from tcc_certs.proof.check import check_proof
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
 
@@ -120,6 +122,9 @@ def test_states_and_time_are_bounded() -> None:
         ("never a before b same p = q", "forbid a before b same p = q"),
         ("never a after b", "forbid b before a"),
         ("never a after b(x=1) same p = q, r", "forbid b(x=1) before a same q = p, r"),
+        ("never a after b # c", "forbid b before a"),
+        ("never a # after b\nafter c", "forbid c before a"),
+        ('never "#" after b', 'forbid b before "#"'),
         ("require a before b", "require a before b"),
     ],
 )
@@ -128,11 +133,55 @@ def test_never_is_a_forbid(text: str, turned: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["forbid nobody", "", "plan = find", "tool x", "forbid find\ntool x"]
+    "statement",
+    [
+        "forbid nobody",
+        "",
+        "plan = find",
+        "tool x",
+        "forbid find\ntool x",
+        "never find after refund with order",
+        "never find after refund same order same user",
+    ],
 )
 def test_what_is_no_statement_about_the_tools_is_refused(statement: str) -> None:
     with pytest.raises(tcc.CompileError):
         ask(SHOP, statement)
+
+
+SETS = """grammar sets version "1"
+tool a
+tool b(k?: p | q; x: text max 2)
+tool c
+plan = (a | b | c){0,3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "verdict", "calls"),
+    [
+        ("limit uses(a | b) <= 3", "proved", None),
+        ("limit uses(a | b) <= 2", "refuted", 3),
+        ("limit uses(any) >= 1", "refuted", 0),
+        ("limit uses(a | c) >= 0", "proved", None),
+        ("require a before each (b | c)", "refuted", 1),
+        ("forbid (a - a) with b", "proved", None),
+        ("never (any - c)", "refuted", 1),
+    ],
+)
+def test_statements_about_sets_of_calls(statement: str, verdict: str, calls: int | None) -> None:
+    """Some are part of the plan in a grammar, where no core has them as statements."""
+    artifact = tcc.compile_text(SETS)
+    found = tcc.prove(artifact, statement)
+    shown = None if found.session is None else len(found.session.calls)
+    assert (found.verdict, shown) == (verdict, calls)
+    assert found.certificate is not None
+    assert check_proof(found.certificate, [artifact_bytes(artifact)]).verdict == 0
+
+
+def test_a_statement_that_is_part_of_the_plan_and_not_read_is_left_open() -> None:
+    found = ask(SETS, "limit uses(b) per k <= 0")
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
 
 
 def test_the_command_ends_with_its_verdict(

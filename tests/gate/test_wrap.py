@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc.integrations import claude_agent, gate_of, of_one_artifact
 from tcc_runtime.errors import SettingsError
 
 DESK = """grammar desk version "1"
@@ -116,9 +117,48 @@ def test_refuses_functions_whose_calls_it_could_not_hold(gate: tcc.Gate) -> None
             gate.wrap(function)
     with pytest.raises(tcc.BindingError, match="no such tool"):
         gate.wrap(inner)
+
+    class Called:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    with pytest.raises(tcc.BindingError, match="generator"):
+        gate.wrap(Called(), name="probe")
+
+
+def test_what_goes_on_behind_its_call_is_unknown(gate: tcc.Gate) -> None:
+    # Its errors mean that nothing happened; what is still to run is no error of it.
+    ran = []
+
+    async def inner() -> None:
+        ran.append(1)
+
+    async def begun() -> None:
+        tasks = []
+
+        def probe() -> Any:
+            tasks.append(asyncio.ensure_future(inner()))
+            return tasks[0]
+
+        with pytest.raises(TypeError, match="to be async"):
+            gate.wrap(probe)()
+        await tasks[0]
+
+    asyncio.run(begun())
+    assert (ran, outcomes(gate)) == ([1], [("probe", "unknown")])
     with pytest.raises(TypeError, match="to be async"):
         gate.wrap(lambda: inner(), name="probe")()
-    assert outcomes(gate) == [("probe", "failed")]
+    with pytest.raises(TypeError, match="generator"):
+        gate.wrap(lambda: (one for one in ran), name="probe")()
+    assert outcomes(gate) == [("probe", "unknown")] * 3
+
+
+def test_the_key_may_stand_before_the_arguments(gate: tcc.Gate) -> None:
+    def refund(idempotency_key: str, part: str, order: str, amount: float) -> str:
+        return f"{part} {order} {amount} {len(idempotency_key) > 16}"
+
+    assert gate.wrap(refund)("half", "ord-1", 3) == "half ord-1 3 True"
+    assert outcomes(gate) == [("refund(part=half)", "done")]
 
 
 def test_definitions_are_narrowed_to_what_is_allowed_now(gate: tcc.Gate) -> None:
@@ -161,3 +201,44 @@ def test_a_list_that_stays_is_narrowed_by_a_choice(gate: tcc.Gate) -> None:
     assert gate.tool_choice("openai") == "none"
     with pytest.raises(SettingsError, match="api: expected openai or openai-responses"):
         gate.tool_choice("anthropic")
+
+
+def asked(hooks: claude_agent._Hooks, identity: str, tool: Any, given: Any) -> Any:
+    return hooks.before({"tool_name": tool, "tool_input": given}, identity, None)
+
+
+def is_denied(answer: dict[str, Any]) -> bool:
+    return bool(answer.get("hookSpecificOutput", {}).get("permissionDecision") == "deny")
+
+
+def test_a_hook_denies_whatever_goes_wrong(gate: tcc.Gate) -> None:
+    # The agent runs the tool where a hook raises, and where it gives no answer in time.
+    def names(tool: str) -> str:
+        return {"mcp__desk__probe": "probe", "probe": "probe"}[tool]
+
+    async def whole() -> None:
+        hooks = claude_agent._Hooks(gate, names, 0.05)
+        for number, (tool, given) in enumerate((("Bash", {}), ([], {}), ("probe", None))):
+            answer = await asked(hooks, f"c{number}", tool, given)
+            assert is_denied(answer) == (given is not None)
+            await hooks.stopped(None, None, None)
+        assert is_denied(await hooks.before({}, "c8", None))
+        with gate.call("find", {"by": "mail", "who": "ann"}):
+            assert is_denied(await asked(hooks, "c9", "mcp__desk__probe", {}))
+        assert not is_denied(await asked(hooks, "c10", "mcp__desk__probe", {}))
+        await hooks.stopped(None, None, None)
+
+    asyncio.run(asyncio.wait_for(whole(), 20))
+    assert [one.call for one in gate.history] == ["probe", "find(by=mail)", "probe"]
+
+
+def test_a_callable_gives_gates_of_one_artifact(gate: tcc.Gate) -> None:
+    source = of_one_artifact(lambda context: context)
+    assert gate_of(source, gate, "probe") is gate
+    other = tcc.compile_text('grammar other version "1"\ntool probe()\nplan = probe')
+    foreign = tcc.Gate(other, durable=False)
+    with foreign, pytest.raises(tcc.BindingError, match="another artifact"):
+        gate_of(source, foreign, "probe")
+    for context, said in ((None, "without a context"), ("x", "str, no gate")):
+        with pytest.raises(tcc.BindingError, match=said):
+            gate_of(source, context, "probe")

@@ -111,3 +111,21 @@ def test_strict_does_not_take_another_gate_for_its_own(tmp_path: Path) -> None:
         )
         agent.invoke(ASKED)
         assert (calls(other), world.done) == ([], [])
+
+
+def test_strict_takes_a_method_for_the_same_source(tmp_path: Path) -> None:
+    world = World(tmp_path)
+
+    class Store:
+        def gate_of(self, _config: Any) -> tcc.Gate:
+            return world.gate
+
+    store = Store()
+    tools = guard(world.tools(), store.gate_of)
+    strict = TccMiddleware(store.gate_of, strict=True)
+    create_agent(Scripted(script=[[LOOK]]), tools, middleware=[strict]).invoke(ASKED, at("a"))
+    assert calls(world.gate) == ["look(by=email)"]
+    # The same method of another store is another source.
+    other = TccMiddleware(Store().gate_of, strict=True, mask=False)
+    create_agent(Scripted(script=[[REFUND]]), tools, middleware=[other]).invoke(ASKED, at("a"))
+    assert calls(world.gate) == ["look(by=email)"]

@@ -56,10 +56,10 @@ def test_what_waits_is_bounded_by_its_bytes() -> None:
         return ClientCall(identity=identity, tool="t", arguments={}, token=None)
 
     waiting = WaitingCalls()
-    assert waiting.add(call(1), MAX_CLIENT_LINE, None) is None
-    assert waiting.add(call(2), MAX_CLIENT_LINE, None) is None
-    assert waiting.add(call(3), 1, None) == "too many calls wait; not called"
+    assert waiting.add(call(1), MAX_CLIENT_LINE, ()) is None
+    assert waiting.add(call(2), MAX_CLIENT_LINE, ()) is None
+    assert waiting.add(call(3), 1, ()) == "too many calls wait; not called"
     assert waiting.drop(2)
-    assert waiting.add(call(3), 1, None) is None
+    assert waiting.add(call(3), 1, ()) is None
     assert [waiting.take().identity, waiting.take().identity] == [1, 3]
-    assert waiting.add(call(4), 2 * MAX_CLIENT_LINE, None) is None
+    assert waiting.add(call(4), 2 * MAX_CLIENT_LINE, ()) is None

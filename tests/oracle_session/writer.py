@@ -100,6 +100,14 @@ class SessionWriter:
             record["result"] = blake3(b"j" + encode(told), key=self.key).hexdigest()
         self._settle(len(self.brute.session), "done", observed, unforeseen)
 
+    def tell(self, seq: int, outcome: str, **observed: str) -> None:
+        """The outcome of a call that need not be the last one."""
+        record: dict[str, Any] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": 12}
+        if observed:
+            record["observed"] = observed
+        self.records.append(record)
+        self._settle(seq, outcome, observed, False)
+
     def failed(self) -> None:
         """The last call did not happen."""
         self._outcome("failed")

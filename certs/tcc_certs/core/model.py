@@ -141,6 +141,7 @@ class Tool:
         opened: its open parameters, in declared order; no part of a call's identity.
         strict: whether plans go on after every answer that a call of it may get.
         errors_failed: whether an error of it means that nothing happened.
+        parallel: whether calls of it may be under way beside others that they commute with.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Tool:
     opened: tuple[OpenParameter, ...] = ()
     strict: bool = False
     errors_failed: bool = False
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,7 @@ TOOL: Table = (
     dropped(maybe("doc", schema.as_text)),
     maybe("quotes", schema.word("same"), "quotes_same", absent=False),
     maybe("errors", schema.word("failed"), "errors_failed", absent=False),
+    maybe("parallel", schema.as_true, absent=False),
     dropped(maybe("bind", _bind)),
     maybe("strict", schema.as_true, absent=False),
     Check(_strict_is_answered),

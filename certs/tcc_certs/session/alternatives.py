@@ -128,6 +128,10 @@ class Pool:
         self.watermark = at
         undo.append(lambda: setattr(self, "watermark", before))
 
+    def is_exact(self, key: tuple[State, ...]) -> bool:
+        """Whether the calls near a key have it, all of them."""
+        return not self.odd and not any(part in LACKING for part in key)
+
     def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
         if any(part in LACKING for part in key):
@@ -173,11 +177,20 @@ class Alt:
             rest = [relation for relation, key in found if key is None]
         self._names = [name for name, _ in keys]
         self._terms = [compiled_term(term) for _, term in keys]
+        # Of a field of the earlier call against a term that does not speak of it, the term is
+        # made once for a decision; of 64 calls that are looked at each is a comparison then.
+        bound = [(one, _compared(one)) for one in rest]
+        self._bound = [
+            (op, name, compiled_term(term)) for op, name, term in [b for _, b in bound if b]
+        ]
+        self._left = [compiled_relation(one) for one, made in bound if made is None]
         self._where = [compiled_relation(one) for one in rest]
         self.bare = not self._where and of.within is None and not of.last
-        only = rest[0] if len(rest) == 1 and of.within is None and of.least == 1 else None
-        # Of one relation that separates the two calls an index decides, whatever came before.
-        self._split = None if of.last or self.alone or only is None else _separated(only)
+        # An index of a relation that separates the two calls: where it is the only one it decides,
+        # whatever came before; else that none holds of it decides.
+        split = [] if of.last or self.alone else [_separated(one) for one in rest]
+        self._split = next((one for one in split if one is not None), None)
+        self._whole = len(rest) == 1 and of.within is None and of.least == 1
         self._other = None if self._split is None else compiled_term(self._split[2])
 
     def key_of(self, call: Event) -> tuple[State, ...]:
@@ -207,7 +220,7 @@ class Alt:
         add(call.states[split[1]], sure, undo)
 
     def by_index(self, pool: Pool, own: Event, *, sure: bool) -> bool | None:
-        """Whether it surely, or possibly, holds of a call; None: no index decides that.
+        """Whether it surely, or possibly, holds of a call; None: the index does not decide that.
 
         Args:
             sure: else it is asked whether it may hold.
@@ -218,19 +231,23 @@ class Alt:
         key = self.key_for(own)
         if any(part in LACKING for part in key):
             return False if sure else None
-        if not sure and pool.odd:
-            return None
+        if not sure and (pool.odd or not self._whole):
+            return None  # of more than 64 calls older ones stand against it, whatever they are
         index = pool.indices.get(key)
         if index is None:
             return False
-        due = other(own, own, NO_NAMES)
+        held = self._held_by(split[0], index, other(own, own, NO_NAMES), sure=sure)
+        return held if self._whole or not held else None
+
+    def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
+        """Whether the relation of the index holds of a call, surely or possibly."""
         if sure:
-            return due not in LACKING and _decides(split[0], index.sure, due)
+            return due not in LACKING and _decides(op, index.sure, due)
         if due in LACKING or index.lacking:
             return True
-        if split[0] != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
+        if op != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
             return True  # kinds that have no order
-        return _decides(split[0], index.may, due)
+        return _decides(op, index.may, due)
 
     def own_holds(self, own: Event) -> Truth:
         """``where`` alone."""
@@ -245,6 +262,36 @@ class Alt:
             return mine
         return both([mine, *[one(own, call, NO_NAMES) for one in self._where]])
 
+    def conditions_for(self, own: Event) -> Callable[[Event], Truth]:
+        """:meth:`conditions` of one decision."""
+        if len(self._left) == len(self._where):
+            return lambda call: self.conditions(call, own)
+        due = [(op, name, *term(own, own, NO_NAMES)) for op, name, term in self._bound]
+        oldest = None if self.within is None else own.stamp - self.within
+
+        def holds(call: Event) -> Truth:
+            if oldest is not None and call.stamp < oldest:
+                return False
+            found, states = self._in(call), call.states
+            if found is False:
+                return False
+            for op, name, kind, value in due:
+                mine, other = states[name]
+                if kind in _LACKS or mine in _LACKS:
+                    found = None
+                elif op == "=" or op == "!=":
+                    if (mine == kind and other == value) is not (op == "="):
+                        return False
+                elif mine != kind or kind not in _ORDERED:
+                    found = None
+                elif not _ORDERS[op](other, value):
+                    return False
+            if not self._left:
+                return found
+            return both([found, *[one(own, call, NO_NAMES) for one in self._left]])
+
+        return holds
+
     def equal(self, call: Event, key: tuple[State, ...]) -> Truth:
         """Whether the keys are equal."""
         return both([same(mine, due) for mine, due in zip(self.key_of(call), key, strict=True)])
@@ -254,17 +301,18 @@ class Alt:
         key = self.key_for(own)
         if not self.last and any(part in LACKING for part in key):
             return
+        exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
         for call in pool.near(key)[0]:
             if call.answered:
                 continue
-            equal = self.equal(call, key)
+            equal = exact or self.equal(call, key)
             if equal is False:
                 continue
             if looked == MOST_KEPT:
                 return
             looked += 1
-            if call.done and equal and self.conditions(call, own):
+            if call.done and equal and holds(call):
                 yield call
             if self.last:
                 return
@@ -276,6 +324,7 @@ class Alt:
             answered: whether those count that failed and were answered.
         """
         key = self.key_for(own)
+        exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
         for call in pool.near(key)[0]:
             if call.answered and not answered:
@@ -286,15 +335,17 @@ class Alt:
             looked += 1
             if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
                 return  # all older ones are older still
-            equal = self.equal(call, key)
+            equal = exact or self.equal(call, key)
             if equal is False:
                 continue
-            if self.conditions(call, own) is not False:
+            if holds(call) is not False:
                 yield call
             if self.last and (call.done or call.answered) and equal:
                 return
 
 
+_LACKS = frozenset(kind for kind, _ in LACKING)
+_ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -315,6 +366,18 @@ def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
         return op, sides[0][1], sides[1]
     if op in _ORDERS and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
         return _FLIPPED[op], sides[1][1], sides[0]
+    return None
+
+
+def _compared(relation: Tree) -> tuple[str, str, Tree] | None:
+    """``seen.f OP t``, where t does not speak of the earlier call: order, field and t."""
+    op, *sides = relation
+    if op not in (*_ORDERS, "=", "!="):
+        return None
+    if _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
+        return op, sides[0][1], sides[1]
+    if _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
+        return str(_FLIPPED.get(op, op)), sides[1][1], sides[0]
     return None
 
 

@@ -120,6 +120,8 @@ class SessionMachine:
             self.statements = Statements(core)
         self._automaton = automaton
         self._core_calls = core_calls
+        self._relaxed = relaxed
+        self._commuting: frozenset[tuple[int, int]] | None = None
         self._constraints: Constraints | None = None
         if relaxed is not None:  # without statements left to the run there is none of it to load
             from tcc_certs.statements import Constraints, statement_constraints
@@ -185,6 +187,24 @@ class SessionMachine:
             calls[values][tuple([made[at] for at in observed])] = call
             self._offer_of[call] = found[values]
         return found
+
+    @property
+    def commuting(self) -> frozenset[tuple[int, int]]:
+        """The pairs of tools whose calls may be under way together, the lesser first."""
+        if self._commuting is None:
+            found: frozenset[tuple[int, int]] = frozenset()
+            if any(tool.parallel for tool in self.core.tools):
+                from tcc_certs.session.overlap import commuting  # here: most cores have none
+
+                core, automaton = self.core, self._automaton
+                tools = [core.calls[index].tool for index in self._core_calls]
+                found = commuting(core, self.row, tools, automaton.states, self._relaxed)
+            self._commuting = found
+        return self._commuting
+
+    def commute(self, one: int, other: int) -> bool:
+        """Whether calls of two tools may be under way together."""
+        return (min(one, other), max(one, other)) in self.commuting
 
     # Where calls lead.
 
@@ -411,20 +431,32 @@ class Course:
         self._reached = len(self._steps)
         self._steps.append(Step(seq=seq, offer=offer, seen=seen, states=states))
 
-    def settle(self, outcome: Outcome, answer: Observed | None, *, read: bool = False) -> None:
-        """The outcome of the call that was made last.
+    def settle(
+        self,
+        outcome: Outcome,
+        answer: Observed | None,
+        *,
+        read: bool = False,
+        seq: int | None = None,
+    ) -> None:
+        """The outcome of a call that is under way.
 
         Args:
             answer: of one that is done; None: it was not foreseen.
             read: of one that failed: with an error that was read.
+            seq: the call's number; None: the one that was made last.
         """
-        step = self._steps[-1]
-        step.told = step.seq
+        at = len(self._steps) - 1 if seq is None else self._at(seq)
+        last = at == len(self._steps) - 1
+        step = self._steps[at]
+        # The first outcome that is recorded; a `resolve` changes nothing of it.
+        step.told = self._steps[-1].seq
         if step.event is not None:
             step.event.told = step.told
         if outcome != "unknown":
-            self._know(len(self._steps) - 1, outcome, answer, read)
-        self._reached = len(self._steps)
+            self._know(at, outcome, answer, read)
+        # What lies behind is gone through again, and is so little that it is not counted.
+        self._reached = len(self._steps) if last else min(self._reached, at)
 
     def resolve(self, seq: int, outcome: Outcome, answer: Observed | None) -> None:
         """The outcome of an unknown call is known now.

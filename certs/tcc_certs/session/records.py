@@ -185,6 +185,8 @@ REFUSALS: Mapping[Code, str] = {
     Code.ALREADY_DONE: "a call of this identity is in the ledger",
     Code.NESTED_CALL: "another call of the same thread or task is not over",
     Code.NOT_WRITTEN: "the ledger cannot be written",
+    Code.SERVER_AWAY: "the server of this tool is away",
+    Code.MANY_WAITING: "too many calls wait for those that are under way",
 }
 # Those that a record of a refusal may have: of a call, in a session that has not ended.
 RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}

@@ -23,6 +23,7 @@ Names: TypeAlias = "Mapping[str, State]"
 Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
 Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
 LACKING = (NONE, UNKNOWN)
+_IT = frozenset(["it"])
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 NO_NAMES: Names = {}
 
@@ -100,7 +101,14 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
             def among(call: Event) -> Truth:
                 if call.tool != tool:
                     return False
-                return both([_in(call.states[name], values) for name, values in bound])
+                found: Truth = True
+                for name, values in bound:
+                    state = call.states[name]
+                    if state == UNKNOWN:
+                        found = None
+                    elif state not in values:
+                        return False
+                return found
 
             return among
         case ("or", sets):
@@ -111,10 +119,6 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
             return lambda call: both([base(call), _opposite(less(call))])
         case _:
             return lambda call: True
-
-
-def _in(state: State, values: frozenset[State]) -> Truth:
-    return None if state == UNKNOWN else state in values
 
 
 def compiled_term(tree: Tree) -> Term:
@@ -266,6 +270,8 @@ def compiled_relation(tree: Tree) -> Relation:
             return lambda own, seen, names: (
                 True if left(own, seen, names) == NONE else whole(own, seen, names)
             )
+        case ("every", of, ("in" | "not in" as op, ("it",), many)) if not speaks_of(many, _IT):
+            return _every_among(compiled_term(of), compiled_term(many), op == "not in")
         case ("every", of, inner):
             return _group(True, [(compiled_term(of), "it")], [compiled_relation(inner)])
         case ("all" | "some" as word, lists, inner):
@@ -292,6 +298,23 @@ def _among(one: Term, many: Term, negated: bool) -> Relation:
         return _opposite(found) if negated else found
 
     return among
+
+
+def _every_among(of: Term, many: Term, negated: bool) -> Relation:
+    """``every LIST in LIST``, in the length of both: the second is made a set once."""
+
+    def every(own: Event, seen: Event, names: Names) -> Truth:
+        left, right = of(own, seen, names), many(own, seen, names)
+        if left[0] != "l":
+            return None
+        if right[0] != "l":
+            return None if left[1] else True
+        values = frozenset(right[1])
+        lacks = None if any(one in values for one in LACKING) else False
+        found = [None if item in LACKING else (item in values or lacks) for item in left[1]]
+        return both([_opposite(one) for one in found] if negated else found)
+
+    return every
 
 
 def _like(one: Term, source: str, negated: bool) -> Relation:

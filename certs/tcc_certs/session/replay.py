@@ -21,6 +21,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
+from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import (
     RECORDED,
     UNKNOWN_TOOL,
@@ -63,6 +64,10 @@ class Makers:
         if self.executions is None:
             raise Rejected(Code.SESSION_BUDGET, "kind", "a budget before", "asked")
         self.executions.asked(record, line)
+
+    def makes(self, tool: int) -> bool:
+        """Whether a model makes the calls of a tool."""
+        return self.executions is not None and self.executions.makes(tool)
 
     def call(self, tool: int, record: Record, line: int) -> None:
         """A call of a tool that is allowed."""
@@ -133,7 +138,7 @@ class ReplayedSession:
     Attributes:
         course: the calls that were made, and where they led.
         arguments: what was seen of open arguments.
-        pending: the call whose outcome is due; None where none is.
+        open: the calls whose outcome is due, in order: each with the line of its record.
         ended: whether it ended; abandoned: whether where no plan has to end.
         makers: who makes the calls.
     """
@@ -155,7 +160,7 @@ class ReplayedSession:
         self.course = Course(machine)
         self.arguments = Arguments(machine, header)
         self.tally = Tally()
-        self.pending: tuple[int, Offer] | None = None
+        self.open: dict[int, tuple[Offer, int]] = {}
         self.ended = self.abandoned = False
         self.makers = Makers(core, header.name, findings)
         self._tools = {tool.name for tool in core.tools}
@@ -180,8 +185,6 @@ class ReplayedSession:
 
     def call(self, record: Record, line: int) -> None:
         """A call that is about to be made."""
-        if self.pending is not None:
-            raise Rejected(Code.LEDGER_ORDER, "kind", f"outcome {self.pending[0]}", "call")
         ensure(not self.unforeseen, Code.SESSION_UNFORESEEN, "kind", "no call", "call")
         seq = self.tally.calls + 1
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
@@ -189,6 +192,7 @@ class ReplayedSession:
         offer = self.machine.offer(said)
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
+        self._beside(offer.tool, line)
         seen, states = self.arguments.read(offer, record["open"])
         self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
         self._names(record, seq, line)
@@ -199,15 +203,40 @@ class ReplayedSession:
             raise Rejected(code, field, expected, why)
         self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
-        self.pending = seq, offer
+        self.open[seq] = offer, line
         self.course.begin(seq, offer, seen, states)
 
+    def _beside(self, tool: int, line: int) -> None:
+        """A call of `tool` may begin beside those that are under way.
+
+        Raises:
+            Rejected: L104 it does not commute with one, or there are too many, or records behind.
+        """
+        if not self.open:
+            return
+        oldest = next(iter(self.open))
+        due = f"outcome {oldest}"
+        few = len(self.open) < MAX_UNDER_WAY
+        few = few and line - 1 - self.open[oldest][1] < MAX_BEHIND
+        ensure(self.header.macs and few, Code.LEDGER_ORDER, "kind", due, "call")
+        for seq, (other, _) in self.open.items():
+            together = self.machine.commute(tool, other.tool) and not (
+                self.makers.makes(tool) or self.makers.makes(other.tool)
+            )
+            ensure(together, Code.LEDGER_ORDER, "kind", f"outcome {seq}", "call")
+
     def outcome(self, record: Record, line: int) -> None:
-        """What came of the call that was made last."""
-        if self.pending is None:
+        """What came of a call that is under way."""
+        if not self.open:
             raise Rejected(Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
-        seq, offer = self.pending
-        self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
+        seq = size(record, "seq")
+        if seq not in self.open:
+            only = len(self.open) == 1
+            expected = f"{next(iter(self.open))}" if only else "a call under way"
+            ensure(only, Code.LEDGER_ORDER, "seq", expected, seq)
+            self._compare(Code.SESSION_SEQ, line, "seq", next(iter(self.open)), record["seq"])
+            seq = next(iter(self.open))
+        offer = self.open[seq][0]
         outcome = cast(Outcome, text(record, "outcome"))
         answer = None
         if outcome == "done" and "unforeseen" in record:
@@ -230,17 +259,17 @@ class ReplayedSession:
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
-        self.makers.budget(record, self.pending is not None)
+        self.makers.budget(record, bool(self.open))
 
     def asked(self, record: Record, line: int) -> None:
         """What the asks of a search took."""
-        self.makers.asked(record, line, self.pending is not None)
+        self.makers.asked(record, line, bool(self.open))
 
     def resolve(self, record: Record, line: int) -> None:
         """The outcome of an unknown call is said later."""
         seq = size(record, "seq")
-        if self.pending is not None and self.pending[0] == seq:
-            self._give_up()
+        if seq in self.open:
+            self._give_up(seq)
         found = self._unknown.get(seq)
         if found is None:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
@@ -266,7 +295,9 @@ class ReplayedSession:
 
     def end(self, record: Record, line: int) -> None:
         """The end, where every plan that may be meant ends, or abandoned."""
-        self._give_up()
+        ensure(len(self.open) <= 1, Code.LEDGER_ORDER, "kind", "the outcomes of calls", "end")
+        for seq in list(self.open):
+            self._give_up(seq)
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
             expected = "states that are all the end of a plan"
@@ -274,11 +305,10 @@ class ReplayedSession:
             finishes = self.course.may_finish()
             ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self._states())
 
-    def _give_up(self) -> None:
+    def _give_up(self, seq: int) -> None:
         """A call without a record of its outcome is one whose outcome is unknown."""
-        if self.pending is not None:
-            self.makers.give_up()
-            self._settle(*self.pending, "unknown", None)
+        self.makers.give_up()
+        self._settle(seq, self.open[seq][0], "unknown", None)
 
     def _settle(
         self,
@@ -288,8 +318,8 @@ class ReplayedSession:
         answer: Observed | None,
         read: bool = False,
     ) -> None:
-        self.pending = None
-        self.course.settle(outcome, answer, read=read)
+        del self.open[seq]
+        self.course.settle(outcome, answer, read=read, seq=seq)
         if outcome == "failed":
             self.tally.failed += 1
         elif outcome == "unknown":

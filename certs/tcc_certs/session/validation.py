@@ -5,11 +5,12 @@
     record      of a known kind, with its fields in their form
     session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
     mac         of each record of 1.1, where the key is known: by whoever has the key
-    call        none is open, nothing was unforeseen; its number, its text, its open arguments; the
+    call        it commutes with those that are open, and nothing was unforeseen; its number, its
+                text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
                 allow it wherever the session may be; the model that makes it, and the budget
     budget      at most one, no call is open; asked: what a search took beside
-    outcome     of the call that is open; observed values where there are any to observe
+    outcome     of a call that is open; observed values where there are any to observe
     resolve     of a call whose outcome is unknown: all is gone through again from there
     refusal     a tool of the grammar, a code of a refused call
     end         where every state that may be held accepts, or abandoned
@@ -108,7 +109,7 @@ def conclude(
 
 
 def _unknown(session: ReplayedSession) -> int:
-    return session.tally.unknown + (session.pending is not None)
+    return session.tally.unknown + len(session.open)
 
 
 def _claim(findings: Findings, session: ReplayedSession | None) -> str:

@@ -21,8 +21,9 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import JsonType, OpenType, json_of
+from tcc_certs.values.declared import JsonType, OpenType, TextType, json_of
 from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded
 
 State: TypeAlias = "tuple[str, Any]"
@@ -122,6 +123,8 @@ def at(value: object, steps: Sequence[str]) -> object:
         Missing: nothing does.
         Wrong: more than 1,000 elements would have to be read.
     """
+    if len(steps) == 1 and type(value) is dict and steps[0] in value:
+        return value[steps[0]] if steps[0] != "*" else _spread([value])
     level, many = [value], False
     for step in steps:
         if step == "*":
@@ -233,6 +236,15 @@ def typed(value: object, kind: FieldType) -> State:
         Wrong, Rejected: it is of another.
     """
     match kind:
+        case TextType(least=least, most=most, pattern=pattern):
+            if type(value) is not str or not value.isascii():  # else no half of a pair is in it
+                encoded(kind, value)
+                return plain(value)
+            if not least <= len(value) <= most:
+                raise Wrong
+            if pattern is not None and not pattern_of(pattern).matches(value):
+                raise Wrong
+            return "s", value
         case TimeType(zone=zone):
             return "t", moment(value, zone)
         case DateType(zone=zone):

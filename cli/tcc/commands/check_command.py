@@ -42,6 +42,7 @@ from tcc.options import (
 )
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.proof.check import check_proof, proof_document, proof_lines, read_proof
 from tcc_certs.report import VERDICTS, CheckReport
 
 if TYPE_CHECKING:
@@ -58,6 +59,15 @@ def _are_regular(
 
 @click.command("check")
 @click.argument("artifacts", nargs=-1, type=GIVEN, callback=_are_regular, metavar="ARTIFACT...")
+@click.option(
+    "--artifact",
+    "about",
+    multiple=True,
+    type=GIVEN,
+    callback=_are_regular,
+    metavar="ARTIFACT",
+    help="check the proof of an exact question about it; a second time: OTHER of --implies",
+)
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
 @input_option("--source", "the grammar file (- reads it) that it has to be made from", type=GIVEN)
 @click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
@@ -77,6 +87,7 @@ def _are_regular(
 def command(
     ctx: click.Context,
     artifacts: tuple[Path, ...],
+    about: tuple[Path, ...],
     core: bool,
     source: Path | None,
     pin: bytes | None,
@@ -91,9 +102,16 @@ def command(
 
     --core also proves that it is the automaton of the grammar inside it; --source that this grammar
     is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
-    every count is exact. --locked holds artifacts to the pins that `tcc pin` wrote.
+    every count is exact. --locked holds artifacts to the pins that `tcc pin` wrote. With --artifact
+    ARTIFACT is a proof that `tcc prove -o` wrote about it.
     """
     shown = chosen(output_format, as_json)
+    if about:
+        if len(artifacts) != 1 or core or source or pin or exact or locked or kernel != "pure":
+            raise click.UsageError("--artifact is for one proof, and goes with --json alone", ctx)
+        for path in about:
+            require_artifact(path)
+        ctx.exit(_check_proof(artifacts[0], about, shown))
     for path in artifacts:
         require_artifact(path)
     if not artifacts and not locked:
@@ -120,6 +138,24 @@ def command(
         raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
     _show(report, artifacts[0], shown)
     ctx.exit(report.verdict)
+
+
+def _check_proof(proof: Path, about: tuple[Path, ...], shown: str) -> int:
+    """The verdict on a proof, printed."""
+    try:
+        data, given = read_proof(proof), [path.read_bytes() for path in about]
+    except OSError as error:
+        where = error.filename or proof
+        raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
+    report = check_proof(data, given)
+    if shown == "json":
+        screen.print_document(proof_document(report))
+        return report.verdict
+    first, *rest = proof_lines(report)
+    (screen.good if report.verdict == CLEAN else screen.bad)(first)
+    for line in rest:
+        screen.say(f"  {line}")
+    return report.verdict
 
 
 def _show(report: CheckReport, artifact: Path, shown: str) -> None:

@@ -22,6 +22,7 @@ from tcc.opening import (
     show_or_exit,
     watch,
     watch_option,
+    within_time,
     writing,
 )
 from tcc.options import (
@@ -111,7 +112,9 @@ class _Job:
         """Compile, write and tell; ends the command where there is no artifact."""
         started = time.perf_counter()
         with compile_line(quiet=self.shown != "text") as progress:
+            begun = time.monotonic()
             compiled = compile_given(self.grammar, replace(self.options, progress=progress))
+            compiled = within_time(compiled, self.grammar, self.options, begun)
         see(compiled)
         show_or_exit(
             compiled,

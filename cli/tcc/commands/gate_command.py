@@ -24,20 +24,23 @@ from tcc.options import (
     digest_option,
     input_option,
     protocol_option,
-    required,
     served_argument,
+    upstream_header_option,
 )
 from tcc.screen import CLEAN, DECLINED, FINDINGS
+from tcc.serving import bound_tools, named_servers, one_server, servers_in
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
+from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Protocol, read_lock
+from tcc_runtime.mcp.upstream import Command, Protocol, read_lock
 
 _MOST_NOTES = 100
+_CONNECT = 30.0  # seconds that one of several servers may take for its start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
     " (--session principal, or limits across sessions)"
@@ -98,6 +101,15 @@ def _address(
     type=click.FloatRange(0.01, 10**9),
     help="seconds without a word of the client after which the connection is over",
 )
+@click.option(
+    "--server",
+    "named",
+    metavar="NAME=URL|COMMAND",
+    multiple=True,
+    help="one of several servers, that tools are bound to by name; in place of what follows --",
+)
+@input_option("--servers", "the same from a file with the member mcpServers")
+@upstream_header_option
 @input_option("--lock", "the tools that the server has to have, from `tcc import mcp --lock`")
 @click.option(
     "--mask", is_flag=True, help="show only the tools that may be called now (handshake clients)"
@@ -165,7 +177,7 @@ def command(
     Exit code 0: the client is gone. 1: the server's tools are not those of the lock or of the
     grammar, or there is no such session here. 2: the server or the ledger failed.
     """
-    command_of = required(server)
+    several = _several(server, given)
     web = _web_of(given)
     if session is None and web is not None and web.tokens is not None:
         session = "principal"
@@ -177,6 +189,17 @@ def command(
     if ledger is not None and same_file(ledger, [*read, *([lock] if lock else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     locked = None if lock is None else read_lock(lock)
+    if several:
+        command_of: Command = Servers(
+            commands=several,
+            tools=bound_tools(opened, several),
+            locked=locked,
+            seconds=_CONNECT,
+            protocol=cast(Protocol, given["protocol"]),
+            version=tcc.__version__,
+        )
+    else:
+        command_of = one_server(server, given["upstream_headers"], given["deadline"])
     how = Guarded(
         command=command_of,
         locked=locked,
@@ -204,6 +227,21 @@ def command(
         return sessions.open() if kind == "new" else sessions.get(kind)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
+
+
+def _several(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Command]:
+    """Several servers by name; empty where there is one, behind ``--``.
+
+    Raises:
+        click.UsageError: they are given in two ways.
+    """
+    ways = [bool(server), bool(given["named"]), given["servers"] is not None]
+    if sum(ways) > 1:
+        raise click.UsageError("--server, --servers and a command behind -- exclude each other")
+    headers, seconds = given["upstream_headers"], given["deadline"]
+    if given["servers"] is not None:
+        return servers_in(given["servers"], headers, seconds)
+    return named_servers(given["named"], headers, seconds)
 
 
 def _web_of(given: Mapping[str, Any]) -> _Web | None:
@@ -328,10 +366,14 @@ def _served(
     if kind == "new" and _bounds(artifact):
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
+    command = how.command
+    if isinstance(command, Servers):
+        command = replace(command, seen=probed.locked)
+
     async def run() -> None:
         hosting = Hosting(
             store=sessions,
-            how=replace(how, locked=probed.locked),
+            how=replace(how, command=command, locked=probed.locked),
             probed=probed,
             terms=Terms(kind=kind, idle=web.idle),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),

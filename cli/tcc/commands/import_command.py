@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -13,13 +16,31 @@ import tcc
 from tcc import screen
 from tcc.files import is_regular, same_file
 from tcc.opening import writing
-from tcc.options import OUTPUT, WithServer, json_option, overwrite_option, protocol_option
+from tcc.options import (
+    INPUT,
+    OUTPUT,
+    WithServer,
+    is_regular_file,
+    json_option,
+    overwrite_option,
+    protocol_option,
+    upstream_header_option,
+)
 from tcc.screen import CLEAN
+from tcc.serving import one_server, servers_in
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
 from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
-from tcc_runtime.mcp.upstream import DEEPEST_TOOL, Protocol, Upstream, lock_text
+from tcc_runtime.mcp.remote import Remote
+from tcc_runtime.mcp.upstream import (
+    DEEPEST_TOOL,
+    Command,
+    Program,
+    Protocol,
+    Upstream,
+    lock_text,
+)
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 _MOST_BYTES = 64 << 20
@@ -38,6 +59,18 @@ def command() -> None:
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", type=OUTPUT, help="the grammar; by default it is printed")
 @click.option("--lock", type=OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`")
+@click.option(
+    "--config",
+    type=INPUT,
+    callback=is_regular_file,
+    help="list the tools of all servers in a client's configuration, the member mcpServers",
+)
+@click.option(
+    "--rewrite",
+    type=OUTPUT,
+    help="also write that configuration with one server in place of them: the gate",
+)
+@upstream_header_option
 @click.option("--name", help="the grammar's name; by default the server's, or the file's")
 @overwrite_option
 @click.option(
@@ -57,6 +90,9 @@ def mcp(
     file: Path | None,
     output: Path | None,
     lock: Path | None,
+    config: Path | None,
+    rewrite: Path | None,
+    upstream_headers: Mapping[str, str],
     name: str | None,
     overwrite: bool,
     deadline: float,
@@ -69,25 +105,86 @@ def mcp(
     OpenAI and Anthropic take it. The grammar allows every tool in any
     order: narrow it. What it cannot hold of the tools' schemas is said as warnings.
     """
-    if (file is None) == (not server):
-        raise click.UsageError("give a file, or the command of a server behind --")
+    if [file is None, not server, config is None].count(False) != 1:
+        raise click.UsageError("give a file, --config, or the command of a server behind --")
+    if rewrite is not None and (config is None or output is None):
+        raise click.UsageError("--rewrite is for --config, and needs the grammar, -o")
+    bound: dict[str, tuple[str, str]] = {}
     try:
-        if file is not None:
-            tools, known = _tools_in(file), file.stem
+        if config is not None:
+            servers = servers_in(config, upstream_headers, deadline)
+            tools, bound = _tools_of_all(servers, deadline, cast(Protocol, protocol))
+            known = config.stem
+        elif file is not None:
+            tools, known = tools_in(file), file.stem
         else:
-            tools, known = _tools_of(server, deadline, cast(Protocol, protocol))
+            command = one_server(server, upstream_headers, deadline)
+            tools, known = _tools_of(command, deadline, cast(Protocol, protocol))
         locked = lock_text(tools)
     except ServerError as error:
         raise NotListed(f"TCC611: {error}") from None
-    skeleton = skeleton_of(tools, _identifier(name or known))
-    _write(output, skeleton.text, overwrite, file)
-    _write(lock, locked, overwrite, file)
+    skeleton = skeleton_of(tools, identifier(name or known), bound)
+    read = config or file
+    if rewrite is not None and read is not None and same_file(rewrite, [read]):
+        raise click.ClickException(f"{rewrite} is what is read")
+    write_text(output, skeleton.text, overwrite, read)
+    write_text(lock, locked, overwrite, read)
+    if rewrite is not None and output is not None and config is not None:
+        _rewrite(rewrite, output, config, lock, overwrite)
     _report(skeleton, tools, output, as_json)
     ctx.exit(CLEAN)
 
 
+def _tools_of_all(
+    servers: Mapping[str, Command], seconds: float, protocol: Protocol
+) -> tuple[Sequence[Mapping[str, Any]], dict[str, tuple[str, str]]]:
+    """The tools of several servers, each under a name of its own; where names meet, SERVER_TOOL."""
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for server, command in servers.items():
+        screen.warn(f"starts {server}: {_shown(command)}")
+        for tool in _tools_of(command, seconds, protocol)[0]:
+            found.setdefault(tool["name"], []).append((server, tool))
+    tools, bound = [], {}
+    for name, of in found.items():
+        for server, tool in of:
+            own = name if len(of) == 1 else f"{server}_{name}"
+            if own in bound or (own != name and own in found):
+                raise ServerError(f"two tools would have the name {own!r}: rename a server")
+            tools.append({**tool, "name": own})
+            bound[own] = server, name
+    return tools, bound
+
+
+def _shown(command: Command) -> str:
+    """What is started, without its environment and its headers."""
+    if isinstance(command, Remote):
+        return command.url
+    words = command.command if isinstance(command, Program) else command
+    return shlex.join(words) if isinstance(words, Sequence) else "a server"
+
+
+def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwrite: bool) -> None:
+    """A configuration with one server, the gate, which starts those of the old one.
+
+    Their environments stay in the old file, in no arguments.
+    """
+    if not overwrite and (path.exists() or path.is_symlink()):
+        raise click.ClickException(f"{path} is there; give --overwrite to replace it")
+    store = grammar.absolute().with_suffix(".sessions")
+    args = ["gate", str(grammar.absolute()), "--store", str(store)]
+    args += ["--servers", str(config.absolute())]
+    args += [] if lock is None else ["--lock", str(lock.absolute())]
+    document = {"mcpServers": {"tcc": {"command": "tcc", "args": args}}}
+    data = (json.dumps(document, indent=2) + "\n").encode()
+    with writing(path):
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
 def _tools_of(
-    server: Sequence[str], seconds: float, protocol: Protocol
+    server: Command, seconds: float, protocol: Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], str]:
     upstream = Upstream(server, seconds=seconds, version=tcc.__version__)
     try:
@@ -99,7 +196,12 @@ def _tools_of(
     return tools, known if isinstance(known, str) else "server"
 
 
-def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
+def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The tools in a file, as MCP describes them.
+
+    Raises:
+        ServerError: the file has no list of tools.
+    """
     if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
         raise ServerError(f"{path} is no file of tools")
     try:
@@ -141,13 +243,18 @@ def _is_tool(tool: object) -> bool:
     return isinstance(tool, dict) and isinstance(tool.get("name"), str)
 
 
-def _identifier(text: str) -> str:
+def identifier(text: str) -> str:
     """A name for the grammar: what is no letter, digit or ``_`` becomes ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
     return f"tools_{made}" if made in RESERVED or made[0].isdigit() else made
 
 
-def _write(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
+def write_text(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
+    """Write what is made, where a path is given.
+
+    Raises:
+        click.ClickException: it is what is read, or is there already.
+    """
     if path is None:
         return
     if read is not None and same_file(path, [read]):

@@ -14,7 +14,10 @@ from tcc.opening import OutOfTime, at_most, open_artifact
 from tcc.options import GIVEN, artifact_argument, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.options import Options
+from tcc_runtime.errors import OutputRefused
+from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import MAX_STATES
+from tcc_runtime.ledger.outputs import write_whole
 
 _EXITS = {"proved": CLEAN, "refuted": FINDINGS, "undecided": DECLINED}
 _ENDS = {
@@ -45,6 +48,14 @@ _ENDS = {
     help="states that may be met (P503)",
 )
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), help="seconds, at most (P507)")
+@click.option(
+    "-o",
+    "--output",
+    "proof",
+    metavar="PROOF",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="write the proof, for `tcc check PROOF --artifact ARTIFACT`",
+)
 @json_option
 @click.pass_context
 def command(
@@ -57,6 +68,7 @@ def command(
     finishable: bool,
     max_states: int,
     timeout: float | None,
+    proof: Path | None,
     as_json: bool,
 ) -> None:
     """Prove that every session which a gate lets through meets STATEMENT.
@@ -92,11 +104,33 @@ def command(
         raise click.BadParameter(str(error), param_hint="STATEMENT") from None
     except OutOfTime:
         found = _out_of_time(statement, reachable, other)
+    if proof is not None and found.verdict != "undecided":
+        _write(found, proof)
     if as_json:
         screen.print_output(prove_output(found))
     else:
         _print(found)
     ctx.exit(_EXITS[found.verdict])
+
+
+def _write(found: Proof, path: Path) -> None:
+    """Write the certificate.
+
+    Raises:
+        ClickException: there is none, or the file cannot be written.
+    """
+    try:
+        data = found.certificate
+    except Undecided as left:
+        raise click.ClickException(f"no proof is written: {left}") from None
+    if data is None:
+        raise click.ClickException("no proof is written: the kernel does not read this question")
+    try:
+        write_whole(path, data)
+    except (OSError, OutputRefused) as error:
+        raise click.ClickException(
+            f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def _out_of_time(statement: str | None, reachable: str | None, other: Path | None) -> Proof:

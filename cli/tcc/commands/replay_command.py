@@ -16,17 +16,14 @@ from tcc.screen import CLEAN, FINDINGS
 from tcc.traces import FORMATS, Trace, read_traces
 from tcc.traces.replaying import Replayed, replay
 
-
-@click.command("replay")
-@artifact_argument
-@click.argument(
+sessions_argument = click.argument(
     "files",
     metavar="FILE..",
     nargs=-1,
     required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@click.option(
+form_option = click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
@@ -34,6 +31,12 @@ from tcc.traces.replaying import Replayed, replay
     show_default=True,
     help="of the recorded sessions",
 )
+
+
+@click.command("replay")
+@artifact_argument
+@sessions_argument
+@form_option
 @click.option("--values", is_flag=True, help="show values in examples, in place of digests")
 @click.option("--stop", is_flag=True, help="leave the rest of a session after a refused call")
 @compile_options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,15 @@ from tcc import screen
 from tcc.files import compile_given
 from tcc.findings import ReportedFinding, as_object, of_diagnostics, print_diagnostics, print_found
 from tcc.library import only_guards
-from tcc.opening import See, config_of, options_of, require_watchable, watch, watch_option
+from tcc.opening import (
+    See,
+    config_of,
+    options_of,
+    require_watchable,
+    watch,
+    watch_option,
+    within_time,
+)
 from tcc.options import (
     GivenPath,
     chosen,
@@ -79,7 +88,9 @@ def _test(
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
-        compiled = compile_given(path, options(path))
+        begun, chosen_options = time.monotonic(), options(path)
+        compiled = compile_given(path, chosen_options)
+        compiled = within_time(compiled, path, chosen_options, begun)
         see(compiled)
         if compiled.unmet:
             from tcc.library.questions import with_reasons

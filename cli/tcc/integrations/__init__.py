@@ -16,6 +16,24 @@ from tcc_runtime.gate.wrapping import errors_failed, members, raised, refusal_te
 GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
 
 
+def of_one_artifact(source: GateSource) -> GateSource:
+    """The same source, whose gates all hold to the artifact of the first."""
+    if isinstance(source, Gate):
+        return source
+    digest: bytes | None = None
+
+    def found(context: Any) -> Gate:
+        nonlocal digest
+        gate = source(context)
+        if isinstance(gate, Gate):
+            digest = digest or gate.artifact.digest
+            if gate.artifact.digest != digest:
+                raise BindingError("gate", "the gate for this context holds to another artifact")
+        return gate
+
+    return found
+
+
 def gate_of(source: GateSource, context: object, tool: str) -> Gate:
     """The gate of a call: the one that was given, or that of the framework's context.
 
@@ -28,6 +46,8 @@ def gate_of(source: GateSource, context: object, tool: str) -> Gate:
         raise BindingError(tool, "it was run without a context, which says whose gate decides")
     try:
         found = source(context)
+    except BindingError:
+        raise
     except Exception as error:  # the function is its owner's
         said = f"no gate for this context: {type(error).__name__}"
         raise BindingError(tool, said) from error

@@ -22,6 +22,7 @@ from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import errors_failed, members, refusal_text
 
 _DEADLINE = 600.0
+_MORE = 60.0  # seconds that the agent waits for the hook beyond
 
 
 def guard(tools: Sequence[Any], gate: Gate) -> list[Any]:
@@ -84,11 +85,11 @@ def hooks(
         gate: of the session.
         names: from the name of a tool (``mcp__server__tool``, ``Bash``) to the grammar's; None, or
             a name that it does not have, is the tool's own.
-        deadline: seconds.
+        deadline: seconds; a call that waits so long for another one is denied.
     """
     sdk: Any = import_module("claude_agent_sdk")
     found = _Hooks(gate, names, deadline)
-    before = sdk.HookMatcher(hooks=[found.before], timeout=deadline)
+    before = sdk.HookMatcher(hooks=[found.before], timeout=deadline + _MORE)
     after = sdk.HookMatcher(hooks=[found.after])
     return {
         "PreToolUse": [before],
@@ -122,11 +123,13 @@ class _Hooks:
         """Ask; denied with the reason where the gate refuses."""
         if identity is None or identity in self._open:
             return _denied("Refused, and not called: the call has no id of its own.")
-        permit = self._gate.call(
-            self._name(told["tool_name"]), told["tool_input"], ref=identity, takes_model=False
-        )
         try:
-            await permit.__aenter__()
+            permit = self._gate.call(
+                self._name(told["tool_name"]), told["tool_input"], ref=identity, takes_model=False
+            )
+            # In a task of its own, and shorter than the agent waits: behind a hook that gives no
+            # answer in time, the tool is run all the same.
+            await asyncio.wait_for(permit.__aenter__(), self._deadline)
         except Refused as refusal:
             return _denied(refusal_text(refusal))
         except Exception as error:  # noqa: BLE001  # an error of a hook would let the call through

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from tcc.integrations import GateSource, gate_of, made, require_tools
+from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.calls import is_kept
@@ -35,7 +35,8 @@ def guard(tools: Sequence[Any], gate: GateSource, *, mask: bool = False) -> list
         if not isinstance(tool, sdk.FunctionTool):
             raise BindingError(str(getattr(tool, "name", tool))[:80], "it is no FunctionTool")
     require_tools(gate, [tool.name for tool in tools])
-    return [_guarded(sdk, tool, gate, mask) for tool in tools]
+    source = of_one_artifact(gate)
+    return [_guarded(sdk, tool, source, mask) for tool in tools]
 
 
 def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from tcc.integrations import GateSource, gate_of, made, require_tools
+from tcc.integrations import GateSource, gate_of, made, of_one_artifact, require_tools
 
 
 def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
@@ -31,7 +31,7 @@ def guard(tools: Any, gate: GateSource, *, mask: bool = False) -> Any:
         known = [tool if isinstance(tool, named) else named(tool) for tool in tools]
         require_tools(gate, [tool.name for tool in known])
         tools = toolsets.FunctionToolset(known)
-    return _class(toolsets)(wrapped=tools, source=gate, mask=mask)
+    return _class(toolsets)(wrapped=tools, source=of_one_artifact(gate), mask=mask)
 
 
 _made: dict[Any, Any] = {}

@@ -12,17 +12,21 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import CompileError, Given, artifact_of
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.core.reader import read_core
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode, written
+from tcc_certs.proof.moves import System as KernelSystem
+from tcc_certs.proof.question import statement_core as as_kernel_reads
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.certificate import Asked, by_all, by_keys, finishing, shown, stuck
 from tcc_runtime.exact.replay import refused_at
 from tcc_runtime.exact.search import MAX_STATES, Found, Session, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
@@ -35,8 +39,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
+MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
 _WORDS: Final = {"after", "before", "with", "same"}
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|.', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,7 @@ class Proof:
         codes: why it is undecided; empty otherwise.
         whys: the same in words.
         states: how many were met.
+        certify: makes the certificate.
     """
 
     kind: Kind
@@ -59,6 +65,18 @@ class Proof:
     codes: tuple[str, ...]
     whys: tuple[str, ...]
     states: int
+    certify: Callable[[], bytes | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The proof as a file of docs/spec/proof.md, for `tcc check`; made when it is asked for.
+
+        None where the question is undecided, or the kernel does not read its statement.
+
+        Raises:
+            Undecided: P503, P507 it would be larger than was allowed.
+        """
+        return None if self.verdict == "undecided" else self.certify()
 
     @property
     def proved(self) -> bool:
@@ -117,17 +135,19 @@ def _answer(
     clock: _Clock,
 ) -> Proof:
     if other is not None:
-        found = _decided(artifact, artifact_side(other), other, max_states, clock)
-        return _proof("implies", None, found, _VERDICTS[found.holds])
+        asked_of = Asked(kind="implies", text=None, artifacts=(artifact, other))
+        found, certify = _decided(asked_of, lambda: artifact_side(other), max_states, clock)
+        return replace(_proof("implies", None, found, _VERDICTS[found.holds]), certify=certify)
     if statement is None and reachable is None:
         return _finishes(artifact, max_states, clock)
     asked = rewritten(str(statement)) if reachable is None else f"forbid {reachable}"
     core = statement_core(artifact.core, asked, reachable or str(statement))
-    found = _decided(artifact, statement_side(core), None, max_states, clock)
-    if reachable is None:
-        return _proof("statement", str(statement), found, _VERDICTS[found.holds])
-    verdict = _VERDICTS[None if found.holds is None else not found.holds]
-    return _proof("reachable", reachable, found, verdict)
+    kind: Kind = "statement" if reachable is None else "reachable"
+    text = str(statement) if reachable is None else reachable
+    of = Asked(kind=kind, text=text, artifacts=(artifact,))
+    found, certify = _decided(of, lambda: statement_side(core), max_states, clock)
+    holds = found.holds if found.holds is None or reachable is None else not found.holds
+    return replace(_proof(kind, text, found, _VERDICTS[holds]), certify=certify)
 
 
 _VERDICTS: Final[Mapping[bool | None, Verdict]] = {
@@ -161,7 +181,52 @@ class _Clock:
             raise Undecided("P507", "the time of --timeout is over")
 
 
+_Certify = Callable[[], "bytes | None"]
+
+
 def _decided(
+    asked: Asked, make_right: Callable[[], Side], max_states: int, clock: _Clock
+) -> tuple[Found, _Certify]:
+    """What holds, and what makes the certificate of it.
+
+    One key at a time comes first: where that proves, the whole space is not gone through.
+    """
+    artifact, other = asked.artifacts[0], (*asked.artifacts, None)[1]
+    proof = "refuted" if asked.kind == "reachable" else "proved"
+    system = _kernel_system(asked)
+    try:
+        few = min(max_states, MAX_BY_KEYS)
+        keyed = system and by_keys(system, max_states=few, check_time=clock.check)
+    except (Undecided, Rejected) as left_open:
+        if getattr(left_open, "code", None) == "P507":
+            raise
+        keyed = None
+    if keyed:
+        found = Found(holds=True, states=keyed.states)
+        return found, lambda: keyed.certificate(asked, proof)
+    found = _searched(artifact, make_right(), other, max_states, clock)
+
+    def certify() -> bytes | None:
+        if found.session is not None:
+            shows = "proved" if asked.kind == "reachable" else "refuted"
+            return shown(asked, shows, found.session) if system else None
+        if not system:
+            return None
+        whole = by_all(system, max_states=max_states, check_time=clock.check)
+        return None if whole is None else whole.certificate(asked, proof)
+
+    return found, certify
+
+
+def _kernel_system(asked: Asked) -> KernelSystem | None:
+    """The question as the kernel reads it; None: it does not."""
+    try:
+        return asked.system()
+    except Rejected:
+        return None
+
+
+def _searched(
     artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
 ) -> Found:
     left = artifact_side(artifact)
@@ -188,12 +253,51 @@ def _undecided(code: str, why: str) -> Found:
     return Found(holds=None, codes=(code,), whys=(why,))
 
 
+def _surely_finishes(asked: Asked, max_states: int, clock: _Clock) -> tuple[int, bytes] | None:
+    """How many states show that every session can be finished, and the certificate.
+
+    The kernel's moves are quicker than those of the search, which has to know values.
+
+    Raises:
+        Undecided: P507.
+    """
+    system = _kernel_system(asked)
+    if system is None:
+        return None
+    try:
+        data = finishing(asked, system, max_states=max_states, check_time=clock.check)
+    except (Undecided, Rejected) as left_open:
+        if getattr(left_open, "code", None) == "P507":
+            raise
+        return None
+    if data is None:
+        return None
+    head = decode(data.partition(b"\n")[0], "line 1")
+    states = head["states"] if isinstance(head, dict) else 0
+    return int(str(states)), data
+
+
 def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
+    asked = Asked(kind="finishable", text=None, artifacts=(artifact,))
+    done = _surely_finishes(asked, max_states, clock)
+    if done is not None:
+        states, data = done
+        found = Found(holds=True, states=states)
+        return replace(_proof("finishable", None, found, "proved"), certify=lambda: data)
     side = artifact_side(artifact)
     found = finishable(lambda: System(side, side), max_states=max_states, check_time=clock.check)
     if found.session is not None and not _held(artifact, found.session):
         found = _undecided("P501", "the session that was found does not replay")
-    return _proof("finishable", None, found, _VERDICTS[found.holds])
+
+    def certify() -> bytes | None:
+        system = _kernel_system(asked)
+        if system is None:
+            return None
+        if found.session is None:
+            return finishing(asked, system, max_states=max_states, check_time=clock.check)
+        return stuck(asked, system, found.session, max_states=max_states, check_time=clock.check)
+
+    return replace(_proof("finishable", None, found, _VERDICTS[found.holds]), certify=certify)
 
 
 def _held(artifact: Artifact, session: Session) -> bool:
@@ -213,12 +317,17 @@ def _held(artifact: Artifact, session: Session) -> bool:
     return refused_at(artifact_side(artifact), session) is None
 
 
+def lets_through(artifact: Artifact, session: Session) -> bool:
+    """Whether a gate lets every call of a session through, one after the other."""
+    return _held(artifact, session)
+
+
 # Statements.
 
 
 def rewritten(text: str) -> str:
     """A statement of the language for one that begins with ``never``."""
-    tokens = _TOKEN.findall(text.strip())
+    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
     if not tokens or tokens[0] != "never":
         return text
     depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
@@ -230,8 +339,8 @@ def rewritten(text: str) -> str:
         else:
             parts[-1].append(token)
     said = ["".join(part).strip() for part in parts]
-    if words[:1] != ["after"]:
-        return "forbid" + text.strip()[len("never") :]
+    if words not in (["after"], ["after", "same"]):
+        return "forbid" + "".join(tokens[1:])
     first, second, *same = said
     turned = f"forbid {second} before {first}"
     return f"{turned} same {_turned(same[0])}" if same else turned
@@ -268,13 +377,21 @@ def statement_core(core: Core, statement: str, asked: str) -> Core:
         raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
     if front.core is None:
         raise CompileError(front.diagnostics)
-    found = read_core(front.core)
-    if _frame(front.core) != _frame(bare.core) or front.core == bare.core:
+    plans = [_plan(one) for one in (bare.core, front.core)]
+    if _frame(front.core) != _frame(bare.core) or front.core == bare.core or plans[0] != plans[1]:
+        # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
+        if _frame(front.core) == _frame(bare.core):
+            try:
+                return as_kernel_reads(core, "statement", statement)
+            except Rejected as unread:
+                if plans[0] != plans[1]:
+                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
         nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
         message = f"{asked!r} is no statement"
         raise CompileError(
             (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
         )
+    found = read_core(front.core)
     texts = [call.text for call in core.calls]
     known = {call.text: call for call in core.calls}
     if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
@@ -294,8 +411,14 @@ def _frame(core: bytes) -> bytes:
     if not isinstance(value, dict):
         return core
     kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
-    kept["plan"] = isinstance(value.get("plan"), list) and value["plan"][0]
     return encode(kept)
+
+
+def _plan(core: bytes) -> object:
+    """The kind of a core's plan."""
+    value = decode(core, "core")
+    plan = value.get("plan") if isinstance(value, dict) else None
+    return isinstance(plan, list) and plan[0]
 
 
 def _tool_text(tool: Tool) -> str:

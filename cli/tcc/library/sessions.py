@@ -96,7 +96,10 @@ def _alone(
         within: whether each plan of `one` is known to be one of `other`.
         share: of the seconds that are left.
     """
-    if _same_core(one, other) or (within and _held_alike(one.core, other.core)):
+    exact, alike = one.manifest.relaxed is None, one.manifest.relaxed == other.manifest.relaxed
+    if (_same_core(one, other) and (exact or alike)) or (
+        exact and within and _held_alike(one.core, other.core)
+    ):
         return None, ()
     seconds = None if bounds.seconds is None else bounds.seconds * share
     try:
@@ -108,7 +111,10 @@ def _alone(
 
 
 def _same_core(one: Artifact, other: Artifact) -> bool:
-    """Whether two artifacts are of one core: whatever is relaxed, a gate lets the same through."""
+    """Whether two artifacts are of one core.
+
+    What is left to the run lets beginnings through that no whole plan has; it takes none away.
+    """
     return bytes(one.file.columns["core"].data) == bytes(other.file.columns["core"].data)
 
 

@@ -455,6 +455,26 @@ class ReplayedStatementJson(Part, frozen=True, kw_only=True):
     examples: list[ReplayedCallJson]
 
 
+class MinedRelationJson(Part, frozen=True, kw_only=True):
+    """A relation that held in every recorded session: a statement, or a comment."""
+
+    text: str
+    calls: Placed
+    written: bool
+
+
+class MineOutput(Output, frozen=True, kw_only=True):
+    """A first grammar out of recorded sessions, and how many of them it admits."""
+
+    document: ClassVar[str] = "mine"
+    sessions: Whole
+    calls: Whole
+    admitted: Whole
+    held_out: Whole | None
+    relations: list[MinedRelationJson]
+    grammar: str
+
+
 class ReplayOutput(Output, frozen=True, kw_only=True):
     """What an artifact would have refused in recorded sessions."""
 

@@ -47,6 +47,26 @@ class CheckOutput(Output, frozen=True, kw_only=True):
     enforced: Annotated[Any, like(EnforcedJson, NothingJson)]
 
 
+class CheckedQuestionJson(Part, frozen=True, kw_only=True):
+    """The question of a proof, as far as it could be read."""
+
+    kind: Annotated[str, one_of("statement", "reachable", "implies", "finishable")] | UnsetType = (
+        UNSET
+    )
+    text: str | UnsetType = UNSET
+
+
+class CheckedProofOutput(Output, frozen=True, kw_only=True):
+    """The verdict on the proof of an exact question."""
+
+    document: ClassVar[str] = "check"
+    verdict: Judged
+    question: CheckedQuestionJson
+    proof: Annotated[str, one_of("proved", "refuted", "")]
+    findings: list[RuleFindingJson]
+    checked: dict[str, Whole]
+
+
 class CheckedArtifactJson(Part, frozen=True, kw_only=True):
     """The verdict on one of several artifacts."""
 

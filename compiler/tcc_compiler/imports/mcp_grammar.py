@@ -88,10 +88,17 @@ class _Tool:
         return math.prod(one.choices for one in self.parameters if one.domain.values)
 
 
-def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
+def skeleton_of(
+    tools: Iterable[Mapping[str, Any]],
+    name: str,
+    bound: Mapping[str, tuple[str, str]] | None = None,
+    depth: int = _DEPTH,
+) -> Skeleton:
     """The skeleton of a grammar for these tools.
 
     Args:
+        depth: the most calls of a session.
+        bound: of each tool that is bound to a server, the server's name and its tool's.
         tools: as a server lists them; numbers may be `Decimal`.
         name: the grammar's name, an identifier.
     """
@@ -100,15 +107,15 @@ def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
     kept = _bounded([tool for tool in read if tool is not None])
     for tool in kept:
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
-    parts = [f'grammar {name} version "1"', _header() + _left_out(warnings)]
-    parts += [_statement(tool) for tool in kept]
-    parts.append(f"plan = any*\nlimit depth <= {_DEPTH}\n")
+    parts = [f'grammar {name} version "1"', _header(depth) + _left_out(warnings)]
+    parts += [_statement(tool, (bound or {}).get(tool.name)) for tool in kept]
+    parts.append(f"plan = any*\nlimit depth <= {depth}\n")
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
     return Skeleton(text="\n".join(parts), warnings=tuple(ordered))
 
 
-def _header() -> str:
-    return _HEADER.format(depth=_DEPTH) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
+def _header(depth: int) -> str:
+    return _HEADER.format(depth=depth) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
@@ -221,7 +228,7 @@ def _left_out(warnings: Iterable[Warned]) -> str:
     return "".join(f"# {_comment(f'{item.place}: {item.message}')}\n" for item in left)
 
 
-def _statement(tool: _Tool) -> str:
+def _statement(tool: _Tool, bound: tuple[str, str] | None) -> str:
     lines = [f"# {_comment(f'{place}: {said}' if place else said)}" for place, said in tool.lost]
     lines += [_READS] if tool.reads else []
     listed = [one.text for one in tool.parameters if one.domain.values]
@@ -229,8 +236,10 @@ def _statement(tool: _Tool) -> str:
     inside = ", ".join(listed) + (f"; {', '.join(opened)}" if opened else "")
     arguments = f"({inside.strip()})" if inside else ""
     gives = f" gives (; {', '.join(tool.answers)})" if tool.answers else ""
-    doc = f" {{ doc {quoted(_shortened(tool.doc))} }}" if tool.doc else ""
-    return "\n".join([*lines, f"tool {name_text(tool.name)}{arguments}{gives}{doc}\n"])
+    told = [f"doc {quoted(_shortened(tool.doc))}"] if tool.doc else []
+    told += [f"bind mcp {quoted(bound[0])} {quoted(bound[1])}"] if bound else []
+    inner = f" {{ {' '.join(told)} }}" if told else ""
+    return "\n".join([*lines, f"tool {name_text(tool.name)}{arguments}{gives}{inner}\n"])
 
 
 def _shortened(text: str) -> str:

@@ -823,6 +823,23 @@ class ExpectStatement:
 
 
 @frozen(kw_only=False)
+class ExactStatement:
+    """``expect never S``, ``expect reachable P`` or ``expect implies "file"``: an exact question.
+
+    Attributes:
+        asked: what the words behind ``expect`` say; of a file its name.
+        forbid: the `forbid` whose patterns and pairs these are; None of a file.
+        path: the file.
+    """
+
+    kind: Literal["never", "reachable", "implies"]
+    asked: Region
+    forbid: Statement | None
+    path: Text | None
+    region: Region
+
+
+@frozen(kw_only=False)
 class Broken:
     """A statement with an error in it: its first word, and the names that it would have defined."""
 
@@ -845,6 +862,7 @@ Statement: TypeAlias = (
     | ForbidStatement
     | ExampleStatement
     | ExpectStatement
+    | ExactStatement
     | PolicyStatement
     | MonitorStatement
     | GivenStatement

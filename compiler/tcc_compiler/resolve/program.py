@@ -18,6 +18,7 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     Broken,
     CurrencyStatement,
+    ExactStatement,
     ExampleStatement,
     ExpectStatement,
     ForbidStatement,
@@ -86,6 +87,7 @@ class Program:
     forbids: Sequence[ForbidStatement]
     examples: Sequence[ExampleStatement]
     expects: Sequence[ExpectStatement]
+    exacts: Sequence[ExactStatement]
     policies: Sequence[PolicyStatement]
     monitors: Sequence[MonitorStatement]
     givens: Sequence[GivenStatement]
@@ -127,6 +129,7 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         forbids=[s for s in statements if isinstance(s, ForbidStatement)],
         examples=[s for s in statements if isinstance(s, ExampleStatement)],
         expects=[s for s in statements if isinstance(s, ExpectStatement)],
+        exacts=[s for s in statements if isinstance(s, ExactStatement)],
         policies=[s for s in statements if isinstance(s, PolicyStatement)],
         monitors=[s for s in statements if isinstance(s, MonitorStatement)],
         givens=[s for s in statements if isinstance(s, GivenStatement)],

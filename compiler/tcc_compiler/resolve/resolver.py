@@ -6,16 +6,18 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.core.policies import later_part
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
+    ForbidStatement,
     GoalStatement,
     GrammarStatement,
     OpenDeclaration,
-    Parallel,
+    PolicyStatement,
     StartStatement,
     ToolStatement,
 )
@@ -33,6 +35,13 @@ from tcc_compiler.resolve.calls import (
     text_bytes,
 )
 from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.expansion import (
+    Expanded,
+    TooManyPairs,
+    expand,
+    narrowed,
+    numbered,
+)
 from tcc_compiler.resolve.expressions import (
     call_sets,
     check_expression,
@@ -43,15 +52,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
-from tcc_compiler.resolve.policies import (
-    Expanded,
-    Policy,
-    TooManyPairs,
-    expand,
-    narrowed,
-    numbered,
-    policy_json,
-)
+from tcc_compiler.resolve.policies import Policy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -122,14 +123,8 @@ def _check_read(
     program: Program, tools: Mapping[str, Tool | None], found: Stated, report: Report
 ) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
-    parallel = [
-        attribute.region
-        for tool in program.tools.values()
-        for attribute in tool.attributes
-        if isinstance(attribute, Parallel)
-    ]
     across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across, *parallel):
+    for region in (*(one.region for one in program.passes), *across):
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:
@@ -270,6 +265,19 @@ def _check_known(
 def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
+    asked = [statement.forbid for statement in program.exacts]
+    if any(asked):  # their names and values are held to the tools, and nothing is made of them
+        stated(
+            replace(
+                program,
+                limits=[],
+                requires=[],
+                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                monitors=[],
+            ),
+            scope,
+        )
     return Checked(
         stated=stated(program, scope),
         examples=[example for example in examples if example is not None],
@@ -324,41 +332,11 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        policies=[
-            policy
-            for policy in found.policies
-            if policy.held or _meets_errors(policy, call_list.tools)
-        ],
+        policies=[one for one in found.policies if one.held] + expanded.beside,
         session=found.session,
         places=dict(written),
         written=written,
     )
-
-
-def _meets_errors(policy: Policy, tools: Mapping[str, Tool]) -> bool:
-    """Whether an error that was read may count for a `forbid` that is written out into the plans.
-
-    No automaton knows of such calls; so whoever makes the calls holds the statement, too.
-    """
-    if policy.kind != "forbid" or policy.order != "before":
-        return False
-    numbers = {name: at for at, name in enumerate(sorted(tools))}
-    failing = {numbers[name] for name, tool in tools.items() if "errors" in tool.extras}
-    written = policy_json(policy, numbers, tools)
-    return bool(failing) and _names_one(written, failing)
-
-
-def _names_one(written: object, tools: Collection[int]) -> bool:
-    match written:
-        case ["any"]:
-            return True
-        case ["calls", int() as tool, _]:
-            return tool in tools
-        case Mapping():
-            return any(_names_one(one, tools) for one in written.values())
-        case [*parts]:
-            return any(_names_one(one, tools) for one in parts)
-    return False
 
 
 def _sets_of(expanded: Expanded) -> set[CallSet]:

@@ -30,7 +30,7 @@ Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost",
 
 # What decides how a call is made, and what an answer to it means: a change of these is a finding
 # whichever way it goes.
-CARRIED: Final = frozenset({"bind", "errors", "models", "quotes", "strict"})
+CARRIED: Final = frozenset({"bind", "errors", "models", "parallel", "quotes", "strict"})
 # What sessions have, and say all about.
 IN_SESSIONS: Final = frozenset(
     {"calls", "grammar", "monitor", "open", "statement", "tool", "values"}
@@ -236,6 +236,8 @@ def _member_sense(member: str, was: Json | None) -> Sense:
     if member == "quotes":
         return "cost"
     if member == "errors":  # an error that means nothing happened leaves the call for another time
+        return "wider" if was is None else "narrower"
+    if member == "parallel":  # calls of it may be under way beside others
         return "wider" if was is None else "narrower"
     if member == "strict":  # it asks for a way on after each answer
         return "narrower" if was is None else "wider"

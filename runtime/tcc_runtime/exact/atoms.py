@@ -19,9 +19,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
+from tcc_certs.proof.atoms import sort_of as sort_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType, check
+from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
 
 MAX_PRODUCT = 600  # states of a product of patterns
 MAX_LENGTH = 3000  # characters that are counted out beside a pattern
@@ -66,18 +67,11 @@ class Atom:
             self._known.append(found)
         return self._known[at]
 
-
-def sort_of(kind: OpenType) -> str:
-    """Values of two sorts are never compared."""
-    match kind:
-        case TextType():
-            return "text"
-        case NumberType():
-            return "number"
-        case FlagType():
-            return "flag"
-        case JsonType():
-            return "json"
+    def keep(self, few: int) -> None:
+        """Keep the first `few` values alone: what is found then is found among all, too."""
+        self.value(few - 1)
+        del self._known[few:]
+        self._values = iter(())
 
 
 def atoms_of(sort: str, types: Sequence[OpenType], constants: Sequence[Value]) -> list[Atom]:

@@ -7,12 +7,12 @@ Cost: linear in the session.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tcc_certs.core.model import Tool
+from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import check
@@ -26,7 +26,7 @@ def refused_at(side: Side, session: Session) -> int | None:
     None: it takes every call, and may end where the session is one that ends.
     """
     numbers = {
-        _named(side.core.tools[call.tool], call.values): at
+        named(side.core.tools[call.tool], call.values): at
         for at, call in enumerate(side.core.calls)
     }
     place = side.walk.start
@@ -39,9 +39,8 @@ def refused_at(side: Side, session: Session) -> int | None:
             return at
         values, opened = side.core.calls[number].values, made[1]
         tool = side.core.calls[number].tool
-        parameters = side.core.tools[tool].parameters
         after = side.walk.step(place, number)
-        chosen = tuple([None if p.observed else v for p, v in zip(parameters, values, strict=True)])
+        chosen = chosen_values(side.core.tools[tool], values)
         keys = {name: b"".join(canonical(value)) for name, value in opened.items()}
         known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
         if after is None or known is None:
@@ -60,11 +59,6 @@ def refused_at(side: Side, session: Session) -> int | None:
 
 def _exact(value: Any) -> Decimal:
     return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
-
-
-def _named(tool: Tool, values: Sequence[int]) -> Any:
-    pairs = zip(tool.parameters, values, strict=True)
-    return tool.name, frozenset((p.name, p.values[i]) for p, i in pairs if p.values[i])
 
 
 def _read(side: Side, call: SessionCall) -> tuple[Any, dict[str, Any]] | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from heapq import heappop, heappush
 from typing import Any, Literal, TypeAlias
 
 from tcc_certs.core.model import Tool
@@ -150,6 +151,43 @@ def _included(search: _Search) -> Found:
     return Found(holds=True, states=len(search.met))
 
 
+def some_session(
+    system: System, *, max_states: int, check_time: Callable[[], None] = _never
+) -> Session | None:
+    """Some session of the left side that the right refuses, not a shortest one; None: none found.
+
+    States come first at which the right side remembers more and has added up more: what a limit
+    refuses is at the end of that.
+
+    Raises:
+        Undecided: P507, and whatever a move meets.
+    """
+    search = _Search(system=system, max_states=max_states, check_time=check_time)
+    search.add(system.start, -1, None)
+    heap = [(0, 0, 0)]
+    while heap:
+        check_time()
+        _, depth, at = heappop(heap)
+        state = search.met[at].state
+        if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
+            return _written(search, at, None, "finish")
+        for move in system.moves(state):
+            if move.state is None:
+                return _written(search, at, move, "call")
+            if len(search.met) >= max_states:
+                return None
+            number = search.add(move.state, at, move)
+            if number is not None:
+                more = sum(count for _, count in move.state.other)
+                more += sum(
+                    span[1]
+                    for of, span in zip(system.sums, move.state.sums, strict=True)
+                    if of.caps[1] is not None
+                )
+                heappush(heap, (-more, depth + 1, number))
+    return None
+
+
 def finishable(
     make: Callable[[], System],
     *,
@@ -222,11 +260,13 @@ def _pointed(state: State, end: int) -> State:
     return replace(state, sums=tuple([(span[end], span[end]) for span in state.sums]))
 
 
-def reached_tools(system: System, max_states: int, check_time: Callable[[], None]) -> set[int]:
-    """The tools of the left side that some session calls.
+def reached_tools(
+    system: System, max_states: int, check_time: Callable[[], None]
+) -> tuple[set[int], bool]:
+    """The tools of the left side that some session calls, and whether these are all of them.
 
     Raises:
-        Undecided: any code.
+        Undecided: any code but P503.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
     search.add(system.start, -1, None)
@@ -237,11 +277,14 @@ def reached_tools(system: System, max_states: int, check_time: Callable[[], None
         for move in system.moves(search.met[at].state):
             found.add(system.left.core.calls[move.call].tool)
             if len(found) == len(system.left.core.tools):
-                return found
-            if move.state is not None:
-                search.add(move.state, at, move)
+                return found, True
+            if move.state is None:
+                continue
+            if len(search.met) >= max_states:
+                return found, False
+            search.add(move.state, at, move)
         at += 1
-    return found
+    return found, True
 
 
 # Canonical forms.

@@ -22,8 +22,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
+from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Values
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.types import NumberType, OpenType, check
 from tcc_runtime.exact.atoms import Atom, Undecided, Value, atoms_of, inside, outside, sort_of
@@ -129,7 +129,7 @@ class System:
         self._make_atoms()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
         self._right_calls = {
-            self._named(right.core.tools[call.tool], call.values): number
+            named(right.core.tools[call.tool], call.values): number
             for number, call in enumerate(right.core.calls)
         }
         self._paired: dict[tuple[int, tuple[Choice, ...]], int | None] = {}
@@ -423,7 +423,7 @@ class System:
             for name, token in zip(kind.fields, tokens, strict=True)
             if token is not None
         }
-        chosen = _chosen(kind.tool, made.values)
+        chosen = chosen_values(kind.tool, made.values)
         seen = self.left.monitors.see(made.tool, chosen, opened, {})
         mine = remembered(seen, state.mine, made.values)
         if mine is None:
@@ -519,7 +519,7 @@ class System:
                     return None
                 opened[one.name] = self._constant_token.get((sort_of(one.type), text), (-1, 0))
         values = self.right.core.calls[theirs].values
-        seen = self.right.monitors.see(number, _chosen(tool, values), opened, {})
+        seen = self.right.monitors.see(number, chosen_values(tool, values), opened, {})
         other = remembered(seen, state.other, values)
         return None if other is None else (place, other)
 
@@ -563,16 +563,6 @@ class System:
         found = self._right_calls.get((tool.name, frozenset(args.items()))) if fine else None
         self._paired[key] = found
         return found
-
-    @staticmethod
-    def _named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
-        pairs = zip(tool.parameters, values, strict=True)
-        return tool.name, frozenset((p.name, p.values[i]) for p, i in pairs if p.values[i])
-
-
-def _chosen(tool: Tool, values: Sequence[int]) -> Values:
-    pairs = zip(tool.parameters, values, strict=True)
-    return tuple([None if param.observed else value for param, value in pairs])
 
 
 def _fits(total: int, cap: int | None) -> bool:

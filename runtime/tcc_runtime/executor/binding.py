@@ -84,7 +84,7 @@ class Bindings:
         self._given = {} if tools is None else dict(tools)
         self._once = frozenset(once)
         self._remote = remote
-        self._declared = _declared(artifact)
+        self._declared = declared_bindings(artifact)
         self._bound: dict[str, Bound] = {}
         for name in (*self._given, *self._once):
             if name not in self._core:
@@ -186,7 +186,7 @@ def _takes(function: Function, name: str) -> bool:
     return name in parameters
 
 
-def _declared(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
+def declared_bindings(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
     """What the grammar binds its tools to, by name."""
     tools = decode(bytes(artifact.file.columns["tools"].data), "tools")
     found: dict[str, Mapping[str, Any]] = {}

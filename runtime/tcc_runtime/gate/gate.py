@@ -29,17 +29,19 @@ from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeErr
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.inspection import Inspection
 from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
-from tcc_runtime.gate.permit import OverError, Permit, Ticket, Took
+from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import (
     Home,
     Rolled,
     Shared,
+    UnderWay,
     admit,
     begin_budget,
     finish,
     note_search,
+    refuse,
     resolve,
     settle,
 )
@@ -85,7 +87,7 @@ class Budgeted(Inspection):
         drawn_on = None if account is None else (account.id, account.caps)
         found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
         shared = self._shared
-        ticket = shared.enter("")
+        ticket = shared.enter_alone()
         try:
             with shared.lock:
                 return begin_budget(shared, found, account)
@@ -179,7 +181,7 @@ class Budgeted(Inspection):
         if took == Spending() and not run.atoms:
             return
         shared = self._shared
-        ticket = shared.enter("")
+        ticket = shared.enter_alone()
         try:
             with shared.lock:
                 note_search(shared, took, run.atoms)
@@ -297,10 +299,6 @@ class Gate(Budgeted):
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar
         self._observer = Observer(shared.follower.session_id, grammar)
-        self._call: Any = None
-        self._outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
-        self._began = 0
-        self._waits = False  # whether the disk is to be waited for behind the outcome of a task
         if shared.session.ended:
             self.close()
             line = f"line {shared.journal.records}"
@@ -365,6 +363,8 @@ class Gate(Budgeted):
             turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
+            NotYet: at the start of the block, with `turn`: it has to wait for an outcome of a call
+                that is under way; ask again then.
             Refused: at the start of the block: it is not allowed, and nothing was done.
             AlreadyDone: the same, as the session has the id.
             BindingError: there, too: a model would make the call and what is called is not told
@@ -372,6 +372,27 @@ class Gate(Budgeted):
         """
         given = {} if arguments is None else arguments
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
+
+    def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
+        """Record that a call is refused for a reason that is none of the grammar's.
+
+        Args:
+            code: R307 or R308.
+            reason: for whoever asked; it is not in the ledger.
+            turn: of :meth:`try_turn`; None waits for it.
+
+        Raises:
+            Refused: always.
+        """
+        shared = self._shared
+        ticket = shared.enter("") if turn is None else turn
+        try:
+            with shared.lock:
+                refusal = refuse(shared, code, tool, reason)
+        finally:
+            shared.leave(ticket)
+        self._observer.refused(tool, code)
+        raise refusal
 
     def wrap(
         self,
@@ -413,11 +434,16 @@ class Gate(Budgeted):
             Refused: R303, R305 or R306.
         """
         shared = self._shared
-        with shared.lock:
-            # A call of this process that is under way has the lock of the file, and keeps it.
-            inside = shared.pending is not None
-            if inside:
-                resolve(shared, seq, outcome, observed, who)
+        inside = False
+        if turn is None:
+            with shared.lock:
+                # A call of this process that is under way has the lock of the file, and keeps it.
+                inside = bool(shared.pending)
+                if inside:
+                    try:
+                        resolve(shared, seq, outcome, observed, who)
+                    finally:
+                        shared.changed()
         if not inside:
             ticket = shared.enter("") if turn is None else turn
             try:
@@ -431,16 +457,19 @@ class Gate(Budgeted):
         """End the session; `abandon` ends it where no plan does.
 
         Args:
-            turn: of :meth:`try_turn`; None waits for it.
+            turn: of :meth:`try_turn`; None waits for it, until nothing is under way.
 
         Raises:
-            Refused: R204 no plan ends here; R303, R305, R306.
+            NotYet: with `turn`: a call is under way.
+            Refused: R204 no plan ends here; R303, R305, R306, R308.
         """
         shared = self._shared
         try:
-            ticket = shared.enter("") if turn is None else turn
+            ticket = shared.enter_alone() if turn is None else turn
             try:
                 with shared.lock:
+                    if shared.pending:
+                        raise NotYet
                     finish(shared, abandon)
             finally:
                 shared.leave(ticket)
@@ -484,12 +513,21 @@ class Gate(Budgeted):
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
         try:
-            ticket = self._shared.enter(permit.tool) if permit.turn is None else permit.turn
+            shared = self._shared
+            ticket = shared.enter(permit.tool) if permit.turn is None else permit.turn
             try:
-                with self._shared.lock:
-                    self._admit(permit, ticket, sync=True)
+                while True:
+                    changes = shared.changes()
+                    try:
+                        with shared.lock:
+                            self._admit(permit, ticket, sync=True)
+                        break
+                    except NotYet:
+                        if permit.turn is not None:
+                            raise
+                    shared.wait(ticket, changes)
             except BaseException:
-                self._shared.leave(ticket)
+                shared.leave(ticket)
                 raise
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
@@ -509,14 +547,22 @@ class Gate(Budgeted):
         shared = self._shared
         ticket = permit.turn or await shared.enter_in_task(permit.tool)
         try:
-            with shared.lock:
-                self._admit(permit, ticket, sync=False)
+            while True:
+                changes = shared.changes()
+                try:
+                    with shared.lock:
+                        self._admit(permit, ticket, sync=False)
+                    break
+                except NotYet:
+                    if permit.turn is not None:
+                        raise
+                await shared.wait_in_task(ticket, changes)
             await self.sync_in_task()
         except BaseException as error:
-            if shared.pending is ticket:
+            if ticket in shared.pending:
                 self.settle(ticket, "unknown", sync=False)
                 with shared.lock:
-                    shared.pending = None
+                    shared.pending.pop(ticket, None)
             shared.leave(ticket)
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
@@ -524,8 +570,12 @@ class Gate(Budgeted):
 
     def _begin(self, permit: Permit) -> None:
         """Tell who watches; whatever that raises, the turn is not kept."""
+        ticket = permit.ticket
+        if ticket is None:
+            return
         try:
-            self._call = self._observer.began(permit.tool, permit.seq)
+            self._shared.pending[ticket].watched = self._observer.began(permit.tool, permit.seq)
+            self._shared.pass_on(ticket)
         except BaseException:
             permit.__exit__(None, None, None)
             raise
@@ -533,8 +583,7 @@ class Gate(Budgeted):
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
         self._require_bound(permit.tool, permit.takes_model)
         seq, key, model = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
-        self._shared.pending = ticket
-        self._began = self._shared.clock()
+        self._shared.pending[ticket] = UnderWay(seq=seq, began=self._shared.clock())
         permit.admitted(seq, key, ticket, model)
 
     def _require_bound(self, tool: str, takes_model: bool | None) -> None:
@@ -570,33 +619,37 @@ class Gate(Budgeted):
         """
         shared = self._shared
         with shared.lock:
-            if shared.pending is not ticket or not shared.session.under_way:
+            call = shared.pending.get(ticket)
+            if call is None or call.seq not in shared.session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
-            took = max(0, shared.clock() - self._began)
+            took = max(0, shared.clock() - call.began)
             answer = None if told is None else told.answer
             executions = shared.follower.executions
-            self._waits = not sync and executions is not None and executions.pending is not None
-            kept = settle(shared, outcome, result, observed, took, answer, sync=sync, read=read)
-        self._outcome = kept[0], reason, kept[1]
+            call.waits = not sync and executions is not None and executions.pending is not None
+            kept = settle(
+                shared, call.seq, outcome, result, observed, took, answer, sync=sync, read=read
+            )
+            call.outcome = kept[0], reason, kept[1]
+        shared.changed()
         return kept
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
-        call, told, seq = self._call, self._outcome, len(self._shared.session.made)
-        self._call = None
         with self._shared.lock:
-            self._shared.pending = None
+            call = self._shared.pending.pop(ticket, None)
         self._shared.leave(ticket)
-        self._observer.ended(call, seq, *told)
+        if call is not None:
+            self._observer.ended(call.watched, call.seq, *call.outcome)
 
-    async def outcome_in_task(self) -> None:
+    async def outcome_in_task(self, ticket: Ticket) -> None:
         """Waits for the disk where the outcome that was told last has to be there.
 
         Raises:
             LedgerError: the system refuses.
         """
-        if self._waits:
-            self._waits = False
+        call = self._shared.pending.get(ticket)
+        if call is not None and call.waits:
+            call.waits = False
             await self.sync_in_task()
 
     async def sync_in_task(self) -> None:

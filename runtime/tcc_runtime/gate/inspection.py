@@ -56,7 +56,7 @@ def _happened(session: Session, at: int) -> Happened:
     made = session.made[at]
     table = session.policy.table(made.offer.tool)
     told = observed_texts(table, made.observed) or {}
-    under_way = session.under_way and at == len(session.made) - 1
+    under_way = at + 1 in session.under_way
     return Happened(
         seq=at + 1,
         call=made.offer.text,
@@ -78,8 +78,8 @@ def remaining(session: Session) -> dict[str, int | Decimal]:
     Price and latency are whole (cents, ms), uses are calls, everything else is a decimal.
     """
     policy, taken = session.policy, session.taken
-    if session.under_way:
-        taken = tuple(map(add, taken, policy.takes(session.made[-1].offer, None)))
+    for seq in session.under_way if taken else ():
+        taken = tuple(map(add, taken, policy.takes(session.made[seq - 1].offer, None)))
     found: dict[str, int | Decimal] = {"calls": policy.most_calls(session.held)}
     for limit, took in zip(policy.core.limits, taken, strict=True):
         if limit.least:

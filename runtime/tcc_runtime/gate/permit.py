@@ -1,8 +1,10 @@
 """The turn of a session, and a permit: the block in which one call is made and its outcome told.
 
-One call at a time, in the order in which they were asked for: threads and tasks wait in one queue;
-nobody is passed over.  Who would wait for himself (a call inside a call, in one thread, in one task
-or in what it has started) is told so at once.  What a permit's block leaves untold is unknown.
+Calls are decided one at a time, in the order in which they were asked for: threads and tasks wait
+in one queue; nobody is passed over.  The turn is kept until a call is over, or passed on as soon as
+it is permitted, where others may be under way beside it.  Who would wait for himself (a call inside
+a call, in one thread, in one task or in what it has started) is told so at once.  What a permit's
+block leaves untold is unknown.
 Text: docs/gate.md, docs/budgets.md.
 Cost: constant, and that of the gate's records; a thread or a task that waits takes no time.
 """
@@ -56,6 +58,13 @@ class Ticket:
         if self._future is not None:
             await self._future
 
+    def again(self) -> None:
+        """What has come is waited for once more; with the lock of the queue."""
+        if self._event is not None:
+            self._event.clear()
+        elif self._loop is not None:
+            self._future = self._loop.create_future()
+
     def wake(self) -> bool:
         """Tells that the turn has come; False where nobody is left to be told."""
         if self._event is not None:
@@ -80,15 +89,35 @@ class Nested(Exception):
     """Whoever asks for a turn holds it, or would keep its holder from giving it back."""
 
 
-class Turns:
-    """A queue; one turn is held at a time."""
+class Crowded(Exception):
+    """So many wait for a turn that nobody else may."""
 
-    __slots__ = ("__weakref__", "_holder", "_lock", "_queue", "pid")
+
+class NotYet(Exception):
+    """What was asked for has to wait for an outcome of a call that is under way."""
+
+
+MAX_WAITING = 256
+
+
+class Turns:
+    """A queue; one turn is held at a time, beside those that were passed on.
+
+    Attributes:
+        changes: how often a call under way came to an outcome, or was left.
+    """
+
+    __slots__ = (
+        "__weakref__", "_holder", "_lock", "_passed", "_queue", "_waits", "changes", "pid",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holder: Ticket | None = None
         self._queue: deque[Ticket] = deque()
+        self._passed: set[Ticket] = set()  # whose calls are under way without the turn
+        self._waits = False  # whether the holder waits for a change
+        self.changes = 0
         self.pid = os.getpid()
 
     def take(self) -> Ticket:
@@ -96,6 +125,7 @@ class Turns:
 
         Raises:
             Nested: the thread, or what started it, has it; or a task of this thread waits for it.
+            Crowded: too many wait.
         """
         ticket = Ticket(None)
         self._enter(ticket, blocks=True)
@@ -123,6 +153,7 @@ class Turns:
 
         Raises:
             Nested: the task, or what started it, has it.
+            Crowded: too many wait.
         """
         ticket = Ticket(asyncio.get_running_loop())
         self._enter(ticket, blocks=False)
@@ -141,6 +172,10 @@ class Turns:
         own = [known for known in _inside.get() if known.held]
         with self._lock:
             holder = self._holder
+            if any(known in self._passed for known in own):
+                raise Nested
+            if blocks and any(known.thread == ticket.thread for known in self._passed):
+                raise Nested
             if holder is None:
                 self._holder = ticket
                 ticket.held = True
@@ -151,6 +186,8 @@ class Turns:
             # A thread that waits keeps its own tasks from ever giving the turn back.
             if blocks and any(known.thread == ticket.thread for known in (holder, *self._queue)):
                 raise Nested
+            if len(self._queue) >= MAX_WAITING:
+                raise Crowded
             self._queue.append(ticket)
 
     def _leave(self, ticket: Ticket) -> None:
@@ -164,17 +201,51 @@ class Turns:
     def give_back(self, ticket: Ticket) -> None:
         """The turn is over; the next one has it."""
         with self._lock:
-            if self._holder is not ticket:
-                return
-            ticket.held = False
-            self._holder = None
-            while self._queue and self._holder is None:
-                after = self._queue.popleft()
-                after.held = True
-                self._holder = after
-                if not after.wake():
-                    after.held = False
-                    self._holder = None
+            if ticket in self._passed:
+                ticket.held = False
+                self._passed.remove(ticket)
+                self._changed()
+            elif self._holder is ticket:
+                ticket.held = False
+                self._go_on()
+
+    def pass_on(self, ticket: Ticket) -> None:
+        """The call is under way, and the next one has the turn."""
+        with self._lock:
+            if self._holder is ticket:
+                self._passed.add(ticket)
+                self._go_on()
+
+    def _go_on(self) -> None:
+        self._holder = None
+        self._waits = False
+        while self._queue and self._holder is None:
+            after = self._queue.popleft()
+            after.held = True
+            self._holder = after
+            if not after.wake():
+                after.held = False
+                self._holder = None
+
+    def changed(self) -> None:
+        """A call under way came to an outcome: who waits for that decides again."""
+        with self._lock:
+            self._changed()
+
+    def _changed(self) -> None:
+        self.changes += 1
+        if self._waits and self._holder is not None:
+            self._waits = False
+            self._holder.wake()
+
+    def rearm(self, ticket: Ticket, changes: int) -> bool:
+        """Whether the holder of the turn is to wait: nothing has changed since `changes`."""
+        with self._lock:
+            if self.changes != changes:
+                return False
+            ticket.again()
+            self._waits = True
+            return True
 
 
 _shared: WeakValueDictionary[tuple[int, int], Turns] = WeakValueDictionary()
@@ -262,7 +333,7 @@ class Door(Protocol):
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
 
-    async def outcome_in_task(self) -> None:
+    async def outcome_in_task(self, ticket: Ticket) -> None:
         """Waits for the disk, where the outcome that was told has to be there."""
 
     def fail(self, error: LedgerError) -> None:
@@ -307,6 +378,11 @@ class Permit:
         self._seq = 0
         self._key = ""
         self._ticket: Ticket | None = None
+
+    @property
+    def ticket(self) -> Ticket | None:
+        """The turn that the call was admitted in; None before, and when it is over."""
+        return self._ticket
 
     @property
     def seq(self) -> int:
@@ -414,7 +490,7 @@ class Permit:
             return
         try:
             self._leave_unknown(kind)
-            await self._gate.outcome_in_task()
+            await self._gate.outcome_in_task(ticket)
         except LedgerError as trouble:
             self._gate.fail(trouble)
         finally:

@@ -73,7 +73,7 @@ def reasons(
     offer: Offer | None,
     *,
     resolved: int,
-    under_way: bool,
+    under_way: Sequence[int],
 ) -> list[Reason]:
     """What forbids a call of `offer`, or an end where that is None, after the first `made` calls.
 
@@ -81,7 +81,7 @@ def reasons(
         code: of the refusal.
         place: the monitor, where it is one.
         resolved: how many outcomes were resolved by then; what was told later was unknown.
-        under_way: whether the last of the calls was.
+        under_way: the numbers of those that were.
     """
     if code is Code.MONITOR_FORBIDS or (code is Code.MAY_NOT_FINISH and place):
         return [{"kind": "monitor", "text": place}]
@@ -124,7 +124,7 @@ def _trail_of(session: Session) -> _Trail:
 
 
 def _asked(
-    session: Session, made: int, offer: Offer | None, resolved: int, under_way: bool
+    session: Session, made: int, offer: Offer | None, resolved: int, under_way: Sequence[int]
 ) -> list[Reason]:
     trail = _trail_of(session)
     statements = trail.statements
@@ -187,24 +187,29 @@ class _Trail:
         self._marks: list[tuple[int, Ways]] = [(0, self._ways)]
         self._resolved = 0
 
-    def ways(self, made: int, resolved: int, under_way: bool) -> Ways:
+    def ways(self, made: int, resolved: int, under_way: Sequence[int]) -> Ways:
         """For each place a run of outcomes that leads there, as was known then."""
         session = self._session
         told_late = session.resolved[resolved:]
-        unknown = {at for at in told_late if at < made} | ({made - 1} if under_way else set())
+        unknown = {at for at in told_late if at < made} | {seq - 1 for seq in under_way}
         self._take_back()
-        settled = made - under_way
+        settled = min([made, *unknown])
         if self.at <= settled and not told_late:
-            self._follow(settled)
-            return self._then(self._ways, settled, made, unknown)
+            self._follow(min(settled, self._settled()))
+            return self._then(self._ways, self.at, made, unknown)
         first = min([settled, *unknown])
         at, ways = next(mark for mark in reversed(self._marks) if mark[0] <= first)
         return self._then(ways, at, made, unknown)
 
     def keep_up(self) -> None:
-        """Follow the session, but for a call that is under way."""
+        """Follow the session, but for what lies behind a call that is under way."""
         self._take_back()
-        self._follow(len(self._session.made) - self._session.under_way)
+        self._follow(self._settled())
+
+    def _settled(self) -> int:
+        """How many calls there are before the first that is under way now."""
+        session = self._session
+        return min([len(session.made), *[seq - 1 for seq in session.under_way]])
 
     def _take_back(self) -> None:
         """Forget the places behind a call whose outcome was resolved since."""

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, clip
+from tcc_certs.session.machine import Offer
 from tcc_certs.session.records import REFUSALS
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
@@ -59,11 +60,12 @@ class Decision:
         allowed: whether the call may be made.
         code: why not; None where it may.
         place: the argument at fault, or what else the refusal is about; the empty text if nothing.
+        offer: the call of the artifact that was asked for, where it is one.
     """
 
     __slots__ = (
         "_allowed_next", "_because", "_find_spent", "_next", "_reasons", "_spent", "allowed",
-        "code", "place",
+        "code", "offer", "place",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +79,7 @@ class Decision:
         self.allowed = code is None
         self.code = code
         self.place = place
+        self.offer: Offer | None = None
         self._because, self._allowed_next = because, allowed_next
         self._reasons: list[Reason] | None = None
         self._next: tuple[Allowed, ...] | None = None
@@ -119,7 +122,7 @@ class Refused(Exception):
         tool: what was to be called; empty for an end.
 
     Attributes:
-        code: why, R101 to R306.
+        code: why, R101 to R308.
         place: the argument at fault, if it is one.
     """
 

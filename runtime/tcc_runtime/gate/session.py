@@ -28,6 +28,7 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors import Seen
+from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.canonical import (
@@ -256,6 +257,8 @@ class Made:
         unforeseen: an answer came that is none of the tool's.
         opened: what the ledger has of its open arguments.
         model: that makes it; empty where none does.
+        line: of its record.
+        seen: as monitors see it.
     """
 
     offer: Offer
@@ -264,6 +267,8 @@ class Made:
     unforeseen: bool = False
     opened: Mapping[str, Json] = field(default_factory=dict)
     model: str = ""
+    line: int = 0
+    seen: Sequence[Seen] = ()
 
 
 class Session:
@@ -272,11 +277,11 @@ class Session:
     Attributes:
         policy: of its artifact.
         course: of its calls.
-        made: every call, in order; the last one may be under way.
-        under_way: whether the last call has no outcome yet.
+        made: every call, in order.
+        under_way: the numbers of those that have no outcome yet, in order.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
-        taken: what the calls so far took of each limit of the core, but the one under way.
+        taken: what the calls so far took of each limit of the core, but those under way.
         trail: what is kept to say why something is refused.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
     """
@@ -290,7 +295,7 @@ class Session:
         self.policy = policy
         self.course = Course(policy.machine)
         self.made: list[Made] = []
-        self.under_way = False
+        self.under_way: tuple[int, ...] = ()
         self.ended = False
         self.resolved: list[int] = []
         self.taken = policy.nothing_taken
@@ -338,23 +343,74 @@ class Session:
         return [made.offer.calls[made.observed or ()] for made in done]
 
     def begin(
-        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+        self,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+        line: int = 0,
     ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        made = Made(offer=offer)
+        made = Made(offer=offer, line=line, seen=seen)
         self.made.append(made)
         self.course.begin(len(self.made), offer, seen, states)
-        self.under_way = True
+        self.under_way = (*self.under_way, len(self.made))
         return made
 
+    def waits(self, offer: Offer, records: int) -> bool:
+        """Whether a call that is allowed may not begin beside those that are under way.
+
+        Args:
+            records: how many the ledger has.
+        """
+        if not self.under_way:
+            return False
+        if len(self.under_way) >= MAX_UNDER_WAY:
+            return True
+        if records - self.made[self.under_way[0] - 1].line >= MAX_BEHIND:
+            return True
+        machine = self.policy.machine
+        tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
+        return not all(machine.commute(offer.tool, tool) for tool in tools)
+
+    def may_come(self, code: Code, place: str, offer: Offer) -> bool:
+        """Whether a call that is refused may be allowed once more outcomes are known.
+
+        What is held then is held now, so a call that leads on from no place now leads on from none;
+        and a monitor that names no call under way says the same whatever comes of them.
+
+        Args:
+            place: the text of the monitor, where one refuses it.
+        """
+        if not self.under_way:
+            return False
+        if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
+            return any(self.policy.leads_on(place, offer) for place in self.held)
+        if code is Code.MONITOR_FORBIDS:
+            machine = self.policy.machine
+            if machine.statements is not None:
+                tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
+                if machine.statements.remembers(place, tools):
+                    return True
+            texts = machine.monitors.texts
+            seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
+            return place not in texts or any(texts[one.rule.number] == place for one in seen)
+        return code is Code.MANY_STATES
+
     def settle(
-        self, outcome: Outcome, observed: Observed | None, unforeseen: bool, *, read: bool = False
+        self,
+        outcome: Outcome,
+        observed: Observed | None,
+        unforeseen: bool,
+        *,
+        read: bool = False,
+        seq: int | None = None,
     ) -> None:
-        """The outcome of the call that is under way."""
-        made = self.made[-1]
+        """The outcome of a call that is under way; without `seq` of the first of them."""
+        seq = self.under_way[0] if seq is None else seq
+        made = self.made[seq - 1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
-        self.under_way = False
-        self.course.settle(outcome, None if unforeseen else observed, read=read)
+        self.under_way = tuple([other for other in self.under_way if other != seq])
+        self.course.settle(outcome, None if unforeseen else observed, read=read, seq=seq)
         if outcome != "failed" and self.taken:
             took = self.policy.takes(made.offer, observed)
             self.taken = tuple(map(add, self.taken, took))
@@ -456,8 +512,8 @@ class Follower:
             self._outcome(record, line)
         elif kind == "resolve":
             made = session.made[size(record, "seq") - 1]
-            if session.under_way and made is session.made[-1]:
-                self._leave_unknown()
+            if size(record, "seq") in session.under_way:
+                self._leave_unknown(size(record, "seq"))
             session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
@@ -472,7 +528,7 @@ class Follower:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
         opened = opened_of(record)
         seen = self._seen(offer, opened, line)
-        made = self.session.begin(offer, seen, self._states(offer, opened))
+        made = self.session.begin(offer, seen, self._states(offer, opened), line)
         made.opened = opened_of(record)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
@@ -508,9 +564,10 @@ class Follower:
         if executions is not None and isinstance(took, dict):
             executions.settle(executions.told_took(took, line), outcome == "done")
         unforeseen = record.get("unforeseen") is True
-        observed = None if unforeseen else self._observed(self.session.made[-1], record)
+        seq = size(record, "seq")
+        observed = None if unforeseen else self._observed(self.session.made[seq - 1], record)
         read = record.get("answered") is True
-        self.session.settle(outcome, observed, unforeseen, read=read)
+        self.session.settle(outcome, observed, unforeseen, read=read, seq=seq)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
@@ -519,17 +576,17 @@ class Follower:
         texts = told if isinstance(told, dict) else {}
         return tuple([param.values.index(str(texts[param.name])) for param in params])
 
-    def _leave_unknown(self) -> None:
-        """The call under way has no outcome: it took all that was expected."""
+    def _leave_unknown(self, seq: int) -> None:
+        """A call under way has no outcome: it took all that was expected."""
         executions = self.executions
         if executions is not None and executions.pending is not None:
             executions.settle(executions.pending.choice.expected, False)
-        self.session.settle("unknown", None, False)
+        self.session.settle("unknown", None, False, seq=seq)
 
     def unknown(self, seq: int) -> Made | None:
         """The call of that number, if its outcome is unknown and it is not under way."""
         made = self.session.made
-        if not 1 <= seq <= len(made) - self.session.under_way:
+        if not 1 <= seq <= len(made) or seq in self.session.under_way:
             return None
         return made[seq - 1] if made[seq - 1].outcome == "unknown" else None
 

@@ -2,7 +2,8 @@
 
 Whether a call may be made is asked in this order: the tool, its arguments, the plans, the monitors.
 Who wants to change a session waits for his turn (in the order of asking, within a process), then
-for the lock of the file; then he reads what others have written.  Each change writes its record
+for the lock of the file; then he reads what others have written.  The lock is kept while any call
+of this process is under way.  Each change writes its record
 first and then changes the session.  A call that its process left without an outcome is unknown from
 then on.  After an error of the system nothing is written any more, and so nothing is allowed.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
@@ -32,7 +33,7 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
-from tcc_runtime.gate.permit import Nested, Ticket, Turns, turns_of
+from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Policy
 from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
@@ -157,7 +158,9 @@ def decision(
             return None
         return Spent(session=session.identity, way_on=session.way_on)
 
-    return Decision(code, place, because, allowed_next, spent)
+    found = Decision(code, place, because, allowed_next, spent)
+    found.offer = None if asked is None else asked.offer
+    return found
 
 
 # The session, its journal and its queue.
@@ -183,6 +186,23 @@ class Home:
 _PLAIN: Final = Home()
 
 
+@dataclass(slots=True, kw_only=True)
+class UnderWay:
+    """A call of this process that is under way.
+
+    Attributes:
+        seq: its number; began: when, by the gate's clock.
+        watched: what who watches of calls was told; outcome: what it is to be told at the end.
+        waits: whether the disk is to be waited for behind its outcome.
+    """
+
+    seq: int
+    began: int
+    watched: Any = None
+    outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
+    waits: bool = False
+
+
 class Rolled(Exception):
     """A finished ledger has another name now: open the name again."""
 
@@ -190,6 +210,7 @@ class Rolled(Exception):
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
+_IN_A_ROW: Final = 256  # calls that begin beside others before another process has its turn
 
 
 class Shared:
@@ -200,7 +221,8 @@ class Shared:
         follower: the session, and what its ledger says of it.
         lock: of everything here, for as long as it is looked at or changed.
         durable: whether the disk is waited for.
-        pending: the turn in which a call of this process is under way.
+        pending: the calls of this process that are under way, by the turns they began in.
+        turns: the queue before the session.
     """
 
     def __init__(
@@ -219,7 +241,11 @@ class Shared:
         self.policy = policy
         self.home = home
         self.lock = threading.Lock()
-        self.pending: Ticket | None = None
+        self.pending: dict[Ticket, UnderWay] = {}
+        self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
+        self._row = 0  # calls that began beside others since it was taken
+        self._entered: Ticket | None = None  # the turn in which it was taken
+        self._users_lock = threading.Lock()
         self.clock = clock
         self._nonce = nonce
         self.journal = journal
@@ -371,14 +397,21 @@ class Shared:
             ticket = self._turns.take()
         except Nested:
             self._refuse_nested(tool)
+        except Crowded:
+            self._refuse_nested(tool, Code.MANY_WAITING)
         try:
-            self.journal.lock(wait=True)
-            self._catch_up(tool)
+            changes = self.changes()
+            while self._began_many():
+                self.wait(ticket, changes)
+                changes = self.changes()
+            if self._takes_lock():
+                self.journal.lock(wait=True)
+                self._locked(ticket, tool)
         except _FAULTS as error:
-            self.leave(ticket)
+            self._give_up(ticket)
             self.broken(error, tool)
         except BaseException:
-            self.leave(ticket)
+            self._give_up(ticket)
             raise
         return ticket
 
@@ -393,15 +426,19 @@ class Shared:
         if ticket is None:
             return None
         try:
-            if not self.journal.lock(wait=False):
-                self.leave(ticket)
+            if self._began_many():
+                self._turns.give_back(ticket)
                 return None
-            self._catch_up(tool)
+            if self._takes_lock():
+                if not self.journal.lock(wait=False):
+                    self._turns.give_back(ticket)
+                    return None
+                self._locked(ticket, tool)
         except _FAULTS as error:
-            self.leave(ticket)
+            self._give_up(ticket)
             self.broken(error, tool)
         except BaseException:
-            self.leave(ticket)
+            self._give_up(ticket)
             raise
         return ticket
 
@@ -412,24 +449,104 @@ class Shared:
             ticket = await self._turns.take_in_task()
         except Nested:
             self._refuse_nested(tool)
+        except Crowded:
+            self._refuse_nested(tool, Code.MANY_WAITING)
         try:
-            pause, longest = _POLL
-            while not self.journal.lock(wait=False):
-                await asyncio.sleep(pause)
-                pause = min(longest, 2 * pause)
-            self._catch_up(tool)
+            changes = self.changes()
+            while self._began_many():
+                await self.wait_in_task(ticket, changes)
+                changes = self.changes()
+            if self._takes_lock():
+                pause, longest = _POLL
+                while not self.journal.lock(wait=False):
+                    await asyncio.sleep(pause)
+                    pause = min(longest, 2 * pause)
+                self._locked(ticket, tool)
         except _FAULTS as error:
-            self.leave(ticket)
+            self._give_up(ticket)
             self.broken(error, tool)
         except BaseException:
-            self.leave(ticket)
+            self._give_up(ticket)
             raise
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
-        """Gives lock and turn back."""
-        self.journal.unlock()
+    def _began_many(self) -> bool:
+        """Whether so many calls began beside others that the lock is given back before the next."""
+        return self._row >= _IN_A_ROW and bool(self.pending)
+
+    def _takes_lock(self) -> bool:
+        """Whether the holder of the turn has to take the lock; else it has it from here on."""
+        with self._users_lock:
+            if self._users == 0:
+                return True
+            self._users += 1
+            return False
+
+    def _locked(self, ticket: Ticket, tool: str) -> None:
+        """The lock was taken: what others have written is read."""
+        with self._users_lock:
+            self._users, self._row, self._entered = 1, 0, ticket
+        self._catch_up(tool)
+
+    def _give_up(self, ticket: Ticket) -> None:
+        """A turn that was not entered; the lock goes where nobody uses it."""
+        with self._users_lock:
+            if self._entered is ticket:
+                self._users = max(0, self._users - 1)
+            if self._users == 0:
+                self.journal.unlock()
         self._turns.give_back(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Gives the turn back, and the lock where no call of this process is under way."""
+        with self._users_lock:
+            self._users = max(0, self._users - 1)
+            if self._users == 0:
+                self.journal.unlock()
+        self._turns.give_back(ticket)
+
+    def pass_on(self, ticket: Ticket) -> None:
+        """The call of this turn is under way; where others may be beside it the next is decided."""
+        seq = self.pending[ticket].seq
+        tool = self.session.made[seq - 1].offer.tool
+        if self.policy.core.tools[tool].parallel:
+            self._row += 1
+            self._turns.pass_on(ticket)
+
+    def changes(self) -> int:
+        """How often something has changed that a call may wait for; before it is decided."""
+        return self._turns.changes
+
+    def changed(self) -> None:
+        """A call under way came to an outcome."""
+        self._turns.changed()
+
+    def wait(self, ticket: Ticket, changes: int) -> None:
+        """Until something has changed since `changes`; of a thread that has the turn."""
+        if self._turns.rearm(ticket, changes):
+            ticket.wait()
+
+    async def wait_in_task(self, ticket: Ticket, changes: int) -> None:
+        """The same, of a task."""
+        if self._turns.rearm(ticket, changes):
+            await ticket.come()
+
+    def enter_alone(self) -> Ticket:
+        """As :meth:`enter`, once nothing is under way.
+
+        Raises:
+            Refused: R305, R306, R308.
+        """
+        ticket = self.enter("")
+        try:
+            while True:
+                changes = self.changes()
+                if not self.pending:
+                    return ticket
+                self.wait(ticket, changes)
+        except BaseException:
+            self.leave(ticket)
+            raise
 
     def _require_process(self) -> None:
         """After a fork: locks that threads of the other process held are not waited for."""
@@ -437,7 +554,8 @@ class Shared:
             return
         self._pid = os.getpid()
         self.lock = threading.Lock()
-        self.pending = None
+        self.pending = {}
+        self._users, self._users_lock = 0, threading.Lock()
         journal = self.journal
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
@@ -466,22 +584,23 @@ class Shared:
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
-        session = follower.session
-        if session.under_way:
-            seq = len(session.made)
-            executions = follower.executions
-            took, fields = None, None
-            if executions is not None and executions.pending is not None:
-                took = executions.pending.choice.expected
-                fields = executions.took_fields(took, None)
-            record = outcome_record(seq, "unknown", 0, None, False, None, fields)
+        for seq in follower.session.under_way:
+            self._leave_one_unknown(follower, seq)
 
-            def then() -> None:
-                if executions is not None and took is not None:
-                    executions.settle(took, False)
-                session.settle("unknown", None, False)
+    def _leave_one_unknown(self, follower: Follower, seq: int) -> None:
+        executions = follower.executions
+        took, fields = None, None
+        if executions is not None and executions.pending is not None:
+            took = executions.pending.choice.expected
+            fields = executions.took_fields(took, None)
+        record = outcome_record(seq, "unknown", 0, None, False, None, fields)
 
-            self._keep(record, then, sync=True)
+        def then() -> None:
+            if executions is not None and took is not None:
+                executions.settle(took, False)
+            follower.session.settle("unknown", None, False, seq=seq)
+
+        self._keep(record, then, sync=True)
 
     def look(self) -> Decision | None:
         """What others have written since, without the lock; why nothing can be said, if so."""
@@ -574,18 +693,20 @@ class Shared:
         """
         raise Refused(decision(self.session, code, ""), tool)
 
-    def _refuse_nested(self, tool: str) -> NoReturn:
-        """A call inside a call; the turn of the outer one is this gate's, so it may be recorded.
+    def _refuse_nested(self, tool: str, code: Code = Code.NESTED_CALL) -> NoReturn:
+        """A call inside a call, or one too many that waits.
+
+        It is recorded where a call of this gate is under way, which has the lock.
 
         Raises:
-            Refused: R305.
+            Refused: R305, R308.
         """
         with self.lock:
-            if tool and self.pending is not None and self._trouble() is None:
+            if tool and self.pending and self._trouble() is None:
                 known = self.policy.tool(tool) is not None
-                record = refusal_record(tool if known else "", Code.NESTED_CALL)
+                record = refusal_record(tool if known else "", code)
                 self.try_to_write(record, _nothing, sync=False)
-        self.refuse(Code.NESTED_CALL, tool)
+        self.refuse(code, tool)
 
     def broken(self, error: Exception, tool: str) -> NoReturn:
         """Refuse this and everything that follows: the ledger cannot be gone on with.
@@ -618,14 +739,20 @@ def admit(
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
+        NotYet: it has to wait for an outcome of a call that is under way.
         Rejected: K101, K103, K104, K106 of the account.
     """
     reference = None if ref is None else _reference(shared, tool, ref)
     found = decide(shared.follower, tool, arguments)
+    follower, session = shared.follower, shared.session
     if not isinstance(found, Permitted):
+        code, offer = found.code, found.offer
+        if code is not None and offer is not None and session.may_come(code, found.place, offer):
+            raise NotYet
         _record_refusal(shared, found, tool)
         raise Refused(found, tool)
-    follower, session = shared.follower, shared.session
+    if session.under_way and _waits(shared, found):
+        raise NotYet
     seq = len(session.made) + 1
     executions, execution = follower.executions, _execution(shared, found, tool)
     execute = None
@@ -637,7 +764,7 @@ def admit(
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(found.asked.offer, found.seen, found.states)
+        made = session.begin(found.asked.offer, found.seen, found.states, shared.journal.records)
         made.opened, made.model = opened_of(record), model
         if executions is not None and execution is not None:
             executions.begin(execution)
@@ -652,6 +779,15 @@ def admit(
                 executions.give_back(execution)
         raise
     return seq, str(record["key"]), model
+
+
+def _waits(shared: Shared, found: Permitted) -> bool:
+    """Whether a call that is allowed may not begin beside those that are under way."""
+    session, executions, offer = shared.session, shared.follower.executions, found.asked.offer
+    if session.waits(offer, shared.journal.records):
+        return True
+    tools = {offer.tool, *[session.made[seq - 1].offer.tool for seq in session.under_way]}
+    return executions is not None and any(map(executions.makes, tools))
 
 
 def _execution(shared: Shared, found: Permitted, tool: str) -> ModelCall | None:
@@ -703,8 +839,23 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
         shared.try_to_write(record, lambda: None, sync=False)
 
 
+def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
+    """The refusal of a call for a reason that is none of the grammar's, recorded.
+
+    Raises:
+        Refused: R306.
+    """
+    session = shared.session
+    if session.ended or session.unforeseen:
+        code, reason = (Code.ENDED if session.ended else Code.UNFORESEEN), ""
+    found = decision(session, code, clip(reason, 400))
+    _record_refusal(shared, found, tool)
+    return Refused(found, tool)
+
+
 def settle(
     shared: Shared,
+    seq: int,
     outcome: Outcome,
     result: object,
     observed: Mapping[str, Any] | None,
@@ -714,7 +865,7 @@ def settle(
     sync: bool,
     read: bool = False,
 ) -> tuple[Outcome, bool]:
-    """The outcome of the call under way: as it is kept, and whether it was unforeseen.
+    """The outcome of a call under way: as it is kept, and whether it was unforeseen.
 
     One that cannot be written is unknown, whatever it was.  Where the account cannot be told what
     the call took, it is written all the same, and nothing is allowed any more.
@@ -731,7 +882,7 @@ def settle(
     took = None
     if executions is not None and executions.pending is not None:
         took = executions.took(told, ms)
-    table = session.policy.table(session.made[-1].offer.tool)
+    table = session.policy.table(session.made[seq - 1].offer.tool)
     if read and not table.tool.errors_failed:
         raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
@@ -739,7 +890,7 @@ def settle(
         indices = table.observe(result if observed is None else observed)
     unforeseen = outcome == "done" and indices is None
     record = outcome_record(
-        len(session.made),
+        seq,
         outcome,
         ms,
         observed_texts(table, indices),
@@ -752,11 +903,12 @@ def settle(
     def then() -> None:
         if executions is not None and took is not None:
             executions.settle(took, outcome == "done")
-        session.settle(outcome, indices, unforeseen, read=read)
+        session.settle(outcome, indices, unforeseen, read=read, seq=seq)
 
     # What a model took, and an account was told, is on the disk before anybody goes on.
     if not shared.try_to_write(record, then, sync=sync and took is not None):
-        session.settle("unknown", None, False)
+        if seq in session.under_way:
+            session.settle("unknown", None, False, seq=seq)
         return "unknown", False
     return outcome, session.unforeseen
 

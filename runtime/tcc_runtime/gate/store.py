@@ -468,14 +468,14 @@ class Sessions:
         state: State = "live"
         if session.ended:
             state = "abandoned" if session.abandoned else "ended"
-        elif session.pending is None and self._is_spent(session.course):
+        elif not session.open and self._is_spent(session.course):
             state = "spent"
         principal = header.get("principal")
         return StoredSession(
             id=session_id,
             started_ms=size(header, "started_ms"),
             calls=tally.calls,
-            unknown=tally.unknown + (session.pending is not None),
+            unknown=tally.unknown + len(session.open),
             state=state,
             principal=text(header, "principal") if principal is not None else None,
         )

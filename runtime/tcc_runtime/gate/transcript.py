@@ -111,7 +111,7 @@ class _Teller:
     def __init__(self, policy: Policy) -> None:
         self.events: list[Event] = []
         self._replay = SessionReplay(policy.checked(), policy.machine, None)
-        self._call: tuple[Record, Sequence[int]] | None = None
+        self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
 
     @property
@@ -126,9 +126,11 @@ class _Teller:
         return self._replay.session
 
     def states(self) -> Sequence[int]:
-        """The states that it may be in, before the call that is under way."""
+        """The states that it may be in, before the first call that is under way."""
+        for _, before in self._open.values():
+            return before
         course = self.session.course
-        return course.machine.shown(course.held if self._call is None else course.before_last)
+        return course.machine.shown(course.held)
 
     def tell(self, record: Record) -> None:
         """Follow one record."""
@@ -136,13 +138,16 @@ class _Teller:
         if kind == "session":
             self._replay.step(record, b"")
             return
-        is_open = self._call is not None and record.get("seq") == self._call[0]["seq"]
-        if kind == "end" or (kind == "resolve" and is_open):
+        if kind == "end":
             self.leave_open()
+        elif kind == "resolve" and int(str(record["seq"])) in self._open:
+            self._settle(int(str(record["seq"])), "open")
         before = self.states()
+        if kind == "call" and self._open:
+            before = self.session.course.machine.shown(self.session.course.held)
         self._replay.step(record, b"")
         if kind == "call":
-            self._call = record, before
+            self._open[int(str(record["seq"]))] = record, before
             self._calls[int(str(record["seq"]))] = str(record["call"])
         elif kind == "outcome":
             self._outcome(record)
@@ -151,8 +156,8 @@ class _Teller:
 
     def leave_open(self) -> None:
         """A call without an outcome is unknown."""
-        if self._call is not None:
-            self._settle("open")
+        for seq in list(self._open):
+            self._settle(seq, "open")
 
     def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
         """Of a record that is no call's."""
@@ -179,6 +184,7 @@ class _Teller:
     def _outcome(self, record: Record) -> None:
         outcome, ms = str(record["outcome"]), record["ms"]
         self._settle(
+            int(str(record["seq"])),
             f"{outcome}, unforeseen" if record.get("unforeseen") is True else outcome,
             ms if isinstance(ms, int) else None,
             _texts(record.get("observed")),
@@ -187,15 +193,15 @@ class _Teller:
 
     def _settle(
         self,
+        number: int,
         shown: str,
         ms: int | None = None,
         told: Mapping[str, str] | None = None,
         took: Mapping[str, str] | None = None,
     ) -> None:
-        if self._call is None:
+        if number not in self._open:
             return
-        record, before = self._call
-        self._call = None
+        record, before = self._open.pop(number)
         seq, execute = record["seq"], record.get("execute")
         self._add(
             "call",

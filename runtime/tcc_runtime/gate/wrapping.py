@@ -197,7 +197,8 @@ class _Wrapped:
         own = {p.name: p.optional for p in declared.parameters if not p.observed}
         own |= {p.name: p.optional for p in declared.opened}
         self._required = frozenset(name for name, optional in own.items() if not optional)
-        if any(is_one(function) for is_one in _GENERATORS):
+        called = type(function).__call__
+        if any(is_one(one) for is_one in _GENERATORS for one in (function, called)):
             raise BindingError(self._tool, "a generator runs when its call is over: wrap no such")
         signature = inspect.signature(function)
         parameters = signature.parameters
@@ -216,6 +217,7 @@ class _Wrapped:
             and name not in self._injected
             and (name == KEY or executing(declared.models))
         )
+        self._signature = signature
         kept = [one for one in parameters.values() if one.name not in self.filled]
         self.shown = signature.replace(parameters=kept)
         taken = parameters.get(MODEL) if MODEL in self.filled else None
@@ -253,11 +255,9 @@ class _Wrapped:
     def made(self, permit: Permit, given: inspect.BoundArguments) -> Any:
         """Run the function, and tell what came of it."""
         try:
-            result = self._function(*given.args, **given.kwargs, **self._fill(permit))
-            if inspect.isawaitable(result):
-                if inspect.iscoroutine(result):
-                    result.close()
-                raise TypeError(f"{self._tool}: a function that gives an awaitable is to be async")
+            args, keywords = self._filled(given, permit)
+            result = self._function(*args, **keywords)
+            self._require_over(permit, result)
         except BaseException as error:
             raised(permit, self._tool, error, self._failing)
             raise
@@ -267,18 +267,41 @@ class _Wrapped:
     async def made_in_task(self, permit: Permit, given: inspect.BoundArguments) -> Any:
         """As :meth:`made`."""
         try:
-            result = await self._function(*given.args, **given.kwargs, **self._fill(permit))
+            args, keywords = self._filled(given, permit)
+            result = await self._function(*args, **keywords)
+            self._require_over(permit, result)
         except BaseException as error:
             raised(permit, self._tool, error, self._failing)
             raise
         self._done(permit, result)
         return result
 
-    def _fill(self, permit: Permit) -> dict[str, Any]:
-        filled: dict[str, Any] = {KEY: permit.key} if KEY in self.filled else {}
+    def _filled(
+        self, given: inspect.BoundArguments, permit: Permit
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the function is called with: what the gate fills in stands at its own place."""
+        whole = inspect.BoundArguments(self._signature, given.arguments)
+        if KEY in self.filled:
+            whole.arguments[KEY] = permit.key
         if MODEL in self.filled and permit.model:
-            filled[MODEL] = permit.model
-        return filled
+            whole.arguments[MODEL] = permit.model
+        return whole.args, whole.kwargs
+
+    def _require_over(self, permit: Permit, result: Any) -> None:
+        """Refuse a result that goes on behind the call: what it does or did is unknown.
+
+        Raises:
+            TypeError: it is an awaitable or a generator.
+        """
+        awaitable = inspect.isawaitable(result)
+        if not awaitable and not inspect.isgenerator(result) and not inspect.isasyncgen(result):
+            return
+        permit.unknown("it is not over with its call")
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+        if awaitable:
+            raise TypeError(f"{self._tool}: a function that gives an awaitable is to be async")
+        raise TypeError(f"{self._tool}: a generator runs when its call is over: wrap no such")
 
     def _done(self, permit: Permit, result: Any) -> None:
         observed = members(result) if self._observe is None else dict(self._observe(result))

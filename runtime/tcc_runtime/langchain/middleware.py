@@ -377,7 +377,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     def _guards(self, tool: object) -> bool:
         """Whether a tool asks the gate that this middleware has."""
         recorder = getattr(tool, "_recorder", None)
-        return isinstance(recorder, PermitRecorder) and recorder.source.gate is self._source.gate
+        return isinstance(recorder, PermitRecorder) and recorder.source.gate == self._source.gate
 
     def wrap_model_call(
         self,

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
+from tcc_certs.errors import Code
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.permit import Ticket
@@ -85,6 +86,9 @@ class GateSession(Protocol):
     ) -> AbstractContextManager[GatePermit]:
         """Let a call through, or raise ``Refused``; the turn is given back behind it."""
 
+    def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket) -> NoReturn:
+        """Refuse a call for a reason that is none of the grammar's; the turn is given back."""
+
     def resolve(
         self,
         seq: int,
@@ -120,7 +124,7 @@ class Refusal(Protocol):
 
     @property
     def code(self) -> str:
-        """R101 to R306."""
+        """R101 to R308."""
 
     @property
     def because(self) -> Sequence[Mapping[str, str]]:
@@ -196,15 +200,17 @@ class ToolTraits:
     Attributes:
         observed: its observed parameters.
         errors_failed: whether its errors mean that nothing happened.
+        parallel: whether calls of it may be under way beside others.
     """
 
     observed: tuple[str, ...] = ()
     errors_failed: bool = False
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
-    """The call that is under way.
+    """A call that is under way.
 
     Attributes:
         identity: of the request to the server.
@@ -308,15 +314,15 @@ class WaitingCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: ClientCall, size: int, under_way: ClientCall | None) -> str | None:
+    def add(self, call: ClientCall, size: int, under_way: Iterable[ClientCall]) -> str | None:
         """Put a call at the end; the reason where it cannot stand there, and is not made.
 
         Args:
             size: bytes of the line that it came in.
+            under_way: the calls whose ids are taken, too.
         """
         known = {waiting.identity for waiting, _ in self._calls}
-        if under_way is not None:
-            known.add(under_way.identity)
+        known |= {opened.identity for opened in under_way}
         if call.identity in known:
             return "a call has this id already"
         if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
@@ -400,7 +406,7 @@ class LateAnswers:
             self._came.append((seq, tool, ending))
 
     def resolve(self, turn: Ticket) -> None:
-        """Resolve the first that came; for when no call is under way.
+        """Resolve the first that came.
 
         Args:
             turn: that of the session, which is given back.

@@ -26,6 +26,7 @@ from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.relay import POLL, Relay, Served
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
+    Command,
     Pipe,
     Protocol,
     Steps,
@@ -44,7 +45,7 @@ class Guarded:
     """How a server is relayed.
 
     Attributes:
-        command: the program of the server and its arguments.
+        command: the program of the server and its arguments, or what is started in place of one.
         locked: digests of its tools by name; None takes them as they are at the start.
         seconds: how long a call may take before its outcome is unknown.
         finishes: whether the session ends with the connection, where a plan may end.
@@ -56,7 +57,7 @@ class Guarded:
         version: ours, which both sides are told.
     """
 
-    command: Sequence[str]
+    command: Command
     locked: Mapping[str, str] | None
     seconds: float
     finishes: bool
@@ -131,7 +132,8 @@ class Start:
         listed = yield from upstream.listing()
         artifact = gate.artifact
         shown = tools_of(artifact.core, artifact.texts, listed)
-        check_tools(tuple(shown), listed, how.locked)
+        if not upstream.several:  # each of several is held to its tools by itself
+            check_tools(tuple(shown), listed, how.locked)
         locked = {tool["name"]: tool_digest(tool) for tool in listed if tool["name"] in shown}
 
         def look() -> Steps[None]:
@@ -221,7 +223,8 @@ def probe(artifact: Artifact, how: Guarded) -> Probed:
         upstream.connect(how.protocol)
         listed = upstream.tools()
         shown = tools_of(artifact.core, artifact.texts, listed)
-        check_tools(tuple(shown), listed, how.locked)
+        if not upstream.several:
+            check_tools(tuple(shown), listed, how.locked)
         used = [tool for tool in listed if tool["name"] in shown]
         return Probed(
             artifact=artifact.digest,
@@ -258,6 +261,7 @@ def _known(core: Core) -> Mapping[str, ToolTraits]:
         tool.name: ToolTraits(
             observed=tuple(one.name for one in tool.parameters if one.observed),
             errors_failed=tool.errors_failed,
+            parallel=tool.parallel,
         )
         for tool in core.tools
     }

@@ -24,26 +24,10 @@ from typing import Any, Final
 
 import h11
 
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, error_line
 from tcc_runtime.mcp.hosting import Hosted, Hosting, NotFound, TooMany
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
-from tcc_runtime.mcp.wire import (
-    HANDSHAKE,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    STATELESS,
-    UNSUPPORTED_VERSION,
-    VERSION_KEY,
-    Id,
-    MalformedMessage,
-    Request,
-    Response,
-    is_deeper,
-    read_line,
-    write_line,
-)
 
 HEADER_MISMATCH: Final = -32020
 MOST_BODY: Final = 4 << 20
@@ -56,12 +40,12 @@ _DRAIN: Final = (2.0, 8 << 20)  # seconds and bytes of a body that is not read
 _CHUNK: Final = 1 << 16
 _JSON: Final = b"application/json"
 _STATUS: Final = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    INVALID_PARAMS: 400,
-    UNSUPPORTED_VERSION: 400,
+    wire.PARSE_ERROR: 400,
+    wire.INVALID_REQUEST: 400,
+    wire.INVALID_PARAMS: 400,
+    wire.UNSUPPORTED_VERSION: 400,
     HEADER_MISMATCH: 400,
-    METHOD_NOT_FOUND: 404,
+    wire.METHOD_NOT_FOUND: 404,
 }
 _REASONS: Final = {
     200: b"OK", 202: b"Accepted", 204: b"No Content", 400: b"Bad Request", 401: b"Unauthorized",
@@ -465,26 +449,28 @@ class _Exchange:
 
     async def _take(self, body: bytes, principal: Principal | None) -> None:
         try:
-            message = read_line(body)
-            if isinstance(message, Request) and is_deeper(message.params, _DEPTH):
-                raise MalformedMessage(PARSE_ERROR, "nested too deeply", message.identity)
-        except MalformedMessage as error:
+            message = wire.read_line(body)
+            if isinstance(message, wire.Request) and wire.is_deeper(message.params, _DEPTH):
+                raise wire.MalformedMessage(wire.PARSE_ERROR, "nested too deeply", message.identity)
+        except wire.MalformedMessage as error:
             line = error_line(error.identity, error.code, str(error), error.data)
             await self._reply(400, line)
             return
-        if isinstance(message, Response):
+        if isinstance(message, wire.Response):
             await self._reply(202)
         elif self._is_modern(message):
             await self._modern(message, body, principal)
         else:
             await self._handshake(message, body, principal)
 
-    def _is_modern(self, message: Request) -> bool:
+    def _is_modern(self, message: wire.Request) -> bool:
         meta = message.params.get("_meta")
-        enveloped = isinstance(meta, dict) and VERSION_KEY in meta
-        return enveloped or self._header(b"mcp-protocol-version") == STATELESS.encode()
+        enveloped = isinstance(meta, dict) and wire.VERSION_KEY in meta
+        return enveloped or self._header(b"mcp-protocol-version") == wire.STATELESS.encode()
 
-    async def _modern(self, message: Request, body: bytes, principal: Principal | None) -> None:
+    async def _modern(
+        self, message: wire.Request, body: bytes, principal: Principal | None
+    ) -> None:
         """A request since 2026-07-28: it says what it is in its headers, too."""
         what = self._mismatch(message)
         if what is not None:
@@ -496,12 +482,12 @@ class _Exchange:
             if message.identity is None:
                 await self._reply(202)
             elif message.method == "server/discover":
-                connection.versions = HANDSHAKE
+                connection.versions = wire.HANDSHAKE
                 await self._told(connection.take(body), modern=True)
             else:
-                supported = {"supported": list(HANDSHAKE), "requested": STATELESS}
+                supported = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
                 said = "the handshake is spoken here"
-                await self._error(message.identity, UNSUPPORTED_VERSION, said, supported)
+                await self._error(message.identity, wire.UNSUPPORTED_VERSION, said, supported)
             return
         if message.identity is None:
             await self._reply(202)
@@ -516,10 +502,10 @@ class _Exchange:
             raise self._unhosted(error) from None
         await self._call(hosted, taken, body, principal, modern=True)
 
-    def _mismatch(self, message: Request) -> str | None:
+    def _mismatch(self, message: wire.Request) -> str | None:
         """What of the headers is not what the body says; None where all is."""
         meta = message.params.get("_meta")
-        version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+        version = meta.get(wire.VERSION_KEY) if isinstance(meta, dict) else None
         if self._text(b"mcp-protocol-version") != version or version is None:
             return "MCP-Protocol-Version is not the version of the request"
         if self._text(b"mcp-method") != message.method:
@@ -559,11 +545,13 @@ class _Exchange:
         except (binascii.Error, UnicodeDecodeError):
             return "\0"
 
-    async def _handshake(self, message: Request, body: bytes, principal: Principal | None) -> None:
+    async def _handshake(
+        self, message: wire.Request, body: bytes, principal: Principal | None
+    ) -> None:
         version = self._header(b"mcp-protocol-version")
-        if version is not None and version.decode("latin-1") not in HANDSHAKE:
+        if version is not None and version.decode("latin-1") not in wire.HANDSHAKE:
             said = "no such version of the protocol"
-            await self._error(message.identity, INVALID_REQUEST, said)
+            await self._error(message.identity, wire.INVALID_REQUEST, said)
             return
         connection = self._hosting.connection()
         if message.method == "initialize" and message.identity is not None:
@@ -583,7 +571,7 @@ class _Exchange:
     async def _initialize(
         self,
         connection: ClientConnection,
-        message: Request,
+        message: wire.Request,
         body: bytes,
         principal: Principal | None,
     ) -> None:
@@ -673,11 +661,13 @@ class _Exchange:
             return
         code = _code_of(answer)
         status = 200
-        if code is not None and (modern or code in (PARSE_ERROR, INVALID_REQUEST)):
+        if code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
             status = _STATUS.get(code, 200)
         await self._reply(status, answer)
 
-    async def _error(self, identity: Id | None, code: int, message: str, data: Any = None) -> None:
+    async def _error(
+        self, identity: wire.Id | None, code: int, message: str, data: Any = None
+    ) -> None:
         await self._reply(_STATUS.get(code, 400), error_line(identity, code, message, data))
 
     async def _reply(
@@ -708,8 +698,8 @@ def _code_of(line: bytes) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def _with_id(line: bytes, identity: Id) -> bytes:
+def _with_id(line: bytes, identity: wire.Id) -> bytes:
     """An answer under the id of the client's own; ours stands at its beginning."""
-    head = write_line({"jsonrpc": "2.0", "id": identity})[:-2]
+    head = wire.write_line({"jsonrpc": "2.0", "id": identity})[:-2]
     end = line.index(b",", len(b'{"jsonrpc":"2.0",'))
     return head + line[end:]

@@ -8,9 +8,10 @@ with the session's turn in hand, the client is read once more, so that a call is
 cancelled, or whose client is gone, while it waited.
 
 What a client says is read strictly and taken from an allow-list; a call goes on only with a permit
-of the gate, written anew from the values that were checked, under an id of ours.  One call is under
-way at a time, the others wait in their order.  An outcome that is not plain is unknown; an answer
-that comes late resolves it.  Whatever else either side sends changes nothing.
+of the gate, written anew from the values that were checked, under an id of ours.  Calls are decided
+in their order; one that has to wait for another keeps those behind it waiting.  An outcome that is
+not plain is unknown; an answer that comes late resolves it.  Whatever else either side sends
+changes nothing.
 Cost: a few system calls and the gate's, a message; memory is bounded by the longest line.
 """
 
@@ -23,9 +24,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
-from tcc_runtime.gate.permit import Ticket
-from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.permit import NotYet, Ticket
+from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.calls import (
     Ending,
@@ -42,6 +44,7 @@ from tcc_runtime.mcp.calls import (
     unknown,
 )
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
@@ -141,7 +144,8 @@ class Relay:
         self._early: deque[tuple[Id, bytes]] = deque()
         self._waiting = WaitingCalls()
         self._late: LateAnswers | None = None
-        self._open: OpenCall | None = None
+        self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
+        self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
         self._again = 0.0  # when the session's turn is asked for again
         self._in_a_row = 0
@@ -149,6 +153,7 @@ class Relay:
         self._doubtful = False
         self._looked: ClientCall | None = None  # the call for which the tools were looked at again
         self._stopped: str | None = None
+        self._away: Mapping[str, str] = {}  # of tools whose servers are away: why
 
     def run(self, start: Steps[None]) -> str | None:
         """Go through the start, then relay until the client is gone and answered.
@@ -210,14 +215,13 @@ class Relay:
     def _left(self) -> float | None:
         """Seconds until something is to be done though nothing comes."""
         times = []
-        if self._open is not None:
-            times.append(self._open.until)
+        times += [opened.until for opened in self._open.values()]
         if self._task is not None:
             times.append(self._task.until)
         if not self._is_full():
             if self._lines:
                 return 0.0
-            if self._open is None and self._task is None and (self._waiting or self._late):
+            if self._may_begin() and self._task is None and (self._waiting or self._late):
                 times.append(self._again)
         idle = self._idle_left()
         if idle is not None:
@@ -237,8 +241,8 @@ class Relay:
 
     def _leave(self, reason: str) -> None:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
-        if self._open is not None:
-            self._settle(unknown(reason))
+        for opened in tuple(self._open.values()):
+            self._settle(opened, unknown(reason))
         for identity, _ in self._early:
             self._client.send(error_line(identity, INTERNAL_ERROR, f"not called: {reason}"))
         for call in self._waiting.empty():
@@ -287,7 +291,8 @@ class Relay:
         elif isinstance(taken, Early):
             self._keep(taken.identity, line or b"")
         elif taken is not None:
-            reason = self._waiting.add(taken, size, None if self._open is None else self._open.call)
+            under_way = [opened.call for opened in self._open.values()]
+            reason = self._waiting.add(taken, size, under_way)
             if reason is not None:
                 self._refuse(taken, BUSY, reason)
 
@@ -301,13 +306,14 @@ class Relay:
 
     def _cancel(self, cancelled: Cancelled) -> None:
         """A call that waits is never made; one under way is unknown.  Neither is answered."""
-        opened, identity = self._open, cancelled.identity
+        identity = cancelled.identity
         self._early = deque(early for early in self._early if early[0] != identity)
         if self._waiting.drop(identity):
             return
-        if opened is not None and opened.call.identity == identity:
-            self._tell_cancelled(opened)
-            self._settle(unknown("the client cancelled it"), answered=False)
+        for opened in tuple(self._open.values()):
+            if opened.call.identity == identity:
+                self._tell_cancelled(opened)
+                self._settle(opened, unknown("the client cancelled it"), answered=False)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:
@@ -324,23 +330,38 @@ class Relay:
             self._told(message)
         elif self._task is not None and message.identity == self._task.identity:
             self._go_on(self._task, message)
-        elif self._open is not None and message.identity == self._open.identity:
-            errors_failed = self._tool(self._open).errors_failed
-            self._settle(ending_of(message, errors_failed), answer=message)
+        elif (opened := self._open_of(message.identity)) is not None:
+            told, upstream = message.error, self.upstream
+            if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
+                self._give_up(opened, told[1])
+                return
+            errors_failed = self._tool(opened).errors_failed
+            self._settle(opened, ending_of(message, errors_failed), answer=message)
         elif self._late is not None:
             self._late.take(message)
 
+    def _open_of(self, identity: object) -> OpenCall | None:
+        """The call under way that has this id of ours."""
+        return self._open.get(identity) if type(identity) is int else None
+
     def _told(self, message: Request) -> None:
-        opened = self._open
         if message.identity is not None:
             if self.upstream is not None:
                 self.upstream.refuse(message)
         elif message.method == "notifications/tools/list_changed":
             self._doubtful = True
-        elif message.method == "notifications/progress" and opened is not None:
-            ours = message.params.get("progressToken") == opened.identity
-            if ours and opened.call.token is not None:
+        elif message.method == AWAY and self.upstream is not None and self.upstream.several:
+            self._note_away(message.params["away"])
+        elif message.method == "notifications/progress":
+            opened = self._open_of(message.params.get("progressToken"))
+            if opened is not None and opened.call.token is not None:
                 self._client.send(self._door.progress(opened.call, message.params))
+
+    def _note_away(self, away: Mapping[str, str]) -> None:
+        """Some of several servers have come or gone."""
+        for reason in sorted(set(away.values()) - set(self._away.values())):
+            self._note(reason)
+        self._away = away
 
     def _unreadable(self, what: str) -> None:
         """A line that may have been the answer to whatever is waited for."""
@@ -348,8 +369,8 @@ class Relay:
             self._throw(ServerError(f"the server sent {what}"))
         else:
             self._note(f"the server sent {what}")
-        if self._open is not None:
-            self._settle(unknown(f"the server sent {what}"))
+        for opened in tuple(self._open.values()):
+            self._settle(opened, unknown(f"the server sent {what}"))
 
     # Steps that ask the server: one thing at a time.
 
@@ -394,16 +415,24 @@ class Relay:
         if self._client.ended and not self._lines:
             for call in self._waiting.empty():
                 self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
+        for opened in tuple(self._open.values()):
+            if now >= opened.until:
+                self._tell_cancelled(opened)
+                self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
         if self._task is not None:
             self._step_of_task(self._task, now)
-        elif self._open is not None:
-            if now >= self._open.until:
-                self._tell_cancelled(self._open)
-                self._settle(unknown(f"there was no answer in {self._seconds:g} s"))
-        elif self.served is None or self._lines or now < self._again:
+        elif not self._may_begin() or self.served is None or self._lines or now < self._again:
             return
         elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
             self._with_turn(self.served)
+
+    def _may_begin(self) -> bool:
+        """Whether the first call that waits may be decided, for all that is under way."""
+        if not self._open:
+            return True
+        if not self._waiting or self._waiting.first is self._blocked:
+            return False
+        return all(self._tool(opened).parallel for opened in self._open.values())
 
     def _step_of_task(self, task: _Task, now: float) -> None:
         if now < task.until:
@@ -424,6 +453,11 @@ class Relay:
             self._refuse(self._waiting.take(), BUSY, what)
             return False
         if self._is_doubtful() and self.served is not None:
+            if self._open:
+                self._blocked = (
+                    self._waiting.first
+                )  # the tools are looked at with nothing under way
+                return False
             self._doubtful = False
             self._looked = self._waiting.first
             self._begin_steps(self._look_again(self.served))
@@ -470,18 +504,25 @@ class Relay:
         ):
             served.session.give_back(turn)
         else:
-            self._begin(self._waiting.take(), served.session, turn)
+            self._begin(self._waiting.first, served.session, turn)
 
     def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
-        """Decide a call, and make it where it is allowed."""
+        """Decide the first call that waits, and make it where it is allowed."""
         if self.upstream is None:
             return
         leave = ExitStack()
         try:
+            if call.tool in self._away:
+                session.refuse(Code.SERVER_AWAY, call.tool, self._away[call.tool], turn=turn)
             permit = leave.enter_context(session.call(call.tool, call.arguments, turn=turn))
+        except NotYet:
+            self._blocked = call
+            return
         except Refused as refusal:
+            self._waiting.take()
             self._client.send(self._door.answer(call, refusal_result(refusal)))
             return
+        self._waiting.take()
         if not is_kept(call.arguments):
             what = "a number of which the server would get another one"
             with leave:
@@ -499,19 +540,35 @@ class Relay:
             params["_meta"] = meta
         identity = self.upstream.request("tools/call", params)
         until = time.monotonic() + self._seconds
-        self._open = OpenCall(call=call, permit=permit, identity=identity, until=until, leave=leave)
+        self._open[identity] = OpenCall(
+            call=call, permit=permit, identity=identity, until=until, leave=leave
+        )
+
+    def _give_up(self, opened: OpenCall, reason: str) -> None:
+        """A call that was let through, and not sent: its server had just gone."""
+        self._open.pop(opened.identity, None)
+        self._blocked = None
+        with opened.leave:
+            opened.permit.failed("its server is away: not sent")
+        refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
+        self._client.send(self._door.answer(opened.call, refusal_result(refusal)))
 
     def _tell_cancelled(self, opened: OpenCall) -> None:
         if self.upstream is not None:
             self.upstream.notify("notifications/cancelled", {"requestId": opened.identity})
 
     def _settle(
-        self, ending: Ending, *, answer: Response | None = None, answered: bool = True
+        self,
+        opened: OpenCall,
+        ending: Ending,
+        *,
+        answer: Response | None = None,
+        answered: bool = True,
     ) -> None:
-        """Record how the open call ended, and tell the client."""
-        opened, self._open = self._open, None
-        if opened is None:
+        """Record how an open call ended, and tell the client."""
+        if self._open.pop(opened.identity, None) is None:
             return
+        self._blocked = None
         self._heard = time.monotonic()
         try:
             with opened.leave:

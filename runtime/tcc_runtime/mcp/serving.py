@@ -97,7 +97,7 @@ class _Serving:
             if not self._waiting.drop(taken.identity) and self._open is not None:
                 self._wanted = self._wanted and self._open.identity != taken.identity
         elif isinstance(taken, ClientCall):
-            under_way = self._open if self._wanted else None
+            under_way = [self._open] if self._open is not None and self._wanted else []
             reason = self._waiting.add(taken, 0 if line is None else len(line), under_way)
             if reason is not None:
                 self._client.send(self._door.refused(taken, BUSY, reason))

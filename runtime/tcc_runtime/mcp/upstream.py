@@ -25,8 +25,9 @@ import select
 import signal
 import subprocess
 import time
+import typing
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -291,6 +292,66 @@ class ServerRequest:
 Steps: TypeAlias = Generator[ServerRequest | None, Response, T]
 
 
+class ServerProcess(typing.Protocol):
+    """What a connection to a server goes through.
+
+    Attributes:
+        pipe: to the server.
+        unsent: the ids of requests that have an error for an answer, and were never sent.
+    """
+
+    pipe: Pipe
+
+    @property
+    def unsent(self) -> Collection[Any]:
+        """The ids of requests that have an error for an answer, and were never sent."""
+
+    def close(self, stopping: Stopping | None = None) -> None:
+        """End it; as of :meth:`Process.close`."""
+
+
+class Startable(typing.Protocol):
+    """A server that is started otherwise than as a program: behind a URL, or several in one.
+
+    Attributes:
+        several: whether it is several servers in one.
+    """
+
+    @property
+    def several(self) -> bool:
+        """Whether it is several servers in one."""
+
+    def start(self, most: int) -> ServerProcess:
+        """Start it; lines of it may have `most` bytes."""
+
+
+# The program and its arguments, or something else that can be started.
+Command: TypeAlias = "Sequence[str] | Startable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program with an environment of its own.
+
+    Attributes:
+        command: the program and its arguments.
+        env: variables beside ours; folder: where it runs, None is here.
+    """
+
+    command: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
+    several: bool = False
+
+    def start(self, most: int) -> Process:
+        """Start it.
+
+        Raises:
+            ServerError: it cannot be started.
+        """
+        return Process(self.command, most, env={**os.environ, **self.env}, folder=self.folder)
+
+
 class Process:
     """A server that runs, with pipes of its own, and is ended for certain.
 
@@ -305,10 +366,21 @@ class Process:
         ServerError: it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], most: int = MAX_SERVER_LINE) -> None:
+    unsent: Collection[Any] = ()
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        most: int = MAX_SERVER_LINE,
+        *,
+        env: Mapping[str, str] | None = None,
+        folder: str | None = None,
+    ) -> None:
         try:
             self._process = subprocess.Popen(
                 list(command),
+                env=env,
+                cwd=folder,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
@@ -361,11 +433,12 @@ class Upstream:
     """A connection to a server.
 
     Args:
-        command: the program and its arguments.
+        command: the program and its arguments, or what is started in place of one.
         seconds: how long an answer may take while the connection is made.
         version: ours, which servers are told.
 
     Attributes:
+        several: whether it is several servers in one (:mod:`tcc_runtime.mcp.hub`).
         pipe: to the server.
         stateless: whether it is spoken to as since 2026-07-28.
         info: what the server says of itself.
@@ -375,8 +448,13 @@ class Upstream:
         ServerError: it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], *, seconds: float, version: str) -> None:
-        self._process = Process(command)
+    def __init__(self, command: Command, *, seconds: float, version: str) -> None:
+        if isinstance(command, Sequence):
+            self._process: ServerProcess = Process(command)
+            self.several = False
+        else:
+            self._process = command.start(MAX_SERVER_LINE)
+            self.several = command.several
         self.seconds = seconds
         self._version = version
         self._last = 0
@@ -438,6 +516,10 @@ class Upstream:
             if cursor in cursors or len(cursors) >= _MAX_PAGES or len(found) > _MAX_TOOLS:
                 raise ServerError("the server's list of tools does not end")
             cursors.add(cursor)
+
+    def was_sent(self, identity: int) -> bool:
+        """Whether a request may have come to the server, for all that is known here."""
+        return identity not in self._process.unsent
 
     @property
     def next_identity(self) -> int:

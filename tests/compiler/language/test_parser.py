@@ -60,6 +60,8 @@ forbid a or b where every l = 3, x > 1, y <= 2 before c same k = "t" unless a wi
 limit uses(a | b where f = 1) per session.u, f <= 2 within 24 h across sessions
 limit sum(a.f) per g <= 1.5 within 1 d limit uses(any - a) >= 1
 accept a b reject () accept () expect plans == 3 expect min_cost <= 0.5 expect max_depth >= 1
+expect never a expect never a b expect never a with b same k expect never a after b
+expect never a before b expect reachable a expect implies "f"
 """
 
 
@@ -202,3 +204,22 @@ def test_every_action_is_named_by_the_grammar() -> None:
         "postfix",
         "start",
     }
+
+
+def conflicts(grammar: str, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What Lark decides by itself where two steps are possible; of two reductions it raises."""
+    caplog.clear()
+    with caplog.at_level("DEBUG", logger="lark"):
+        lark.logger.propagate = True
+        try:
+            lark.Lark(grammar, parser="lalr", lexer="basic", debug=True)
+        finally:
+            lark.logger.propagate = False
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_the_grammar_is_lalr_1_without_a_choice_that_is_made_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert conflicts('start: start "a" start | "b"', caplog)
+    assert conflicts(GRAMMAR.read_text("utf-8"), caplog) == []

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+import tcc
 from tcc_compiler.frontend import read_grammar_text
 from tests.compiler.compiling import compiled, words
 from tests.oracle_policies import language as l
@@ -33,13 +34,6 @@ def _drawn(seed: int) -> l.Grammar:
     letters = len(Automaton(grammar).letters())
     depth = l.Depth(most=3 if letters <= MOST_LETTERS else 2)
     kept = tuple(one for one in grammar.statements if not isinstance(one, l.Depth))
-    # `unless 2 a` asks for two of them.
-    kept = tuple(
-        replace(one, unless=tuple(replace(c, least=1) for c in one.unless))
-        if isinstance(one, l.Forbid)
-        else one
-        for one in kept
-    )
     return replace(grammar, statements=(*kept, depth))
 
 
@@ -84,3 +78,66 @@ def test_the_plans_are_those_of_the_definition(seed: int) -> None:
     expected = set(_listed(Automaton(grammar), grammar.depth))
     if expected:
         assert words(compiled(front.core)) == expected, text
+
+
+def test_a_count_in_unless_asks_for_so_many_calls_since() -> None:
+    text = (
+        'grammar g version "1"\ntool a\ntool b\ntool c\ntool d\nplan = any*\nlimit depth <= 5\n'
+        "forbid a before b unless 2 c or d\n"
+        "accept b\naccept a c c b\naccept a c a d b\naccept b a c\naccept a c d c b\n"
+        "reject a b\nreject a c b\nreject c c a b\nreject a c c a b\nreject a c a c b\n"
+    )
+    tcc.compile_text(text)  # its examples hold
+
+
+def test_a_grammar_of_which_one_of_these_is_otherwise_does_not_compile() -> None:
+    text = (
+        'grammar g version "1"\ntool a\ntool b\ntool c\nplan = any*\nlimit depth <= 5\n'
+        "forbid a before b unless 2 c\naccept a c b\n"
+    )
+    with pytest.raises(tcc.CompileError) as raised:
+        tcc.compile_text(text)
+    assert [one.code for one in raised.value.diagnostics] == ["TCC501"]
+
+
+_ERRORS = """\
+grammar g version "1"
+tool read { errors mean failed }
+tool ok
+tool send
+plan = any*
+limit depth <= 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [("forbid read before send unless ok", 1), ("forbid 2 read before send", 2)],
+)
+def test_a_forbid_that_cuts_plans_is_held_beside_them_where_an_error_may_count(
+    statement: str, count: int
+) -> None:
+    gate = tcc.Gate(tcc.compile_text(_ERRORS + statement))
+    for _ in range(count):
+        assert gate.check("send").allowed
+        with gate.call("read") as permit:
+            permit.failed("said so", answered=True)
+    refused = gate.check("send")
+    assert (refused.allowed, refused.code) == (False, "R202")
+    assert refused.because == [{"kind": "monitor", "text": statement}]
+
+
+def test_what_lifts_a_forbid_lifts_it_after_an_error_too() -> None:
+    gate = tcc.Gate(tcc.compile_text(_ERRORS + "forbid read before send unless ok"))
+    with gate.call("read") as permit:
+        permit.failed("said so", answered=True)
+    with gate.call("ok") as permit:
+        permit.done()
+    assert gate.check("send").allowed
+
+
+def test_an_error_that_was_read_counts_for_a_forbid_of_sets() -> None:
+    gate = tcc.Gate(tcc.compile_text(_ERRORS + "forbid ok or read before send"))
+    with gate.call("read") as permit:
+        permit.failed("said so", answered=True)
+    assert not gate.check("send").allowed

@@ -30,6 +30,8 @@ def _drawn(seed: int) -> l.Grammar:
 def test_the_core_has_the_statements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolver, "READ_MINOR", 2)
     grammar = _drawn(seed)
+    # What plans are cut by is declined where errors count; that is no matter of the core's text.
+    grammar = replace(grammar, tools=tuple(replace(one, errors=False) for one in grammar.tools))
     front = read_grammar_text(text_of(grammar))
     assert front.core is not None, [item.message for item in front.diagnostics]
     fields, writer, path = fields_of(grammar), Writer(grammar), "monitors"

@@ -82,12 +82,14 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
         case ["kind", kind]:
             result(identity, resultType=kind)
         case ["garbage", seed]:
-            chance = random.Random(seed)
+            chance, all_of_it = random.Random(seed), bytearray()
             for _ in range(200):
                 junk = bytearray(line)
                 for _ in range(chance.randint(1, 4)):
                     junk[chance.randrange(len(junk) - 1)] = chance.choice(b'{}[]",:0x\\\xff')
-                write(bytes(junk))
+                all_of_it += junk
+            # At once: what came later would be taken for an answer to the call behind.
+            write(bytes(all_of_it))
             result(identity)
         case ["crash"]:
             os._exit(3)

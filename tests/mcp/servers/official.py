@@ -1,4 +1,7 @@
-"""An MCP server made with the official SDK; what it executes is appended to ``EXECUTED``."""
+"""An MCP server made with the official SDK, over stdio, or over HTTP where ``PORT`` is given.
+
+What it executes is appended to ``EXECUTED``.
+"""
 
 from __future__ import annotations
 
@@ -67,4 +70,8 @@ def paint(
     return [colour.value] * times
 
 
-server.run("stdio")
+PORT = os.environ.get("PORT")
+if PORT is None:
+    server.run("stdio")
+else:
+    server.run("streamable-http", host="127.0.0.1", port=int(PORT))

@@ -32,14 +32,16 @@ LINTS: Mapping[str, Entry] = {
         "redundant limit",
         "Without this limit the plans are the same. The message says how far plans reach\n"
         "without it, the notes what implies it: the plan expression, or other statements.\n"
-        "A limit on open parameters is redundant where even the largest values cannot reach it.",
+        "A limit on open parameters is redundant where even the largest values cannot reach it,\n"
+        "or where no session can exceed it that meets all other statements.",
         _TOOLS + "plan = a b\nlimit depth <= 3\n",
     ),
     "TCC705": Entry(
         "redundant statement",
         "Without this `require` or `forbid` the plans are the same: the plan expression or\n"
         "other statements imply it, or it is said twice. It may be meant as a second lock on\n"
-        "the same door; then say so: `# lint: allow TCC705` and the reason.",
+        "the same door; then say so: `# lint: allow TCC705` and the reason. One that a gate\n"
+        "holds is redundant where the sessions are the same without it.",
         _TOOLS + "plan = a b\nrequire a before b\n",
     ),
     "TCC706": Entry(
@@ -107,6 +109,15 @@ LINTS: Mapping[str, Entry] = {
         "A limit on states or time was reached, and these lints were left open. This is no\n"
         "finding; the exit code is 2 where there is nothing else. Raise `--max-states` or\n"
         "`--timeout`.",
+    ),
+    "TCC716": Entry(
+        "tool that can never be called",
+        "Plans have a call of this tool, and a gate refuses it in every session: what monitors\n"
+        "ask before it, others forbid. `tcc prove G --reachable TOOL` asks for such a session;\n"
+        '`tcc prove G "never TOOL"` is proved. Take out one of the statements, or the tool.',
+        _HEAD + "tool find(; id: text max 9) { cost 1 }\ntool pay(; id: text max 9) { cost 1 }\n"
+        "plan = (find | pay){1,3}\nrequire find before pay same id\n"
+        "forbid find before pay same id\n",
     ),
     "TCC717": Entry(
         "errors of a counted tool",

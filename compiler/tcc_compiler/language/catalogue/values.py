@@ -288,6 +288,14 @@ LANGUAGE: Mapping[str, Entry] = {
         "this one can be planned, and never made there. Answers after which the same may follow\n"
         "lead to one place. List fewer values in `gives`, or let statements tell fewer apart.",
     ),
+    "TCC417": Entry(
+        "parallel tool that commutes with none",
+        "A warning. Calls of parallel tools are under way together where their order makes no\n"
+        "difference: both orders lead to the same states of the automaton, and no statement over\n"
+        "open arguments orders one against the other. The order of this tool's calls and of those\n"
+        "of any parallel tool, itself included, makes one: its calls wait for others as if\n"
+        "`parallel` were not there.",
+    ),
 }
 EXAMPLES: Mapping[str, Entry] = {
     "TCC501": Entry(
@@ -316,5 +324,18 @@ EXAMPLES: Mapping[str, Entry] = {
         "A warning. The artifact has bounds in place of counts (see TCC411), and they leave\n"
         "open whether this line holds: a number of plans that is known from above alone says\n"
         "nothing of `==`. Compile without `--relax` and with larger limits to decide it.",
+    ),
+    "TCC505": Entry(
+        "exact expectation that does not hold",
+        "`expect never S`: some session that a gate lets through does not meet it; `expect\n"
+        "reachable P`: no session ends in such a call; `expect implies` with a file: some\n"
+        "session is none of that grammar's. A shortest session is shown where one decides, with\n"
+        "values of the types. `tcc prove` asks the same question.",
+    ),
+    "TCC506": Entry(
+        "exact expectation that was not decided",
+        "Whether it holds was not decided, for the reason of the code that is named (`tcc explain\n"
+        "P503`). An expectation that nobody decided does not hold; the exit code is 2. Raise\n"
+        "`--timeout`, ask a narrower question, or take it out.",
     ),
 }

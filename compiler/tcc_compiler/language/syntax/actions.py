@@ -38,6 +38,7 @@ from tcc_compiler.language.ast import (
     Elements,
     Errors,
     EveryElement,
+    ExactStatement,
     ExampleStatement,
     ExpectStatement,
     Expression,
@@ -796,6 +797,40 @@ class Actions(Transformer[Lexeme, Any]):
     def expect(self, keyword: Lexeme, what: Lexeme, op: Lexeme, number: Number) -> Statement:
         region = keyword.region.to(number.region)
         return ExpectStatement(str(what), str(op), number, region)
+
+    def expect_next(self, keyword: Lexeme, never: Lexeme, *sets: CallsTerm) -> Statement:
+        inner = self.forbid_next(never, *sets)
+        return ExactStatement(
+            "never", inner.region, inner, None, keyword.region.to(sets[-1].region)
+        )
+
+    def expect_never(
+        self, keyword: Lexeme, never: Lexeme, first: CallsTerm, order: Lexeme, second: CallsTerm,
+        same: Any,
+    ) -> Statement:  # fmt: skip
+        ends = same[-1] if same else None
+        last = second.region if ends is None else (ends.second or ends.first).region
+        inner: Statement | None
+        if str(order) == "after":
+            pairs = _pairs(same)
+            inner = None
+            if isinstance(first, Pattern) and isinstance(second, Pattern) and pairs is not None:
+                turned = tuple(Pair(pair.second, pair.first) for pair in pairs)
+                region = never.region.to(last)
+                inner = ForbidStatement((second, first), "before", region, turned)
+        else:
+            inner = self._forbid(never, str(order), (_bare(first),), second, same, None)
+        asked = never.region.to(last)
+        return ExactStatement("never", asked, inner, None, keyword.region.to(last))
+
+    def expect_reachable(self, keyword: Lexeme, _word: Lexeme, pattern: Pattern) -> Statement:
+        region = keyword.region.to(pattern.region)
+        inner = ForbidStatement((pattern,), "next", pattern.region)
+        return ExactStatement("reachable", pattern.region, inner, None, region)
+
+    def expect_implies(self, keyword: Lexeme, _word: Lexeme, path: Text) -> Statement:
+        region = keyword.region.to(path.region)
+        return ExactStatement("implies", path.region, None, path, region)
 
 
 def _set_of(op: Literal["|", "-"], parts: Sequence[CallsTerm]) -> CallsTerm:

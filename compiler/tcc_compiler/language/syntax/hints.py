@@ -32,7 +32,8 @@ FORMS: Mapping[str, str] = {
     "FORBID": "`forbid pay pay`, `forbid read with send` or `forbid read before send`",
     "ACCEPT": "`accept search(k=5) reply`",
     "REJECT": "`reject reply`",
-    "EXPECT": "`expect plans == 48`, `expect min_cost <= 0.5` or `expect max_depth == 6`",
+    "EXPECT": "`expect plans == 48`, `expect min_cost <= 0.5`, `expect max_depth == 6`, "
+    '`expect never send after read`, `expect reachable reply` or `expect implies "parent.tcg"`',
 }
 _ATTRIBUTES = (
     '`cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, `doc ".."` or `cost 2 when k = 10`'

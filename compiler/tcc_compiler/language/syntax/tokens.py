@@ -127,6 +127,8 @@ class Context:
                 self.opened = self.parens
             case "BEFORE" | "WITH":
                 self.ordered = True
+            case "AFTER":
+                self.ordered = self.ordered or self._in("EXPECT")
             case "WHERE" | "SAME" | "PER" | "WITHIN":
                 self.related = True
         self.tokens.append(token)
@@ -281,7 +283,7 @@ class Context:
 
     def is_same(self, before: str, _end: int) -> bool:
         """``same``: after a set of a `require` or a `forbid`, unless a tool is called so."""
-        stated = self._in("REQUIRE") or self._in("FORBID")
+        stated = self._in("REQUIRE") or self._in("FORBID") or self._in("EXPECT")
         if not stated or self.parens or before not in (*_PATTERN_ENDS, "ANY"):
             return False
         return self.ordered or "same" not in self.kept

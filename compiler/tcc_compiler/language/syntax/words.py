@@ -47,7 +47,7 @@ OTHER_TYPES: Mapping[str, str] = {
 # Names that are keywords right after this keyword, and nowhere else.
 PLACED: Mapping[str, frozenset[str]] = {
     "LIMIT": frozenset(("depth", "uses", "sum", *AMOUNTS)),
-    "EXPECT": frozenset(("plans", "min_cost", "max_depth")),
+    "EXPECT": frozenset(("plans", "min_cost", "max_depth", "never", "reachable", "implies")),
     "BIND": frozenset(("mcp", "python")),
     "QUOTES": frozenset(("same",)),
     "ERRORS": frozenset(("mean",)),

@@ -1,0 +1,497 @@
+"""A proof, checked from its first line to its last (docs/spec/proof.md, sections 2 and 3).
+
+Cost: linear in the steps of the file; one state in memory for each state of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats import schema
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.codec import Json, blake, decode, read_large
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.proof.compared import Fact, Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.moves import System
+from tcc_certs.proof.question import statement_core
+from tcc_certs.proof.replay import Replay, SessionCall
+from tcc_certs.proof.sides import Side, grammar_side, statement_side
+from tcc_certs.session.machine import Place
+
+FORMAT = "tcc.proof"
+MAX_PROOF_BYTES = 1 << 28
+MAX_PROOF_STATES = 1 << 20
+
+
+# The file.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofReport:
+    """The verdict on a proof.
+
+    Attributes:
+        verdict: 0 VALID, 1 INVALID, 2 DECLINED.  question: its kind and its text.
+        proof: ``proved`` or ``refuted``; empty where that is not known.
+        finding: the rule that failed.
+        checked: states, steps and calls.
+    """
+
+    verdict: int
+    question: Mapping[str, str]
+    proof: str
+    finding: Rejected | None
+    checked: Mapping[str, int]
+
+
+_CODE = Code.PROOF_FORM
+
+
+def read_proof(path: Path) -> bytes:
+    """The bytes of a proof, one too many where it is too large.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as handle:
+        return handle.read(MAX_PROOF_BYTES + 1)
+
+
+def check_proof(data: bytes, artifacts: Sequence[bytes]) -> ProofReport:
+    """Whether the verdict of a proof follows from it and these artifacts; never an exception.
+
+    Args:
+        data: the proof.
+        artifacts: in the order of the question.
+    """
+    proof = _Check()
+    try:
+        proof.run(data, artifacts)
+    except Rejected as refusal:
+        return ProofReport(
+            verdict=2 if refusal.code.declines else 1,
+            question=proof.question,
+            proof=proof.proof,
+            finding=refusal,
+            checked={},
+        )
+    return ProofReport(
+        verdict=0, question=proof.question, proof=proof.proof, finding=None, checked=proof.checked
+    )
+
+
+_VERDICTS = ("VALID", "INVALID", "DECLINED")
+
+
+def proof_lines(proof: ProofReport) -> list[str]:
+    """The verdict on a proof in plain words."""
+    asked = " ".join(proof.question.values()) or "no question"
+    counts = ", ".join(f"{count} {name}" for name, count in proof.checked.items())
+    if proof.finding is None:
+        return [f"VALID: {proof.proof}: {asked} ({counts})"]
+    return [f"{_VERDICTS[proof.verdict]}: {asked}", str(proof.finding)]
+
+
+def proof_document(proof: ProofReport) -> dict[str, Json]:
+    """A report on a proof as the JSON document ``tcc.check`` 1.0."""
+    found = proof.finding
+    fields: dict[str, Json] = {}
+    if found is not None:
+        fields = {"code": found.code.value, "path": found.path}
+        fields |= {"expected": found.expected, "found": found.found}
+    return {
+        "format": "tcc.check",
+        "format_version": "1.0",
+        "verdict": _VERDICTS[proof.verdict],
+        "question": dict(proof.question),
+        "proof": proof.proof,
+        "findings": [fields] if fields else [],
+        "checked": dict(proof.checked),
+    }
+
+
+class _Check:
+    """One proof, from its first line to its last."""
+
+    def __init__(self) -> None:
+        self.question: dict[str, str] = {}
+        self.proof = ""
+        self.checked = {"states": 0, "steps": 0, "calls": 0}
+        self._lines: Iterator[bytes] = iter(())
+        self._kept: dict[Any, Any] = {}  # places and facts, each once
+        self._number = 0
+
+    def run(self, data: bytes, artifacts: Sequence[bytes]) -> None:
+        """Check it.
+
+        Raises:
+            Rejected: the first rule that fails.
+        """
+        size = len(data)
+        ensure(size <= MAX_PROOF_BYTES, Code.LIMIT, "proof", f"{MAX_PROOF_BYTES} bytes", size)
+        ensure(data.endswith(b"\n"), _CODE, "proof", "a line feed at the end", data[-8:])
+        self._lines = _split(data)
+        head = self._line()
+        if not isinstance(head, dict):
+            raise Rejected(_CODE, "line 1", "an object", type(head).__name__)
+        require(FORMAT, head.get("format"), _CODE, "format")
+        require("1.0", head.get("format_version"), Code.UNKNOWN_VERSION, "format_version")
+        asked = {"statement": True, "reachable": True, "implies": False, "finishable": False}
+        question = schema.as_mapping(head.get("question", ""), "question", _CODE)
+        kind = question.get("kind")
+        if not isinstance(kind, str) or kind not in asked:
+            raise Rejected(_CODE, "question.kind", "a kind of question", kind)
+        texts = {"kind", "text"} if asked[kind] else {"kind"}
+        require(texts, set(question), _CODE, "question")
+        self.question = {
+            name: schema.as_text(question[name], "question", _CODE) for name in sorted(question)
+        }
+        proof = schema.as_text(head.get("proof", 0), "proof", _CODE)
+        ensure(proof in ("proved", "refuted"), _CODE, "proof", "proved or refuted", proof)
+        self.proof = proof
+        sides = self._sides(head, artifacts)
+        system = System(*sides)
+        kind = self.question["kind"]
+        if kind == "finishable":
+            self._finishable(system, head)
+        elif (self.proof == "proved") == (kind != "reachable"):
+            self._included(system, head)
+        else:
+            self._shown(system, head)
+        rest = next(self._lines, None)
+        ensure(rest is None, _CODE, f"line {self._number + 1}", "the end", "more")
+
+    def _sides(self, head: Mapping[str, Json], artifacts: Sequence[bytes]) -> tuple[Side, Side]:
+        kind = self.question["kind"]
+        due = 2 if kind == "implies" else 1
+        require(due, len(artifacts), Code.PROOF_ARTIFACTS, "artifacts")
+        cores = schema.as_tuple(head.get("cores", ""), "cores", _CODE, due, "digests")
+        made = [check(data) for data in artifacts]
+        for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
+            found = core_digest(artifact.file)
+            require(found, core, Code.PROOF_CORE, f"cores[{at}]")
+        left = _of_artifact(made[0])
+        if kind == "implies":
+            return left, _of_artifact(made[1])
+        if kind == "finishable":
+            return left, left
+        return left, statement_side(statement_core(left.core, kind, self.question["text"]))
+
+    def _line(self) -> Json:
+        self._number += 1
+        raw = next(self._lines, None)
+        if raw is None:
+            raise Rejected(_CODE, f"line {self._number}", "another line", "the end")
+        size = len(raw)
+        ensure(size <= MAX_LINE_BYTES, Code.LIMIT, f"line {self._number}", "16 MiB", size)
+        return decode(raw, f"line {self._number}")
+
+    def _whole(self, value: Json, path: str, code: Code = _CODE) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise Rejected(code, path, "a whole number", value)
+        return value
+
+    # Closed sets.
+
+    def _included(self, system: System, head: Mapping[str, Json]) -> None:
+        members = {"format", "format_version", "question", "proof", "cores", "parts"}
+        require(members, set(head), _CODE, "line 1")
+        given = schema.as_list(head["parts"], "parts", _CODE, 1)
+        monitors = len(system.left.core.monitors)
+        uses, sizes = [], []
+        for at, part in enumerate(given):
+            entry = schema.as_mapping(part, f"parts[{at}]", _CODE)
+            require({"keys", "states", "uses"}, set(entry), _CODE, f"parts[{at}]")
+            numbers = [
+                schema.as_whole(one, f"parts[{at}].uses", Code.PROOF_USES, monitors)
+                for one in schema.as_list(entry["uses"], f"parts[{at}].uses", _CODE)
+            ]
+            uses.append(frozenset(numbers))
+            sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
+        ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
+        if ways == ["all"]:
+            parts = [Part(tracked=None, rule=None, uses=uses[0])]
+        else:
+            call = "call" in ways
+            parts = system.parts(uses, call=call)
+            due = ["call" if call else "each"] * len(parts)
+            require(due, ways, Code.PROOF_USES, "parts")
+        total = sum(sizes)
+        ensure(total <= MAX_PROOF_STATES, Code.LIMIT, "parts", f"{MAX_PROOF_STATES} states", total)
+        for one, size in zip(parts, sizes, strict=True):
+            self._closed(system, one, size, ends=True)
+
+    def _closed(
+        self, system: System, part: Part, size: int, *, ends: bool, begin: State | None = None
+    ) -> list[State]:
+        """A list of states that holds the start, and that every call leads into."""
+        self._kept.clear()
+        states = [self._state(system, part) for _ in range(size)]
+        first = system.start(part) if begin is None else begin
+        row = _numbers_of(self._line(), f"line {self._number}")
+        held = part.tracked is not None
+        self._leads(system, first, row, states, Code.PROOF_START, held=held)
+        met = {row[0]}
+        for number, state in enumerate(states):
+            # What nothing leads to may hold as many facts as the file has bytes.
+            ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
+            if ends and part.plans and system.left.accepts(state[0]):
+                fine = system.right.accepts(state[1])
+                where = f"line {self._number}"
+                ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
+            steps = self._line()
+            where = f"line {self._number}"
+            rows = schema.as_list(steps, where, _CODE)
+            at = 0
+            for move in system.moves(part, state):
+                if move.state is None:
+                    text = system.left.core.calls[move.call].text
+                    raise Rejected(Code.PROOF_REFUSED, where, f"{text} to be allowed", move.why)
+                ensure(at < len(rows), Code.PROOF_STEPS, where, "a step for each call", len(rows))
+                row = _numbers_of(rows[at], where)
+                self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
+                met.add(row[0])
+                at += 1
+            require(at, len(rows), Code.PROOF_STEPS, where)
+            self.checked["steps"] += at
+        self.checked["states"] += size
+        return states
+
+    def _leads(
+        self,
+        system: System,
+        to: State,
+        row: Sequence[int],
+        states: Sequence[State],
+        code: Code,
+        *,
+        held: bool = False,
+    ) -> None:
+        """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
+
+        A constant is found again by its token, and the tokens of the keys that are looked at (the
+        list is `held` to these) by theirs: neither has another name.
+        """
+        where = f"line {self._number}"
+        ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])
+        target = states[row[0]]
+        tokens = held_tokens(to[2])
+        require(len(tokens), len(row) - 1, Code.PROOF_RENAMING, where)
+        names = dict(zip(tokens, row[1:], strict=True))
+        once = len(set(names.values())) == len(names)
+        ensure(once, Code.PROOF_RENAMING, where, "each token once", row[1:])
+        atoms = len(system.atoms)
+        for token, name in names.items():
+            require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
+            if held or system.atoms[token % atoms].only is not None:
+                require(token, name, Code.PROOF_RENAMING, where)
+        facts = renamed(to[2], names) if any(a != b for a, b in names.items()) else to[2]
+        there = to[0] == target[0] and to[1] == target[1] and facts == target[2]
+        ensure(there, code, where, "the state that the call leads to", f"state {row[0]}")
+        for (low, high), (least, most) in zip(to[3], target[3], strict=True):
+            inside = least <= low and high <= most
+            ensure(inside, Code.PROOF_INTERVAL, where, f"{low} .. {high}", f"{least} .. {most}")
+
+    def _state(self, system: System, part: Part) -> State:
+        value = self._line()
+        where = f"line {self._number}"
+        left, right, facts, sums = schema.as_tuple(value, where, _CODE, 4, "members")
+        due = len(system.sums) if part.plans else 0
+        spans = schema.as_tuple(sums, where, _CODE, due, "sums")
+        found = tuple(
+            [self._fact(fact, where, system) for fact in schema.as_list(facts, where, _CODE)]
+        )
+        ensure(
+            all(a[:3] < b[:3] for a, b in pairwise(found)), _CODE, where, "facts in order", "others"
+        )
+        return (
+            self._place(left, where, system.left),
+            self._place(right, where, system.right),
+            found,
+            tuple([self._span(span, where) for span in spans]),
+        )
+
+    def _place(self, value: Json, where: str, side: Side) -> Place:
+        states, tally = schema.as_tuple(value, where, _CODE, 2, "members")
+        numbers = [
+            schema.as_whole(q, where, _CODE, side.states)
+            for q in schema.as_list(states, where, _CODE)
+        ]
+        pairs = []
+        items = len(side.statements.items)
+        for pair in schema.as_list(tally, where, _CODE):
+            number, seen = schema.as_tuple(pair, where, _CODE, 2, "members")
+            pairs.append((schema.as_whole(number, where, _CODE, items), self._whole(seen, where)))
+        place = tuple(numbers), tuple(pairs)
+        kept: Place = self._kept.setdefault(place, place)
+        return kept
+
+    def _fact(self, value: Json, where: str, system: System) -> Fact:
+        side, slot, key, count = schema.as_tuple(value, where, _CODE, 4, "members")
+        number = schema.as_whole(side, where, _CODE, 2)
+        of = (system.left, system.right)[number]
+        place = schema.as_whole(slot, where, _CODE, 2 * len(of.core.monitors))
+        shape = of.shapes.get(place, ())
+        items = schema.as_tuple(key, where, _CODE, len(shape), "parts")
+        parts = []
+        for opened, part in zip(shape, items, strict=True):
+            text = not opened and isinstance(part, str)
+            parts.append(part if text else self._whole(part, where))
+            ensure(text or opened, _CODE, where, "a key of the monitor", part)
+        fact = number, place, tuple(parts), self._whole(count, where)
+        kept: Fact = self._kept.setdefault(fact, fact)
+        return kept
+
+    def _span(self, value: Json, where: str) -> tuple[int, int]:
+        low, high = schema.as_tuple(value, where, _CODE, 2, "ends")
+        return read_large(low, where, _CODE, 4096), read_large(high, where, _CODE, 4096)
+
+    # Sessions.
+
+    def _shown(self, system: System, head: Mapping[str, Json]) -> None:
+        members = {"format", "format_version", "question", "proof", "cores", "calls", "ends"}
+        require(members, set(head), _CODE, "line 1")
+        ends = head["ends"]
+        ensure(ends in ("call", "finish"), _CODE, "ends", "call or finish", ends)
+        calls = self._calls(head)
+        mine, theirs = Replay(system.left, system.left), Replay(system.right, system.left)
+        for at, call in enumerate(calls):
+            where = f"call {at + 1}"
+            why = mine.refuses(call)
+            ensure(why == "", Code.PROOF_SESSION, where, "a call that is let through", why)
+            last = at == len(calls) - 1 and ends == "call"
+            refused = theirs.refuses(call) != ""
+            require(last, refused, Code.PROOF_SHOWS, where)
+        if ends == "finish":
+            may = mine.accepts and not theirs.accepts
+            ensure(may, Code.PROOF_SHOWS, "end", "an end of one side alone", "none")
+        else:
+            ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
+
+    def _calls(self, head: Mapping[str, Json]) -> list[SessionCall]:
+        count = self._whole(head["calls"], "calls")
+        self.checked["calls"] = count
+        return [self._call() for _ in range(count)]
+
+    def _call(self) -> SessionCall:
+        value = self._line()
+        where = f"line {self._number}"
+        tool, listed, opened = schema.as_tuple(value, where, _CODE, 3, "members")
+        return SessionCall(
+            tool=schema.as_text(tool, where, _CODE),
+            listed=self._pairs(listed, where),
+            opened=self._pairs(opened, where),
+        )
+
+    def _pairs(self, value: Json, where: str) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        for item in schema.as_list(value, where, _CODE):
+            name, text = schema.as_tuple(item, where, _CODE, 2, "members")
+            pairs.append((schema.as_text(name, where, _CODE), schema.as_text(text, where, _CODE)))
+        schema.ensure_increasing([name for name, _ in pairs], where, _CODE)
+        return tuple(pairs)
+
+    # Finishable.
+
+    def _finishable(self, system: System, head: Mapping[str, Json]) -> None:
+        members = {"format", "format_version", "question", "proof", "cores", "states"}
+        members.add("ends" if self.proof == "proved" else "calls")
+        require(members, set(head), _CODE, "line 1")
+        size = self._whole(head["states"], "states")
+        ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
+        every = frozenset(range(len(system.left.core.monitors)))
+        part = Part(tracked=None, rule=None, uses=every)
+        if self.proof == "refuted":
+            replay = Replay(system.left, system.left)
+            for at, call in enumerate(self._calls(head)):
+                why = replay.refuses(call)
+                ensure(why == "", Code.PROOF_SESSION, f"call {at + 1}", "one let through", why)
+            states = self._closed(system, part, size, ends=False, begin=replay.state(system))
+            for at, state in enumerate(states):
+                stuck = not system.left.accepts(state[0])
+                ensure(stuck, Code.PROOF_STUCK, f"state {at}", "no end", "an end")
+            return
+        ways = self._whole(head["ends"], "ends")
+        ensure(ways <= MAX_PROOF_STATES, Code.LIMIT, "ends", f"{MAX_PROOF_STATES}", ways)
+        states = self._closed(system, part, size, ends=False)
+        good: list[State] = []
+        for _ in range(ways):
+            good.append(self._nearer(system, part, good))
+        row_line = self._line()
+        rows = schema.as_list(row_line, f"line {self._number}", _CODE)
+        require(len(states), len(rows), Code.PROOF_END, f"line {self._number}")
+        for state, row in zip(states, rows, strict=True):
+            row = _numbers_of(row, f"line {self._number}")
+            self._leads_down(system, most_of(state), row, good)
+
+    def _leads_down(
+        self, system: System, to: State, row: Sequence[int], good: Sequence[State]
+    ) -> None:
+        """Whatever is at a state, and has sums that are no greater, is at a good state."""
+        self._leads(system, to, row, _Below(good), Code.PROOF_END)
+
+    def _nearer(self, system: System, part: Part, good: Sequence[State]) -> State:
+        """A state from which every session that has no greater sums can be finished."""
+        state = self._state(system, part)
+        value = self._line()
+        where = f"line {self._number}"
+        step = schema.as_list(value, where, _CODE)
+        if not step:
+            ends = system.left.accepts(state[0])
+            ensure(ends, Code.PROOF_END, where, "an end", "none")
+            return state
+        number, row = schema.as_tuple(step, where, _CODE, 2, "members")
+        wanted = self._whole(number, where)
+        for at, move in enumerate(system.moves(part, most_of(state))):
+            if at == wanted and move.state is not None:
+                possible = system.surely(state, move)
+                ensure(possible, Code.PROOF_END, where, "a call that can surely be made", "another")
+                self._leads_down(system, least_of(move.state), _numbers_of(row, where), good)
+                return state
+        raise Rejected(Code.PROOF_END, where, "a call of the state", wanted)
+
+
+class _Below(Sequence[State]):
+    """States whose intervals begin at no sum: whoever has less can do what they can."""
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self._states = states
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __getitem__(self, at: Any) -> Any:
+        left, right, facts, sums = self._states[at]
+        return left, right, facts, tuple([(0, high) for _, high in sums])
+
+
+def _numbers_of(value: Json, where: str) -> list[int]:
+    row = []
+    for one in schema.as_list(value, where, _CODE):
+        if type(one) is not int or one < 0:
+            raise Rejected(_CODE, where, "whole numbers", one)
+        row.append(one)
+    return row
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        yield data[at:end]
+        at = end + 1
+
+
+def core_digest(file: ArtifactFile) -> str:
+    """The digest of an artifact's core, in hex."""
+    return blake(file.columns["core"].data).hex()
+
+
+def _of_artifact(of: CheckedArtifact) -> Side:
+    return grammar_side(of.core, of.automaton, of.core_calls, of.file.manifest.relaxed)

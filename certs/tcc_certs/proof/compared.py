@@ -1,0 +1,388 @@
+"""Two sides beside each other: which values are compared, which are added up, which are refused.
+
+Normative text: docs/spec/proof.md, section 1.  Cost: linear in both cores, and in their atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from tcc_certs.core.model import (
+    Tool,
+)
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
+from tcc_certs.proof.sides import Side
+from tcc_certs.session.machine import Place
+from tcc_certs.session.monitors import Values
+from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.types import JsonType, NumberType, OpenType
+from tcc_certs.values.types import check as of_type
+
+MAX_ALONE = 64  # values of a field that is added up and compared
+Key: TypeAlias = "tuple[Any, ...]"  # tokens as numbers, listed values as texts
+Fact: TypeAlias = "tuple[int, int, Key, int]"  # side, slot of the monitor, key, count
+Sums: TypeAlias = "tuple[tuple[int, int], ...]"
+State: TypeAlias = "tuple[Place, Place, tuple[Fact, ...], Sums]"
+Choice: TypeAlias = "int | None"  # the token of a field; None: left out
+
+
+# Both sides of a question.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """A parameter that is added up, in units of 10^-places.
+
+    Attributes:
+        caps: of the left and of the right.  span: the least and the greatest value of both types;
+            None: they have none in common.  grid: of the sums; 0: there is none.
+        left_least: the least value of the left type.
+        odd: the least value that is of the left type alone, and whether all are above it.
+    """
+
+    caps: tuple[int | None, int | None]
+    span: tuple[int, int] | None
+    grid: int
+    left_least: int
+    odd: tuple[int, bool] | None
+    units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A tool of the left, as the right has it.
+
+    Attributes:
+        fields: names of the parameters with tokens; domains: their atoms; optional: each.
+        refused: why the right refuses some call whatever the session is; empty: it does not.
+        sums: number of the sum, its field or None.
+        possible: whether every other parameter has a value, or may be left out.
+    """
+
+    tool: Tool
+    fields: tuple[str, ...]
+    domains: tuple[tuple[int, ...], ...]
+    optional: tuple[bool, ...]
+    types: tuple[OpenType, ...]
+    refused: str
+    sums: tuple[tuple[int, int | None], ...]
+    possible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """What one list of states is about.
+
+    Attributes:
+        tracked: the tokens of the keys that are looked at; None: all values are.
+        rule: the right monitor that is asked about; None: all of them are, and plans and sums.
+        uses: the left monitors, without sums, that are used.
+        plans: whether plans and sums of the right are looked at.
+        key: of `rule`, the one that is asked about; None in the place of a listed value.
+        call: the left tool whose call may break it, and that call's fields; None: any call.
+    """
+
+    tracked: tuple[int, ...] | None
+    rule: int | None
+    uses: frozenset[int]
+    plans: bool = True
+    key: Key = ()
+    call: tuple[int, tuple[tuple[str, Choice], ...]] | None = None
+
+
+class Move:
+    """A call with tokens: its state after it, None where the right side may refuse it, and why."""
+
+    __slots__ = ("call", "state", "tokens", "why")
+
+    def __init__(
+        self, call: int, tokens: tuple[Choice, ...], state: State | None, why: str
+    ) -> None:
+        self.call, self.tokens, self.state, self.why = call, tokens, state, why
+
+
+class Compared:
+    """What of two sides is compared: the atoms of their values, their tools, their sums."""
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self.left, self.right = left, right
+        self.atoms: list[Atom] = []
+        self.sums: list[Sum] = []
+        self._added: list[tuple[str, str]] = []
+        self._types: dict[str, list[OpenType]] = {}
+        self._constants: dict[str, set[str]] = {}
+        self._tokens: dict[tuple[str, str], int] = {}
+        fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
+        of_sort: dict[str, list[int]] = {}
+        for sort in sorted(self._types):
+            for atom in atoms_of(sort, self._types[sort], self._constants.get(sort, ())):
+                if atom.only is not None:
+                    self._tokens[sort, atom.only] = len(self.atoms)
+                of_sort.setdefault(sort, []).append(len(self.atoms))
+                self.atoms.append(atom)
+        self._of_sort = of_sort
+        tools = enumerate(left.core.tools)
+        self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
+
+    # What is compared.
+
+    def _fields(self, at: int, tool: Tool) -> list[OpenParameter]:
+        number = self.right.tools.get(tool.name)
+        other = None if number is None else self.right.core.tools[number]
+        compared = set(self.left.monitors.compared.get(at, ()))
+        listed: dict[str, Sequence[str]] = {}
+        theirs: dict[str, OpenType] = {}
+        if other is not None and number is not None:
+            answers = [sorted(p.name for p in of.parameters if p.observed) for of in (tool, other)]
+            ensure(
+                answers[0] == answers[1],
+                Code.UNKNOWN_FEATURE,
+                tool.name,
+                "the same answers",
+                other.name,
+            )
+            theirs = {p.name: p.type for p in other.opened}
+            compared |= set(self.right.monitors.compared.get(number, ()))
+            listed = {p.name: p.values for p in other.parameters}
+            for mine in tool.parameters:
+                added = (tool.name, mine.name) in self.right.caps
+                ensure(not added, Code.UNKNOWN_FEATURE, mine.name, "an open number", "listed ones")
+                if mine.name in theirs and mine.name in compared:
+                    for text in mine.values:
+                        self._constant(theirs[mine.name], text)
+        found = []
+        for opened in tool.opened:
+            if opened.name not in compared and opened.name not in listed:
+                continue
+            sort = sort_of(opened.type)
+            ensure(sort != "json", Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort)
+            self._type(opened.type)
+            if opened.name in theirs and sort_of(theirs[opened.name]) == sort:
+                self._type(theirs[opened.name])
+            for text in listed.get(opened.name, ()):
+                self._constant(opened.type, text)
+            if any((tool.name, opened.name) in side.caps for side in (self.left, self.right)):
+                self._alone(opened)
+            found.append(opened)
+        return found
+
+    def _alone(self, opened: OpenParameter) -> None:
+        """Values that are added up and compared are told apart, each for itself."""
+        kind = opened.type
+        if not isinstance(kind, NumberType) or not kind.whole or not kind.low or not kind.high:
+            raise Rejected(Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
+        low, high = Fraction(kind.low), Fraction(kind.high)
+        few = int(high - low) <= MAX_ALONE
+        ensure(few, Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
+        for value in range(int(-(-low // 1)), int(high // 1) + 1):
+            self._constant(kind, str(value))
+
+    def _type(self, kind: OpenType) -> None:
+        types = self._types.setdefault(sort_of(kind), [])
+        if kind not in types:
+            types.append(kind)
+
+    def _constant(self, kind: OpenType, text: str) -> None:
+        if text and not isinstance(kind, JsonType) and of_type(kind, json_of(text)) is None:
+            self._type(kind)
+            self._constants.setdefault(sort_of(kind), set()).add(text)
+
+    def _domain(self, kind: OpenType) -> tuple[int, ...]:
+        sort = sort_of(kind)
+        at = self._types[sort].index(kind)
+        return tuple([n for n in self._of_sort.get(sort, ()) if at in self.atoms[n].types])
+
+    def _kind(self, at: int, tool: Tool, fields: Sequence[OpenParameter]) -> Kind:
+        number = self.right.tools.get(tool.name)
+        other = None if number is None else self.right.core.tools[number]
+        theirs = {} if other is None else {p.name: p for p in other.opened}
+        mine = {p.name for p in tool.opened} | {p.name for p in tool.parameters}
+        refused = "" if other is not None else "the other side has no such tool"
+        for name, one in theirs.items():
+            if not one.optional and name not in mine:
+                refused = f"{name} is missing"
+        named = [one.name for one in fields]
+        sums, possible = list[tuple[int, int | None]](), True
+        for one in tool.opened:
+            their = theirs.get(one.name)
+            added = any((tool.name, one.name) in side.caps for side in (self.left, self.right))
+            if one.name in named:
+                if added:
+                    sums.append((self._sum(tool.name, one, one), named.index(one.name)))
+                continue
+            possible = possible and (one.optional or _has_value(one.type))
+            if other is None:
+                continue
+            if their is None:
+                refused = refused or f"{one.name} is not theirs"
+                their = one
+            if one.optional and not their.optional:
+                refused = refused or f"{one.name} may be left out"
+            if added:
+                sums.append((self._sum(tool.name, one, their), None))
+                least = self.sums[-1]
+                value = Decimal(text_of_units(least.left_least, least.units))
+                possible = possible and of_type(one.type, value) is None
+            elif not within(one.type, their.type):
+                refused = refused or f"{one.name} may be of another type"
+        return Kind(
+            tool=tool,
+            fields=tuple(named),
+            domains=tuple([self._domain(one.type) for one in fields]),
+            optional=tuple([one.optional for one in fields]),
+            types=tuple([one.type for one in fields]),
+            refused=refused,
+            sums=tuple(sums),
+            possible=possible,
+        )
+
+    def _sum(self, tool: str, mine: OpenParameter, theirs: OpenParameter) -> int:
+        kind, other = mine.type, theirs.type
+        if not isinstance(kind, NumberType) or kind.low is None or kind.high is None:
+            raise Rejected(Code.UNKNOWN_FEATURE, mine.name, "a range of numbers", "another type")
+        ensure(not kind.low.startswith("-"), Code.UNKNOWN_FEATURE, mine.name, "0 or more", kind.low)
+        caps = [side.caps.get((tool, mine.name)) for side in (self.left, self.right)]
+        self._added.append((tool, mine.name))
+        ours = (Fraction(kind.low), Fraction(kind.high))
+        limits = list(ours)
+        whole, odd = kind.whole, None
+        if not isinstance(other, NumberType):
+            self.sums.append(_sum_of(caps, (), kind.whole, ours, (ours[0], False)))
+            return len(self.sums) - 1
+        if other.low is not None and other.high is not None:
+            low, high = Fraction(other.low), Fraction(other.high)
+            limits = [max(ours[0], low), min(ours[1], high)]
+            first = Fraction(-(-ours[0] // 1)) if whole else ours[0]
+            beyond = Fraction(high // 1 + 1) if whole else high
+            if ours[1] > high and max(first, beyond) <= ours[1]:
+                odd = (max(first, beyond), not whole and first <= high)
+            if first < low:
+                odd = (first, False)
+        if other.whole and not whole:
+            if odd is None or odd[0] > ours[0]:
+                odd = (ours[0], ours[0].denominator == 1)
+            whole = True
+        self.sums.append(_sum_of(caps, limits, whole, ours, odd, kind.whole))
+        return len(self.sums) - 1
+
+    def _holds(self, atom: Atom, kind: OpenType) -> bool:
+        types = self._types.get(atom.sort, [])
+        return sort_of(kind) == atom.sort and kind in types and types.index(kind) in atom.types
+
+    def surely(self, state: State, move: Move) -> bool:
+        """Whether a call can be made, with the least of what it adds: its values are there."""
+        kind = self.kinds[self.left.core.calls[move.call].tool]
+        there: dict[int, set[int]] = {}
+        for token in (*held_tokens(state[2]), *[t for t in move.tokens if t is not None]):
+            there.setdefault(token % len(self.atoms), set()).add(token)
+        used = {token % len(self.atoms) for token in move.tokens if token is not None}
+        return kind.possible and all(self.atoms[at].least >= len(there[at]) for at in used)
+
+    def atom_of(self, value: object) -> int:
+        """The atom of a value that is compared."""
+        sort = "flag" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+        text = text_of(value)
+        known = self._tokens.get((sort, str(text)))
+        if known is not None:
+            return known
+        kinds = self._types[sort]
+        holding = frozenset(i for i, kind in enumerate(kinds) if of_type(kind, value) is None)
+        for at in self._of_sort[sort]:
+            if self.atoms[at].only is None and self.atoms[at].types == holding:
+                return at
+        raise Rejected(Code.PROOF_SESSION, "value", "a value of an atom", text)
+
+    def totals(self, spent: Mapping[tuple[str, str], Fraction]) -> list[tuple[int, int]]:
+        """The sums of a session, in their units, down and up."""
+        exact = [
+            spent.get(name, Fraction(0)) * of.units
+            for name, of in zip(self._added, self.sums, strict=True)
+        ]
+        return [(int(total // 1), int(-(-total // 1))) for total in exact]
+
+
+def named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
+    """A call by the names of its tool and of its listed values."""
+    pairs = zip(tool.parameters, values, strict=True)
+    return tool.name, frozenset([(p.name, p.values[i]) for p, i in pairs if p.values[i]])
+
+
+def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
+    """The listed values of a call without its answers."""
+    pairs = zip(tool.parameters, values, strict=True)
+    return tuple([None if param.observed else value for param, value in pairs])
+
+
+def _has_value(kind: OpenType) -> bool:
+    if isinstance(kind, JsonType):
+        return kind.most >= 1
+    return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
+
+
+def _sum_of(
+    caps: Sequence[str | None],
+    limits: Sequence[Fraction],
+    whole: bool,
+    ours: tuple[Fraction, Fraction],
+    odd: tuple[Fraction, bool] | None,
+    our_whole: bool = False,
+) -> Sum:
+    given = [*limits, *ours, *[Fraction(cap) for cap in caps if cap is not None]]
+    if odd is not None:
+        given.append(odd[0])
+    places = 0
+    while any((one * 10**places).denominator != 1 for one in given):
+        places += 1
+    unit = 10**places
+    least, most = (-(-limits[0] // 1), limits[1] // 1) if whole and limits else limits or (1, 0)
+    left_least = -(-ours[0] // 1) if our_whole else ours[0]
+    span = (int(least * unit), int(most * unit)) if least <= most else None
+    mine, theirs = [None if cap is None else int(Fraction(cap) * unit) for cap in caps]
+    return Sum(
+        caps=(mine, theirs),
+        span=span,
+        grid=unit if whole else 0,
+        left_least=int(left_least * unit),
+        odd=None if odd is None else (int(odd[0] * unit), odd[1]),
+        units=unit,
+    )
+
+
+def text_of_units(amount: int, units: int) -> str:
+    """The decimal of an amount of at least 0 in units of 10^-places."""
+    return format_decimal(amount, len(str(units)) - 1)
+
+
+def held_tokens(facts: Iterable[Fact]) -> list[int]:
+    """The tokens that facts hold, increasing."""
+    return sorted({part for fact in facts for part in fact[2] if isinstance(part, int)})
+
+
+def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]:
+    """Facts with their tokens renamed."""
+    return tuple(
+        sorted(
+            [
+                (side, slot, tuple([names[p] if isinstance(p, int) else p for p in key]), value)
+                for side, slot, key, value in facts
+            ]
+        )
+    )
+
+
+def most_of(state: State) -> State:
+    """A state with the greatest of its sums."""
+    left, right, facts, sums = state
+    return left, right, facts, tuple([(high, high) for _, high in sums])
+
+
+def least_of(state: State) -> State:
+    """A state with the least of its sums: what a call that adds the least leads to."""
+    left, right, facts, sums = state
+    return left, right, facts, tuple([(low, low) for low, _ in sums])

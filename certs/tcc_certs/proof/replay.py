@@ -1,0 +1,186 @@
+"""A session with its values on a side of a question, call by call.
+
+Normative text: docs/spec/proof.md, section 1.  Cost: linear in the session.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from tcc_certs.core.model import (
+    SumMonitor,
+)
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.proof.compared import State, chosen_values, named
+from tcc_certs.proof.moves import System
+from tcc_certs.proof.sides import Side
+from tcc_certs.session.monitors import Counts, Monitors
+from tcc_certs.values.canonical import json_value
+from tcc_certs.values.declared import json_of, text_of
+from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, encoded
+from tcc_certs.values.types import check as of_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCall:
+    """A call: its listed values and answers as canonical texts, its open ones as written."""
+
+    tool: str
+    listed: tuple[tuple[str, str], ...]
+    opened: tuple[tuple[str, str], ...]
+
+
+class Replay:
+    """A session on a side, call by call; values are read by the types of its left side.
+
+    The meaning of a session is that of :mod:`tcc_certs.session`: values are compared by their
+    canonical bytes, and sums are exact.
+    """
+
+    def __init__(self, side: Side, left: Side) -> None:
+        self._side, self._left = side, left
+        self._monitors = Monitors(side.core)
+        self._counts: Counts = {}
+        self._place = side.start
+        self._calls = {
+            named(side.core.tools[call.tool], call.values): at
+            for at, call in enumerate(side.core.calls)
+        }
+        self._values: dict[bytes, Any] = {}
+        self._totals: dict[tuple[str, str], Fraction] = {}
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the session may end."""
+        return self._side.accepts(self._place)
+
+    def refuses(self, call: SessionCall) -> str:
+        """Why the side refuses the next call; empty: it does not, and the call is done.
+
+        Raises:
+            Rejected: T301 its values are none of the left side's.
+        """
+        side = self._side
+        given = self._read(call)
+        number = side.tools.get(call.tool)
+        if number is None:
+            return "no such tool"
+        tool = side.core.tools[number]
+        texts: dict[str, str] = {}
+        keys: dict[str, object] = {}
+        numbers: dict[str, str] = {}
+        listed = {p.name for p in tool.parameters}
+        types = {p.name: p for p in tool.opened}
+        for name, value in given.items():
+            if name in listed:
+                texts[name] = text_of(value) or "?"
+            elif name in types and of_type(types[name].type, value) is None:
+                key = b"".join(encoded(types[name].type, value))
+                self._values[key] = value
+                keys[name] = key
+                if isinstance(types[name].type, NumberType):
+                    numbers[name] = canonical_number(value)
+            else:
+                return f"{name} is of another type"
+        if any(not p.optional and p.name not in keys for p in tool.opened):
+            return "a parameter is left out"
+        made = self._calls.get((tool.name, frozenset(texts.items())))
+        if made is None:
+            return "no such call"
+        values = side.core.calls[made].values
+        after = side.step(self._place, made)
+        if after is None:
+            return "no plan goes on with it"
+        seen = self._monitors.see(number, chosen_values(tool, values), keys, numbers)
+        for one in seen:
+            if not one.rule.allows(self._counts, one):
+                return f"a monitor forbids it: {self._monitors.texts[one.rule.number]}"
+        for one in seen:
+            for mark, value in one.rule.marks(self._counts, one, True, values):
+                self._counts[mark] = value
+                if not value:
+                    del self._counts[mark]
+        for name, amount in numbers.items():
+            at = tool.name, name
+            self._totals[at] = self._totals.get(at, Fraction(0)) + Fraction(amount)
+        self._place = after
+        return ""
+
+    def _read(self, call: SessionCall) -> dict[str, Any]:
+        """The values by names: listed ones and answers, then open ones by the left's types."""
+        tool = self._left.tools.get(call.tool)
+        if tool is None:
+            raise Rejected(Code.PROOF_SESSION, "calls", "a tool of the left side", call.tool)
+        of = self._left.core.tools[tool]
+        found: dict[str, Any] = {}
+        texts = {p.name: p.values for p in of.parameters}
+        for name, text in call.listed:
+            ensure(
+                text in texts.get(name, ()) and text != "",
+                Code.PROOF_SESSION,
+                name,
+                "a listed value",
+                text,
+            )
+            found[name] = json_of(text)
+        types = {p.name: p.type for p in of.opened}
+        for name, text in call.opened:
+            ensure(name in types, Code.PROOF_SESSION, name, f"a parameter of {of.name}", "none")
+            found[name] = _value_of(types[name], text)
+        return found
+
+    def state(self, system: System) -> State:
+        """Where the session is, as a state: each value that is remembered a token of its atom."""
+        sums = {
+            2 * at for at, one in enumerate(self._side.core.monitors) if isinstance(one, SumMonitor)
+        }
+        order = [
+            at for at, one in enumerate(self._side.core.monitors) if not isinstance(one, SumMonitor)
+        ]
+        slots = {2 * at + i: 2 * to + i for to, at in enumerate(order) for i in (0, 1)}
+        tokens: dict[bytes, int] = {}
+        taken: dict[int, int] = {}
+        facts = []
+        for (slot, key), value in self._counts.items():
+            if slot in sums:
+                continue
+            parts: list[Any] = []
+            for part in key:
+                if isinstance(part, bytes):
+                    if part not in tokens:
+                        atom = system.atom_of(self._values[part])
+                        tokens[part] = atom + len(system.atoms) * taken.get(atom, 0)
+                        taken[atom] = taken.get(atom, 0) + 1
+                    parts.append(tokens[part])
+                else:
+                    parts.append(part)
+            for side in (0, 1):
+                facts.append((side, slots[slot], tuple(parts), value))
+        spent = tuple(system.totals(self._totals))
+        return self._place, self._place, tuple(sorted(facts)), spent
+
+
+def _value_of(kind: OpenType, text: str) -> Any:
+    """The value of a type that a text writes down.
+
+    Raises:
+        Rejected: T301 none.
+    """
+    value: Any = text
+    match kind:
+        case NumberType():
+            known = re.fullmatch(r"-?[0-9]{1,400}(\.[0-9]{1,400})?", text) is not None
+            ensure(known, Code.PROOF_SESSION, "value", "a number", text)
+            value = Decimal(text) if "." in text else int(text)
+        case FlagType():
+            ensure(text in ("true", "false"), Code.PROOF_SESSION, "value", "true or false", text)
+            value = text == "true"
+        case JsonType():
+            value = json_value(text)
+    ensure(of_type(kind, value) is None, Code.PROOF_SESSION, "value", "a value of the type", text)
+    return value

@@ -1,0 +1,145 @@
+"""Sides of an exact question: a grammar, or the statement of a question beside its tools.
+
+What plans, statements and monitors mean is said by :mod:`tcc_certs.session` and
+:mod:`tcc_certs.statements`.
+Cost: linear in the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tcc_certs.core.derived import minor_version
+from tcc_certs.core.model import (
+    Core,
+    OrderMonitor,
+    SumMonitor,
+    UsesMonitor,
+)
+from tcc_certs.errors import Code, ensure
+from tcc_certs.formats.artifact import Automaton, Relaxed
+from tcc_certs.session.machine import Place, SessionMachine
+from tcc_certs.session.monitors import Monitors
+from tcc_certs.statements import Constraints, statement_constraints
+from tcc_certs.values.numbers import compare
+from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
+
+# Sides.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A grammar, or the statements of a question beside the tools of one.
+
+    Attributes:
+        machine: its plans; statements: what stands in their place for a question's statement.
+        monitors: without sums.  caps: of each summed parameter, by names, the least cap.
+    """
+
+    core: Core
+    machine: SessionMachine | None
+    statements: Constraints
+    core_calls: Sequence[int]
+    monitors: Monitors
+    caps: Mapping[tuple[str, str], str]
+    tools: Mapping[str, int]
+    own: Mapping[int, int]  # of a call of the core that of the artifact
+    states: int
+    shapes: Mapping[int, tuple[bool, ...]]  # of the keys of a slot: which parts are of open values
+
+    @property
+    def start(self) -> Place:
+        """Before the first call."""
+        return ((), ()) if self.machine is None else self.machine.start[0]
+
+    def step(self, place: Place, call: int) -> Place | None:
+        """After a call of the core; None: it may not come next."""
+        if self.machine is None:
+            after = self.statements.step(place[1], call)
+            return None if after is None else ((), after)
+        mine = self.own.get(call)
+        return None if mine is None else self.machine.step(place, mine)
+
+    def accepts(self, place: Place) -> bool:
+        """Whether a session may end there."""
+        if self.machine is None:
+            return self.statements.may_stop(place[1])
+        return self.machine.accepts(place)
+
+    def calls(self, place: Place) -> list[int]:
+        """The calls of the core that plans go on with, increasing."""
+        if self.machine is None:
+            return []
+        return sorted({self.core_calls[c] for q in place[0] for c in self.machine.row(q)})
+
+
+def grammar_side(
+    core: Core, automaton: Automaton, core_calls: Sequence[int], relaxed: Relaxed | None
+) -> Side:
+    """The side of a grammar: what its artifact has."""
+    machine = SessionMachine(core, automaton, core_calls, relaxed)
+    items = statement_constraints(core, core_calls, relaxed)
+    return _side(core, machine, items, core_calls, automaton.states)
+
+
+def statement_side(core: Core) -> Side:
+    """The side of the statements of a core, over any sequence of its calls."""
+    every = Relaxed(
+        limits=tuple(range(len(core.limits))),
+        requires=tuple(range(len(core.requires))),
+        forbids=tuple(range(len(core.forbids))),
+    )
+    calls = range(len(core.calls))
+    return _side(core, None, statement_constraints(core, calls, every), calls, 0)
+
+
+_KNOWN = (OrderMonitor, SumMonitor, UsesMonitor)
+
+
+def _side(
+    core: Core, machine: SessionMachine | None, items: list[Any], calls: Sequence[int], states: int
+) -> Side:
+    ensure(minor_version(core) <= 1, Code.UNKNOWN_FEATURE, "core", "1.1 at most", "a later one")
+    caps: dict[tuple[str, str], str] = {}
+    for one in core.monitors:
+        ensure(isinstance(one, _KNOWN), Code.UNKNOWN_FEATURE, "core", "monitors of 1.1", one.text)
+        if isinstance(one, SumMonitor):
+            name = core.tools[one.tool].name, one.parameter
+            caps[name] = min_decimal(caps.get(name, one.value), one.value)
+    for tool in core.tools:
+        for opened in tool.opened:
+            kinds = (TextType, NumberType, FlagType, JsonType)
+            known = type(opened.type) in kinds
+            ensure(known, Code.UNKNOWN_FEATURE, "core", "types of 1.1", opened.name)
+    rest = tuple([one for one in core.monitors if not isinstance(one, SumMonitor)])
+    return Side(
+        core=core,
+        machine=machine,
+        statements=Constraints(items=items, calls=max(1, len(calls))),
+        core_calls=calls,
+        monitors=Monitors(replace(core, monitors=rest)),
+        caps=caps,
+        tools={tool.name: at for at, tool in enumerate(core.tools)},
+        own={index: call for call, index in enumerate(calls)},
+        states=states,
+        shapes=_shapes(core, rest),
+    )
+
+
+def _shapes(core: Core, monitors: Sequence[Any]) -> dict[int, tuple[bool, ...]]:
+    found: dict[int, tuple[bool, ...]] = {}
+    for number, one in enumerate(monitors):
+        if isinstance(one, UsesMonitor):
+            found[2 * number] = (True,)
+            continue
+        for at, of in enumerate((one.first, one.second)):
+            opened = {p.name for p in core.tools[of.tool].opened}
+            found[2 * number + at] = tuple([pair[at] in opened for pair in one.same])
+    return found
+
+
+def min_decimal(one: str, other: str) -> str:
+    """The lesser of two canonical decimals."""
+    return one if compare(one, other) <= 0 else other

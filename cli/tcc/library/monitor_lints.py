@@ -1,0 +1,283 @@
+"""Lints over monitors: TCC704 and TCC705 of statements that a gate holds, and TCC716.
+
+A statement is redundant where every session of the grammar without it is one with it: the grammar
+is compiled once more without the statement, and what only it makes (its shadow in the automaton,
+too) is gone.  A refutation needs no shortest session, so sessions over a few values come first;
+what is reported was proved over all values (:mod:`tcc.library.proving`).
+Specification: docs/lint.md.  Cost: a compilation and at most `MOST_STATES` states for each
+statement; for TCC716 the same for each tool that no short search calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tcc.library import CompileError, check_for_use, opened
+from tcc.library.proving import lets_through, prove, statement_core
+from tcc_certs.core.model import Core, SumMonitor, Tool
+from tcc_certs.formats.codec import written
+from tcc_certs.values.types import NumberType
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.replay import refused_at
+from tcc_runtime.exact.search import Session, reached_tools, some_session
+from tcc_runtime.exact.sides import OfPlans, side_of, statement_side
+from tcc_runtime.exact.system import System
+
+if TYPE_CHECKING:
+    from tcc_compiler.frontend import Frontend
+    from tcc_compiler.language.source import Region
+    from tcc_compiler.lint.finding import LintFinding
+    from tcc_compiler.lint.plans import SourceStatement
+    from tcc_compiler.options import Options
+
+MOST_STATES: Final = 5_000  # for a question
+_FEW_STATES: Final = (400, 3_000)  # for a search over a few values, first and then
+_FEW: Final = (1, 2, 8)  # values of an atom
+_OVER = "P507"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorLints:
+    """What was found, and what was left open: codes of lints, each with the reason."""
+
+    findings: tuple[LintFinding, ...]
+    undecided: tuple[tuple[str, str], ...]
+
+
+def monitor_lints(
+    front: Frontend,
+    artifact: Artifact,
+    options: Options,
+    seconds: float | None,
+    told: set[tuple[int, int]],
+) -> MonitorLints:
+    """The lints of a grammar that compiles.
+
+    Args:
+        seconds: for all of it; None: no limit but that on states.
+        told: line and column of statements of the grammar's own file that have a finding already.
+    """
+    if not artifact.core.monitors:
+        return MonitorLints(findings=(), undecided=())
+    return _Lints(front, artifact, options, seconds).run(told)
+
+
+class _Lints:
+    def __init__(
+        self, front: Frontend, artifact: Artifact, options: Options, seconds: float | None
+    ) -> None:
+        self._front = front
+        self._sources = tuple(front.sources.values())
+        self._artifact = artifact
+        self._options = options
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._findings: list[LintFinding] = []
+        self._undecided: list[tuple[str, str]] = []
+
+    def run(self, told: set[tuple[int, int]]) -> MonitorLints:
+        """Every statement that a gate holds, then the tools."""
+        from tcc_compiler.lint.plans import source_statements
+
+        for item in source_statements(self._front, self._artifact.core):
+            if item.monitors and self._sources[0].place(item.region.start) not in told:
+                self._statement(item)
+        self._tools()
+        return MonitorLints(findings=tuple(self._findings), undecided=tuple(self._undecided))
+
+    def _left(self) -> float | None:
+        return None if self._end is None else max(0.001, self._end - time.monotonic())
+
+    def _check(self) -> None:
+        if self._end is not None and time.monotonic() > self._end:
+            raise Undecided(_OVER, "the time of --timeout is over")
+
+    # Statements.
+
+    def _statement(self, item: SourceStatement) -> None:
+        from tcc_compiler.lint.finding import statement_text
+
+        code = "TCC704" if item.is_limit else "TCC705"
+        text = statement_text(self._sources, item.region)
+        try:
+            without = self._without(item)
+            if without is None or not self._implied(without, item):
+                return
+        except Undecided as left:
+            self._undecided.append((code, f"{text}: {left.why} ({left.code})"))
+            return
+        message = f"{text} is redundant: every session meets it without it"
+        self._find(code, message, item.region, "take it out, or say in a comment why it stays")
+
+    def _without(self, item: SourceStatement) -> Artifact | None:
+        """The grammar without a statement; None where it has too many plans to be one.
+
+        Raises:
+            Undecided: P503, it does not compile within the limits.
+        """
+        from tcc_compiler.frontend import read_grammar_bytes, read_grammar_text
+        from tcc_compiler.pipeline import compile_frontend
+        from tcc_compiler.resources import Timer
+
+        root = self._sources[0]  # files that it uses have tools alone
+        start = item.region.start
+        size = len(root.statement(root.span(item.region)))
+        # Not a character is moved, so that nothing else becomes another statement.
+        text = root.text[:start] + " " * size + root.text[start + size :]
+        if root.path is None:
+            front = read_grammar_bytes(text.encode(), root.name, Path())
+        else:
+            front = read_grammar_text(text, root.name, path=root.path)
+        options = replace(self._options, check=check_for_use, timeout=self._left())
+        bare = replace(front, examples=(), expects=())
+        compiled = compile_frontend(bare, options, Timer(options))
+        try:
+            return opened(compiled)
+        except CompileError as error:
+            if {one.code for one in error.diagnostics} & {"TCC401"}:  # infinitely many plans
+                return None
+            raise Undecided("P503", "without it the grammar does not compile") from None
+
+    def _implied(self, without: Artifact, item: SourceStatement) -> bool:
+        """Whether every session of the grammar without a statement meets it.
+
+        Raises:
+            Undecided: any code.
+        """
+        for monitor in item.monitors:
+            if self._refuted(without, monitor.text):
+                return False
+        for monitor in item.monitors:
+            found = prove(without, monitor.text, max_states=MOST_STATES, timeout=self._left())
+            if found.verdict == "undecided":
+                raise Undecided(found.codes[0], found.whys[0])
+            if not found.proved:
+                return False
+        if _same_plans(without, self._artifact):
+            return True
+        # Its shadow cuts plans, and with them beginnings that no monitor refuses.
+        left = self._left()
+        found = prove(without, implies=self._artifact, max_states=MOST_STATES, timeout=left)
+        if found.verdict == "undecided":
+            raise Undecided(found.codes[0], found.whys[0])
+        return found.proved
+
+    def _refuted(self, artifact: Artifact, text: str) -> bool:
+        """Whether a session over a few values does not meet a statement; it is replayed."""
+        for states in _FEW_STATES:
+            for system, core in self._narrowed(artifact, text):
+                session = self._some_session(system, states)
+                if session is None or not lets_through(artifact, session):
+                    continue
+                if refused_at(statement_side(core), session) is not None:
+                    return True
+        return False
+
+    def _some_session(self, system: System, states: int) -> Session | None:
+        try:
+            return some_session(system, max_states=states, check_time=self._check)
+        except Undecided as left:
+            if left.code == _OVER:
+                raise
+            return None
+
+    def _narrowed(self, artifact: Artifact, text: str | None) -> Iterator[tuple[System, Core]]:
+        """The grammar over a few values beside a statement, or beside itself."""
+        wide = artifact.core if text is None else statement_core(artifact.core, text, text)
+        tries = [(few, core) for few in _FEW for core in _narrow_cores(artifact.core, wide)]
+        if text is not None and any(isinstance(one, SumMonitor) for one in wide.monitors):
+            tries.reverse()  # many greatest values break a sum
+        for few, core in tries:
+            try:
+                left = right = side_of(core, OfPlans(artifact))
+                if text is not None:
+                    right = statement_side(replace(wide, tools=core.tools))
+                system = System(left, right)
+                for atom in system.atoms:
+                    atom.keep(few)
+            except Undecided:
+                continue
+            yield system, wide
+
+    # Tools.
+
+    def _tools(self) -> None:
+        """TCC716, of tools that plans call."""
+        core, called = self._artifact.core, set[int]()
+        used = self._used()
+        try:
+            for system, _ in self._narrowed(self._artifact, None):
+                called |= reached_tools(system, _FEW_STATES[-1], self._check)[0]
+                if used <= called:
+                    return
+            for tool in sorted(used - called):
+                self._tool(core.tools[tool])
+        except Undecided as left:
+            self._undecided.append(("TCC716", f"{left.why} ({left.code})"))
+
+    def _used(self) -> set[int]:
+        """The tools that a plan calls; others are unused (TCC701)."""
+        calls = {call.text: call.tool for call in self._artifact.core.calls}
+        return {calls[text] for text in self._artifact.texts}
+
+    def _tool(self, tool: Tool) -> None:
+        program = self._front.program
+        name = written(tool.name)
+        found = prove(self._artifact, reachable=name, max_states=MOST_STATES, timeout=self._left())
+        if found.verdict == "undecided":
+            raise Undecided(found.codes[0], f"whether `{name}` can be called: {found.whys[0]}")
+        if found.verdict == "proved" or program is None:
+            return
+        region = program.tools[tool.name].name.region
+        message = f"no session calls `{name}`: monitors refuse it wherever a plan has it"
+        self._find("TCC716", message, region, f'`tcc prove G --reachable "{name}"` asks for it')
+
+    def _find(self, code: str, message: str, region: Region, hint: str) -> None:
+        from tcc_compiler.language.diagnostics import Diagnostic
+        from tcc_compiler.lint.finding import LintFinding
+
+        span = self._sources[region.source].span(region)
+        diagnostic = Diagnostic(
+            code=code, severity="warning", message=message, span=span, hint=hint
+        )
+        self._findings.append(LintFinding(diagnostic=diagnostic))
+
+
+def _same_plans(one: Artifact, other: Artifact) -> bool:
+    """Whether two artifacts have the same automaton and the same calls, and leave nothing else."""
+    of = [
+        {name: bytes(column.data) for name, column in each.file.columns.items() if name != "core"}
+        for each in (one, other)
+    ]
+    return of[0] == of[1] and one.manifest.relaxed == other.manifest.relaxed
+
+
+def _narrow_cores(core: Core, asked: Core) -> Iterator[Core]:
+    """The core with one value of each parameter that is added up: its least, then its greatest."""
+    monitors = (*core.monitors, *asked.monitors)
+    summed = {(one.tool, one.parameter) for one in monitors if isinstance(one, SumMonitor)}
+    if not summed:
+        yield core
+        return
+    picks: tuple[Callable[[Fraction, Fraction], int], ...] = (
+        lambda low, high: -(-low.numerator // low.denominator),
+        lambda low, high: high.numerator // high.denominator,
+    )
+    for pick in picks:
+        tools = []
+        for at, tool in enumerate(core.tools):
+            fields = []
+            for one in tool.opened:
+                kind = one.type
+                if (at, one.name) in summed and isinstance(kind, NumberType) and kind.low:
+                    value = pick(Fraction(kind.low), Fraction(kind.high or kind.low))
+                    if Fraction(kind.low) <= value <= Fraction(kind.high or kind.low):
+                        kind = NumberType(whole=True, low=str(value), high=str(value))
+                fields.append(replace(one, type=kind))
+            tools.append(replace(tool, opened=tuple(fields)))
+        yield replace(core, tools=tuple(tools))

@@ -1,0 +1,147 @@
+"""Servers as commands are given them: a program, a URL, several by name, or a client's own file.
+
+Text: docs/mcp.md.  What a file or the environment has of secrets goes to the servers alone.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc.files import is_regular
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.executor.binding import declared_bindings
+from tcc_runtime.mcp.remote import Remote, check_header, check_url, is_url
+from tcc_runtime.mcp.upstream import Command, Program
+from tcc_runtime.mcp.wire import MalformedMessage, read_json
+
+_MOST_BYTES = 1 << 20
+_MEMBERS = frozenset(("command", "args", "env", "cwd", "url", "headers"))
+_PASSED = frozenset(("type", "transport", "disabled", "timeout", "autoApprove", "description"))
+
+
+def one_server(server: Sequence[str], headers: Mapping[str, str], seconds: float) -> Command:
+    """The server behind ``--``: a program with its arguments, or one URL.
+
+    Raises:
+        click.UsageError: there is none, or it may not be called.
+    """
+    if not server:
+        raise click.UsageError("the command of a server is needed, behind --")
+    if len(server) > 1 or not is_url(server[0]):
+        if headers:
+            raise click.UsageError("--upstream-header is for a server behind a URL")
+        return tuple(server)
+    return _remote(server[0], headers, seconds)
+
+
+def _remote(url: str, headers: Mapping[str, str], seconds: float) -> Remote:
+    try:
+        check_url(url)
+    except ValueError as error:
+        raise click.UsageError(f"{url}: {error}") from None
+    return Remote(url=url, headers=headers, seconds=seconds)
+
+
+def named_servers(
+    given: Sequence[str], headers: Mapping[str, str], seconds: float
+) -> dict[str, Command]:
+    """The servers of ``--server NAME=URL|COMMAND``.
+
+    Raises:
+        click.UsageError: one is none, or a name is given twice.
+    """
+    found: dict[str, Command] = {}
+    for one in given:
+        name, equals, told = one.partition("=")
+        if not (name and equals and told.strip()):
+            raise click.UsageError(f"--server: {one!r} is no NAME=URL or NAME=COMMAND")
+        if name in found:
+            raise click.UsageError(f"--server: {name!r} is given twice")
+        if is_url(told):
+            found[name] = _remote(told, headers, seconds)
+            continue
+        try:
+            command = shlex.split(told)
+        except ValueError as error:
+            raise click.UsageError(f"--server {name}: {error}") from None
+        found[name] = tuple(command)
+    return found
+
+
+def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[str, Command]:
+    """The servers of a client's configuration, the member `mcpServers`.
+
+    Raises:
+        click.UsageError: the file is none, or a server in it is not understood.
+    """
+    if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
+        raise click.UsageError(f"{path} is no configuration of servers")
+    try:
+        document = read_json(path.read_bytes())
+    except MalformedMessage as error:
+        raise click.UsageError(f"{path} is no JSON: {error}") from None
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    if not isinstance(servers, dict) or not servers:
+        raise click.UsageError(f"{path} has no servers: the member 'mcpServers' lists them by name")
+    return {
+        name: _server(f"{path}: server {name!r}", told, headers, seconds)
+        for name, told in servers.items()
+    }
+
+
+def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -> Command:
+    if not isinstance(told, dict):
+        raise click.UsageError(f"{place} is no object")
+    strange = sorted(set(told) - _MEMBERS - _PASSED)
+    if strange:
+        raise click.UsageError(f"{place} has the unknown member {strange[0]!r}")
+    url, command = told.get("url"), told.get("command")
+    if (url is None) == (command is None):
+        raise click.UsageError(f"{place} has one of the members 'command' and 'url'")
+    if url is not None:
+        own = told.get("headers", {})
+        if not isinstance(url, str) or not _is_texts(own):
+            raise click.UsageError(f"{place}: url is a text, headers are texts by name")
+        for name, value in own.items():
+            try:
+                check_header(name, value)
+            except ValueError as error:
+                raise click.UsageError(f"{place}: header {name}: {error}") from None
+        return _remote(url, {**headers, **own}, seconds)
+    args, env, folder = told.get("args", []), told.get("env", {}), told.get("cwd")
+    is_list = isinstance(args, list) and all(isinstance(one, str) for one in args)
+    if not (isinstance(command, str) and command and is_list and _is_texts(env)):
+        raise click.UsageError(f"{place}: command and args are texts, env is texts by name")
+    if folder is not None and not isinstance(folder, str):
+        raise click.UsageError(f"{place}: cwd is a text")
+    if any("\0" in one for one in (command, *args, *env, *env.values(), folder or "")):
+        raise click.UsageError(f"{place}: a text with a zero byte")
+    return Program(command=(command, *args), env=env, folder=folder)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def bound_tools(artifact: Artifact, servers: Mapping[str, Command]) -> dict[str, tuple[str, str]]:
+    """Of each tool of a grammar, the server that it is bound to, and its name there.
+
+    Raises:
+        click.UsageError: a tool is bound to no server, or to one that was not given.
+    """
+    declared, found = declared_bindings(artifact), dict[str, tuple[str, str]]()
+    for tool in artifact.core.tools:
+        bind = declared.get(tool.name, {})
+        if bind.get("kind") != "mcp":
+            said = f'bind mcp "NAME" "tool" in the braces of the tool {tool.name}'
+            raise click.UsageError(f"several servers: {said} says which of them has it")
+        server = str(bind["server"])
+        if server not in servers:
+            raise click.UsageError(f"the tool {tool.name} is bound to {server!r}: give --server")
+        found[tool.name] = server, str(bind["tool"])
+    return found

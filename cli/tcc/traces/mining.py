@@ -1,0 +1,328 @@
+"""A first grammar out of recorded sessions, for a person to narrow: it admits what it was made of.
+
+Tools and types come from schemas where there are any, else from the arguments that were recorded.
+What is written as a statement is a relation that ties two calls by a value: every refund of an
+order came after an approval of that order.  Bare orders and counts are comments: they hold by
+chance more often.  Only calls that were done are taken for a reason; a statement that some session
+contradicts, whatever came of its calls, is not written.  In the end the grammar is compiled and
+every session replayed, and a statement that refuses any is taken out: what is said to be admitted
+was tried.  Text: docs/traces.md.
+Cost: linear in the calls, times the tools; one compilation and a replay a round, six with folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from tcc.library import CompileError, compile_text
+from tcc.traces import Trace, TraceCall
+from tcc.traces.replaying import replay
+from tcc_certs.errors import clip
+from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
+from tcc_compiler.imports.mcp_schema import name_text
+from tcc_runtime.artifact.load import Artifact
+
+_LEAST: Final = 2  # calls that a relation is seen in before it is told
+_MOST: Final = 64  # relations of each kind
+_CAP: Final = 3  # the greatest number of uses that is told
+_FOLDS: Final = 5
+_LONGEST: Final = 10_000  # calls of a session
+_DEPTH: Final = 20
+_TEXT: Final = 65_536
+_FAR: Final = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Something that held in every session.
+
+    Attributes:
+        text: as a statement of the grammar.
+        calls: how many calls it was seen in.
+        is_written: as a statement; else it is a comment.
+    """
+
+    text: str
+    calls: int
+    is_written: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mined:
+    """A grammar, and what it is worth.
+
+    Attributes:
+        text: of the grammar.
+        sessions, calls: that it was made of.
+        admitted: sessions in which it refuses no call: tried, one by one.
+        relations: statements and comments, in the order of the text.
+        held_out: of sessions that were left out in turn, those that the rest admits; None where
+            there are fewer than five.
+        warnings: of the schemas.
+    """
+
+    text: str
+    sessions: int
+    calls: int
+    admitted: int
+    relations: tuple[Relation, ...]
+    held_out: int | None
+    warnings: tuple[Warned, ...]
+
+
+def mine(
+    traces: Iterable[Trace], name: str, schemas: Sequence[Mapping[str, Any]] | None = None
+) -> Mined:
+    """A first grammar that admits recorded sessions.
+
+    Args:
+        name: of the grammar, an identifier.
+        schemas: the tools, as MCP describes them; None takes them from the recorded arguments.
+
+    Raises:
+        CompileError: no grammar of these tools compiles.
+    """
+    sessions = tuple(traces)
+    skeleton, relations, artifact = _mined(sessions, name, schemas)
+    admitted = sum(not _refused(artifact, trace) for trace in sessions)
+    held_out = None
+    if len(sessions) >= _FOLDS:
+        held_out = 0
+        for fold in range(_FOLDS):
+            rest = [one for at, one in enumerate(sessions) if at % _FOLDS != fold]
+            with suppress(CompileError):  # the rest may have no tool, and then admits nothing
+                found = _mined(rest, name, schemas)[2]
+                held_out += sum(not _refused(found, one) for one in sessions[fold::_FOLDS])
+    return Mined(
+        text=_text(skeleton, relations),
+        sessions=len(sessions),
+        calls=sum(len(trace.calls) for trace in sessions),
+        admitted=admitted,
+        relations=tuple(relations),
+        held_out=held_out,
+        warnings=skeleton.warnings,
+    )
+
+
+def _mined(
+    sessions: Sequence[Trace], name: str, schemas: Sequence[Mapping[str, Any]] | None
+) -> tuple[Skeleton, list[Relation], Artifact]:
+    tools = _tools_of(sessions) if schemas is None else schemas
+    longest = max([len(trace.calls) for trace in sessions], default=0)
+    skeleton = skeleton_of(tools, name, depth=max(_DEPTH, min(longest, _LONGEST)))
+    relations = _compiling(skeleton, _relations(sessions, _open_parameters(tools)))
+    while True:
+        # What a session contradicts is found by trying, not by thinking twice.
+        artifact = compile_text(_text(skeleton, relations))
+        blamed = {one.text for one in replay(artifact, sessions).statements}
+        kept = [one for one in relations if not one.is_written or one.text not in blamed]
+        if len(kept) == len(relations):
+            return skeleton, relations, artifact
+        relations = kept
+
+
+def _compiling(skeleton: Skeleton, relations: list[Relation]) -> list[Relation]:
+    """The relations that the language can hold of these tools; the others are left out."""
+    try:
+        compile_text(_text(skeleton, relations))
+    except CompileError:
+        return [one for one in relations if not one.is_written or _compiles(skeleton, one)]
+    return relations
+
+
+def _compiles(skeleton: Skeleton, relation: Relation) -> bool:
+    try:
+        compile_text(_text(skeleton, [relation]))
+    except CompileError:
+        return False
+    return True
+
+
+def _refused(artifact: Artifact, trace: Trace) -> int:
+    return replay(artifact, [trace]).refused
+
+
+def _text(skeleton: Skeleton, relations: Sequence[Relation]) -> str:
+    written = [one for one in relations if one.is_written]
+    told = [one for one in relations if not one.is_written]
+    parts = [skeleton.text]
+    if written:
+        parts.append("\n# Held in every recorded session; make sure that it is meant.")
+    parts += [f"{one.text}  # {_support(one)}" for one in written]
+    if told:
+        parts.append("\n# Held, too, and by chance more often: write what is meant.")
+    parts += [f"# {one.text}  ({_support(one)})" for one in told]
+    return "\n".join(parts) + ("" if len(parts) == 1 else "\n")
+
+
+def _support(relation: Relation) -> str:
+    return f"{relation.calls} of {relation.calls} calls"
+
+
+# Tools, of what was recorded.
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A parameter as it was recorded: the kinds of its values, and in how many calls."""
+
+    calls: int = 0
+    kinds: set[str] = field(default_factory=set)
+
+
+def _tools_of(sessions: Iterable[Trace]) -> list[dict[str, Any]]:
+    """The tools of recorded calls, as MCP describes tools."""
+    seen: dict[str, dict[str, _Seen]] = {}
+    calls: dict[str, int] = {}
+    for trace in sessions:
+        for call in trace.calls:
+            if not isinstance(call.arguments, Mapping):
+                continue
+            calls[call.tool] = calls.get(call.tool, 0) + 1
+            parameters = seen.setdefault(call.tool, {})
+            for name, value in call.arguments.items():
+                one = parameters.setdefault(str(name), _Seen())
+                one.calls += 1
+                one.kinds.add(_kind(value))
+    return [
+        {
+            "name": tool,
+            "inputSchema": {
+                "type": "object",
+                "properties": {name: _schema(one.kinds) for name, one in sorted(own.items())},
+                "required": sorted(n for n, one in own.items() if one.calls == calls[tool]),
+            },
+        }
+        for tool, own in sorted(seen.items())
+    ]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string" if len(value) <= _TEXT else "json"
+    if isinstance(value, int | float | Decimal):
+        return "number" if -_FAR <= value <= _FAR else "json"
+    return "json"
+
+
+def _schema(kinds: set[str]) -> dict[str, Any]:
+    only = next(iter(kinds)) if len(kinds) == 1 else "json"
+    return {} if only == "json" else {"type": only}
+
+
+def _open_parameters(tools: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+    """By tool, the parameters whose values are texts or numbers that nobody has listed."""
+    found = {}
+    for tool in tools:
+        schema = tool.get("inputSchema")
+        properties = schema.get("properties") if isinstance(schema, Mapping) else None
+        found[str(tool["name"])] = frozenset(
+            str(name)
+            for name, told in (properties.items() if isinstance(properties, Mapping) else ())
+            if isinstance(told, Mapping)
+            and told.get("type") in ("string", "number", "integer")
+            and not ({"enum", "const"} & told.keys())
+        )
+    return found
+
+
+# Relations.
+
+
+@dataclass(slots=True)
+class _Candidates:
+    """What came before every call of a kind so far.
+
+    Attributes:
+        before: the tools that were done before each of them; None before the first.
+        calls: how many there were.
+    """
+
+    before: frozenset[str] | None = None
+    calls: int = 0
+
+    def narrow(self, seen: Iterable[str]) -> None:
+        """Another call, before which these tools were done."""
+        found = frozenset(seen)
+        self.before = found if self.before is None else self.before & found
+        self.calls += 1
+
+
+def _relations(sessions: Iterable[Trace], opened: Mapping[str, frozenset[str]]) -> list[Relation]:
+    tied: dict[tuple[str, str], _Candidates] = {}
+    orders: dict[str, _Candidates] = {}
+    most: dict[str, int] = {}
+    uses: dict[str, int] = {}
+    for trace in sessions:
+        done: set[str] = set()
+        by_value: dict[tuple[str, Any], set[str]] = {}
+        counted: dict[str, int] = {}
+        for call in trace.calls:
+            values = _values(call, opened)
+            for name, value in values:
+                tied.setdefault((call.tool, name), _Candidates()).narrow(
+                    by_value.get((name, value), ())
+                )
+            orders.setdefault(call.tool, _Candidates()).narrow(done)
+            counted[call.tool] = counted.get(call.tool, 0) + 1
+            if call.outcome == "done":
+                done.add(call.tool)
+                for pair in values:
+                    by_value.setdefault(pair, set()).add(call.tool)
+        for tool, count in counted.items():
+            most[tool] = max(most.get(tool, 0), count)
+            uses[tool] = uses.get(tool, 0) + count
+    written = [
+        (Relation(text=_tie(before, tool, name), calls=found.calls, is_written=True), before, tool)
+        for (tool, name), found in sorted(tied.items())
+        if found.calls >= _LEAST
+        for before in sorted(found.before or ())
+        if before != tool and name in opened.get(before, ())
+    ][:_MOST]
+    pairs = {(before, tool) for _, before, tool in written}
+    bare = [
+        Relation(text=_order(before, tool), calls=found.calls, is_written=False)
+        for tool, found in sorted(orders.items())
+        if found.calls >= _LEAST
+        for before in sorted(found.before or ())
+        if before != tool and (before, tool) not in pairs
+    ][:_MOST]
+    caps = [
+        Relation(text=f"limit uses({_shown(tool)}) <= {count}", calls=uses[tool], is_written=False)
+        for tool, count in sorted(most.items())
+        if count <= _CAP and uses[tool] >= _LEAST
+    ][:_MOST]
+    return [*(relation for relation, _, _ in written), *bare, *caps]
+
+
+def _values(call: TraceCall, opened: Mapping[str, frozenset[str]]) -> list[tuple[str, Any]]:
+    """The values of a call that may tie it to another one."""
+    if not isinstance(call.arguments, Mapping):
+        return []
+    own = opened.get(call.tool, frozenset())
+    return [
+        (name, value)
+        for name, value in call.arguments.items()
+        if name in own and isinstance(value, str | int | Decimal) and not isinstance(value, bool)
+    ]
+
+
+def _tie(before: str, tool: str, name: str) -> str:
+    return f"require {_shown(before)} before {_shown(tool)} same {_shown(name)}"
+
+
+def _order(before: str, tool: str) -> str:
+    return f"require {_shown(before)} before {_shown(tool)}"
+
+
+def _shown(name: str) -> str:
+    return name_text(clip(name, 128))
+
+
+__all__ = ["CompileError", "Mined", "Relation", "mine"]

@@ -1,0 +1,356 @@
+"""Certificates of exact questions (docs/spec/proof.md): the lists of states that the kernel checks.
+
+What has to be tried at a state, and where it leads, is asked of :mod:`tcc_certs.proof.moves`, so
+that a list that is closed here is closed there.  Lists that look at one key at a time are tried
+first: they are short, and what none of them shows is proved; else comes the whole space.
+Cost: a move of the kernel for each step; a canonical form for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcc_certs.core.model import SumMonitor
+from tcc_certs.formats.codec import encode, large
+from tcc_certs.proof.check import FORMAT, core_digest
+from tcc_certs.proof.compared import Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.moves import System
+from tcc_certs.proof.question import statement_core
+from tcc_certs.proof.replay import Replay, SessionCall
+from tcc_certs.proof.sides import Side, grammar_side, statement_side
+from tcc_certs.values.canonical import json_text
+from tcc_certs.values.declared import text_of
+from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
+from tcc_runtime.artifact.constraints import core_calls
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.search import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question, as a certificate has it."""
+
+    kind: str
+    text: str | None
+    artifacts: tuple[Artifact, ...]
+
+    def system(self) -> System:
+        """Its two sides.
+
+        Raises:
+            Rejected: D101 what the kernel does not know; T102 no statement that it reads.
+        """
+        left = _side(self.artifacts[0])
+        right: Side = left
+        if self.kind == "implies":
+            right = _side(self.artifacts[1])
+        elif self.text is not None:
+            right = statement_side(statement_core(left.core, self.kind, self.text))
+        return System(left, right)
+
+    def head(self, proof: str, **more: Any) -> dict[str, Any]:
+        """The first line."""
+        question = {"kind": self.kind, **({} if self.text is None else {"text": self.text})}
+        return {
+            "format": FORMAT,
+            "format_version": "1.0",
+            "question": question,
+            "proof": proof,
+            "cores": [core_digest(one.file) for one in self.artifacts],
+            **more,
+        }
+
+
+def _side(artifact: Artifact) -> Side:
+    calls, relaxed = core_calls(artifact), artifact.manifest.relaxed
+    return grammar_side(artifact.core, artifact.automaton, calls, relaxed)
+
+
+@dataclass(slots=True)
+class Closed:
+    """A list of states that is closed, with its steps."""
+
+    part: Part
+    states: list[State]
+    first: list[int]
+    steps: list[list[list[int]]]
+
+    def lines(self) -> Iterator[Any]:
+        """As a proof has it."""
+        for left, right, facts, sums in self.states:
+            spans = [[large(low), large(high)] for low, high in sums]
+            yield [_place(left), _place(right), [[*f[:2], list(f[2]), f[3]] for f in facts], spans]
+        yield self.first
+        yield from self.steps
+
+
+def _place(place: Any) -> list[Any]:
+    return [list(place[0]), [list(pair) for pair in place[1]]]
+
+
+def closed(
+    system: System,
+    part: Part,
+    *,
+    ends: bool = True,
+    begin: State | None = None,
+    max_states: int,
+    check_time: Callable[[], None],
+) -> Closed | None:
+    """The states that calls lead to, from the start; None where the right side may refuse one.
+
+    Raises:
+        Undecided: P503 they are more than `max_states`; P507.
+    """
+    number: dict[State, int] = {}
+    found = Closed(part=part, states=[], first=[], steps=[])
+
+    def row(state: State) -> list[int]:
+        made, names = canonical(state, len(system.atoms)) if part.tracked is None else (state, ())
+        at = number.get(made)
+        if at is None:
+            if len(number) >= max_states:
+                raise Undecided("P503", f"more than {max_states} states")
+            at = number[made] = len(number)
+            found.states.append(made)
+        return [at, *(held_tokens(state[2]) if part.tracked is not None else names)]
+
+    found.first = row(system.start(part) if begin is None else begin)
+    for state in found.states:
+        check_time()
+        finishes = ends and part.plans and system.left.accepts(state[0])
+        if finishes and not system.right.accepts(state[1]):
+            return None
+        steps = []
+        for move in system.moves(part, state):
+            if move.state is None:
+                return None
+            steps.append(row(move.state))
+        found.steps.append(steps)
+    return found
+
+
+def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
+    """A state with its tokens renamed from the least on in each atom, and the new names in order.
+
+    Colours are refined by the facts that a token is in; what is left equal is taken as it comes.
+    """
+    facts = state[2]
+    tokens = held_tokens(facts)
+    if not tokens:
+        return state, ()
+    colours = {token: token % atoms for token in tokens}
+    classes = len(set(colours.values()))
+    while classes < len(tokens):
+        signs: dict[int, list[Any]] = {token: [] for token in tokens}
+        for side, slot, key, value in facts:
+            sign = [(0, colours[p], "") if isinstance(p, int) else (1, 0, p) for p in key]
+            for place, part in enumerate(key):
+                if isinstance(part, int):
+                    signs[part].append((side, slot, value, place, sign))
+        whole = {token: (colours[token], sorted(rows)) for token, rows in signs.items()}
+        order = sorted(tokens, key=lambda token: whole[token])
+        rank, last = -1, None
+        for token in order:
+            if whole[token] != last:
+                rank, last = rank + 1, whole[token]
+            colours[token] = rank
+        if rank + 1 == classes:
+            break
+        classes = rank + 1
+    taken: dict[int, int] = {}
+    names: dict[int, int] = {}
+    for token in sorted(tokens, key=lambda token: (colours[token], token)):
+        atom = token % atoms
+        names[token] = atom + atoms * taken.get(atom, 0)
+        taken[atom] = taken.get(atom, 0) + 1
+    row = [names[token] for token in tokens]
+    if row == tokens:
+        return state, row
+    return (state[0], state[1], renamed(facts, names), state[3]), row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyed:
+    """What lists that look at one key at a time proved, or the whole space."""
+
+    lists: tuple[Closed, ...]
+    keys: str
+
+    @property
+    def states(self) -> int:
+        """How many."""
+        return sum(len(one.states) for one in self.lists)
+
+    def certificate(self, asked: Asked, proof: str) -> bytes:
+        """The file."""
+        parts = [
+            {"keys": self.keys, "states": len(one.states), "uses": sorted(one.part.uses)}
+            for one in self.lists
+        ]
+        return _file(asked.head(proof, parts=parts), [one.lines() for one in self.lists])
+
+
+def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
+    """Lists that look at one key at a time; None where one of them is not closed.
+
+    Raises:
+        Undecided: P503, P507.
+    """
+    every = _monitors(system)
+    for keys in ("each", "call"):
+        lists = []
+        for part in system.parts(every, call=keys == "call"):
+            made = closed(system, part, max_states=max_states, check_time=check_time)
+            if made is None:
+                break
+            lists.append(made)
+        else:
+            return Keyed(lists=tuple(lists), keys=keys)
+        if len(lists) == 0:  # no key helps with what it is not about
+            return None
+    return None
+
+
+def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -> Keyed | None:
+    """The whole space; None where it is not closed.
+
+    Raises:
+        Undecided: P503, P507.
+    """
+    part = Part(tracked=None, rule=None, uses=_monitors(system))
+    made = closed(system, part, max_states=max_states, check_time=check_time)
+    return None if made is None else Keyed(lists=(made,), keys="all")
+
+
+def _monitors(system: System) -> frozenset[int]:
+    every = system.left.core.monitors
+    return frozenset(range(sum(not isinstance(one, SumMonitor) for one in every)))
+
+
+def shown(asked: Asked, proof: str, session: Session) -> bytes:
+    """The certificate that is a session."""
+    lines = list(_calls(asked.artifacts[0], session))
+    return _file(asked.head(proof, calls=len(lines), ends=session.ends), [lines])
+
+
+def finishing(
+    asked: Asked, system: System, *, max_states: int, check_time: Callable[[], None]
+) -> bytes | None:
+    """The certificate that every session can be finished; None where there is none.
+
+    Raises:
+        Undecided: P503, P507.
+    """
+    part = Part(tracked=None, rule=None, uses=_monitors(system))
+    made = closed(system, part, ends=False, max_states=max_states, check_time=check_time)
+    if made is None:
+        return None
+    starts = [canonical(most_of(state), len(system.atoms)) for state in made.states]
+    order = list(dict.fromkeys(state for state, _ in starts))
+    known, into = set(order), dict[State, list[tuple[State, int, list[int]]]]()
+    for state in order:
+        check_time()
+        for at, move in enumerate(system.moves(part, state)):
+            if move.state is None or not system.surely(state, move):
+                continue
+            to, row = canonical(least_of(move.state), len(system.atoms))
+            into.setdefault(to, []).append((state, at, list(row)))
+            if to not in known:
+                if len(known) >= max_states:
+                    raise Undecided("P503", f"more than {max_states} states")
+                known.add(to)
+                order.append(to)
+    place: dict[State, int] = {}
+    lines: list[Any] = []
+    todo: list[State] = []
+
+    def add(state: State, step: list[Any]) -> None:
+        if state not in place:
+            place[state] = len(place)
+            todo.append(state)
+            lines.append(next(Closed(part, [state], [], []).lines()))
+            lines.append(step)
+
+    for state in order:
+        if system.left.accepts(state[0]):
+            add(state, [])
+    for to in todo:
+        for before, at, row in into.get(to, ()):
+            add(before, [at, [place[to], *row]])
+    if any(state not in place for state, _ in starts):
+        return None
+    rows = [[place[state], *row] for state, row in starts]
+    head = asked.head("proved", states=len(made.states), ends=len(place))
+    return _file(head, [made.lines(), lines, [rows]])
+
+
+def stuck(
+    asked: Asked,
+    system: System,
+    session: Session,
+    *,
+    max_states: int,
+    check_time: Callable[[], None],
+) -> bytes | None:
+    """The certificate that nothing finishes a session; None where there is none.
+
+    Raises:
+        Undecided: P503, P507.
+        Rejected: the session is none.
+    """
+    part = Part(tracked=None, rule=None, uses=_monitors(system))
+    calls = list(_calls(asked.artifacts[0], session))
+    replay = Replay(system.left, system.left)
+    for tool, listed, opened in calls:
+        made = SessionCall(
+            tool=tool,
+            listed=tuple([(a, b) for a, b in listed]),
+            opened=tuple([(a, b) for a, b in opened]),
+        )
+        if replay.refuses(made):
+            return None
+    found = closed(
+        system,
+        part,
+        ends=False,
+        begin=replay.state(system),
+        max_states=max_states,
+        check_time=check_time,
+    )
+    if found is None or any(system.left.accepts(state[0]) for state in found.states):
+        return None
+    head = asked.head("refuted", states=len(found.states), calls=len(calls))
+    return _file(head, [calls, found.lines()])
+
+
+def _calls(artifact: Artifact, session: Session) -> Iterator[Any]:
+    tools = {tool.name: tool for tool in artifact.core.tools}
+    for call in session.calls:
+        tool = tools[call.tool]
+        types = {p.name: p.type for p in tool.opened}
+        given: Mapping[str, Any] = {**call.arguments, **(call.answer or {})}
+        listed = sorted([n, text_of(v)] for n, v in given.items() if n not in types)
+        opened = sorted([n, _written(types[n], v)] for n, v in given.items() if n in types)
+        yield [tool.name, listed, opened]
+
+
+def _written(kind: Any, value: Any) -> str:
+    match kind:
+        case TextType():
+            return str(value)
+        case NumberType() | FlagType():
+            return text_of(value) or ""
+        case JsonType(most=most):
+            return json_text(value, most=most).decode()
+    return ""
+
+
+def _file(head: Any, parts: Sequence[Any]) -> bytes:
+    lines = [encode(head)]
+    for part in parts:
+        lines += map(encode, part)
+    return b"\n".join(lines) + b"\n"

@@ -1,0 +1,144 @@
+"""`tcc lint` over monitors: what it reports is what brute force over listed values finds."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tcc
+from tests.cli.conftest import Tcc
+from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
+from tests.exact.brute import Holds, Made, Say, breaks_inclusion, grammar
+
+HEAD = """grammar g version "1"
+tool find(; id: text max 9) { cost 1 }
+tool pay(; id: text max 9, n: integer 1 .. 9) { cost 1 }
+plan = (find | pay){0,3}
+"""
+BEFORE = "require find before pay same id\n"
+
+
+def linted(text: str, tmp_path: Path, **options: object) -> tcc.Linted:
+    path = tmp_path / "g.tcg"
+    path.write_text(text, "utf-8")
+    return tcc.lint(path, **options)
+
+
+def found(text: str, tmp_path: Path) -> list[tuple[str, int]]:
+    result = linted(text, tmp_path)
+    assert result.undecided == ()
+    return [
+        (one.diagnostic.code, one.diagnostic.span.line)
+        for one in result.findings
+        if one.diagnostic.span is not None
+    ]
+
+
+def test_a_tool_that_two_monitors_bar(tmp_path: Path) -> None:
+    text = HEAD + BEFORE + "forbid find before pay same id\n"
+    assert found(text, tmp_path) == [("TCC716", 3)]
+    assert found(HEAD + BEFORE, tmp_path) == []
+
+
+def test_statements_that_other_monitors_imply(tmp_path: Path) -> None:
+    once = BEFORE + "limit uses(find) per id <= 1\nforbid pay before find\n"
+    # Each statement is asked about alone, with all others held.
+    each = BEFORE.replace("pay", "each pay")
+    assert found(HEAD + BEFORE + each, tmp_path) == [("TCC705", 5)]
+    assert found(HEAD + once + "limit sum(pay.n) <= 17\n", tmp_path) == []
+    assert found(HEAD + BEFORE + "limit sum(pay.n) <= 18\n", tmp_path) == [("TCC704", 6)]
+
+
+def test_a_shadow_goes_with_its_statement(tmp_path: Path) -> None:
+    """Without it nothing asks for a find: were its shadow left, one value would make it idle."""
+    text = HEAD.replace("text max 9", 'text ~ "x"')
+    assert found(text + BEFORE, tmp_path) == []
+    assert found(text + BEFORE + "require find before pay\n", tmp_path) == [
+        ("TCC705", 5),
+        ("TCC705", 6),
+    ]
+
+
+def test_a_shadow_that_cuts_beginnings_is_needed(tmp_path: Path) -> None:
+    """Without the `require` nothing calls a `b` too early, but a session may begin with `c`."""
+    text = """grammar g version "1"
+tool a(; x: text ~ "p") { cost 1 }
+tool b(; x: text ~ "p", y: text ~ "k") { cost 1 }
+tool c(; y: text ~ "k") { cost 1 }
+plan = a b | c b | a c
+forbid c before b same y
+"""
+    require = "require a before b same x\n"
+    wide, narrow = tcc.compile_text(text), tcc.compile_text(text + require)
+    assert tcc.prove(wide, require).proved
+    assert tcc.prove(wide, implies=narrow).verdict == "refuted"
+    assert ("TCC705", 7) not in found(text + require, tmp_path)
+
+
+def test_what_is_left_open_is_listed(
+    tcc_command: Tcc,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    number = HEAD.replace("integer 1 .. 9", "number 1 .. 9.5").replace("text max 9", 'text ~ "x|y"')
+    path = tmp_path / "g.tcg"
+    held = (
+        "limit uses(pay) per id <= 1\nforbid find before pay same id\nlimit uses(pay) per n <= 1\n"
+    )
+    path.write_text(number + "limit sum(pay.n) <= 19\n" + held, "utf-8")
+    ended = tcc_command("lint", path, "--json")
+    left = [(one["code"], one["message"]) for one in ended.json["undecided"]]
+    start = "not decided: TCC704: `limit sum(pay.n) <= 19`: "
+    assert (ended.code, ended.json["findings"]) == (2, [])
+    assert any(c == "TCC715" and m.startswith(start) and m.endswith("(P504)") for c, m in left)
+
+
+def removed(made: Made, say: Say) -> Made:
+    return replace(made, says=[one for one in made.says if one is not say])
+
+
+def is_monitor(say: Say) -> bool:
+    return bool(say.same) or say.word in ("sum", "per")
+
+
+@pytest.mark.parametrize("first", range(0, 120, 12))
+def test_findings_are_those_of_brute_force(first: int, tmp_path: Path) -> None:
+    asked = 0
+    for seed in range(first, first + 12):
+        made = grammar(random.Random(seed))
+        held = [say for say in made.says if is_monitor(say)]
+        if not held or not made.words():
+            continue
+        text = made.text
+        result = linted(text, tmp_path)
+        if result.artifact is None:
+            continue
+        lines = text.splitlines()
+        open_ = {code for one in result.undecided for code in ("TCC704", "TCC705", "TCC716")
+                 if code in one.message}  # fmt: skip
+        told = {
+            one.diagnostic.span.line
+            for one in result.findings
+            if one.diagnostic.span and one.diagnostic.code in ("TCC704", "TCC705", "TCC706")
+        }
+        for say in held:
+            code = "TCC704" if say.word in ("sum", "per") else "TCC705"
+            if code in open_:
+                continue
+            without = Holds(removed(made, say))
+            expected = breaks_inclusion(without, Holds(made)) is None
+            assert (1 + lines.index(say.text) in told) == expected, f"{seed}\n{text}\n{say.text}"
+            asked += 1
+        called = {tool for session in Holds(made).sessions() for tool, _ in session}
+        planned = {tool for word in made.words() for tool in word}
+        if "TCC716" not in open_:
+            barred = {
+                one.diagnostic.span.line
+                for one in result.findings
+                if one.diagnostic.span and one.diagnostic.code == "TCC716"
+            }
+            names = {lines[line - 1].split()[1].partition("(")[0] for line in barred}
+            assert names == planned - called, f"{seed}\n{text}"
+    assert asked > 0
