@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6330, 4015),
     "validate": (10770, 6633),
     "validate atoms": (12126, 7468),
-    "validate session": (8110, 5130),
-    "validate models session": (9280, 5870),
+    "validate session": (8140, 5140),
+    "validate models session": (9310, 5885),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -125,6 +125,11 @@ _MORE: Mapping[str, Mapping[str, Format]] = {
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 _SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
+# For ledgers without MACs and with them, and for each kind: the fields that are required, and all.
+_FIELDS = [
+    {kind: (required[kind], {**optional[kind], **required[kind]}) for kind in _REQUIRED}
+    for required, optional in ((_REQUIRED, _OPTIONAL), (_SEALED, _SEALED_OPTIONAL))
+]
 KINDS = tuple(_REQUIRED)
 
 
@@ -140,16 +145,15 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
-    required = (_SEALED if macs else _REQUIRED)[kind]
-    optional = (_SEALED_OPTIONAL if macs else _OPTIONAL)[kind]
+    required, fields = _FIELDS[macs][kind]
     if kind in ("asked", "budget") or "execute" in record or "took" in record:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS
 
         needed, more = FIELDS.get(kind, ({}, {}))
-        required, optional = {**required, **needed}, {**optional, **more}
+        required, fields = {**required, **needed}, {**fields, **more, **needed}
     for name, value in record.items():
-        form = required.get(name) or optional.get(name)
+        form = fields.get(name)
         if form is None:
             place = f"line {line}: {clip(name, 80)}"
             raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
