@@ -119,8 +119,9 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX},
+    "session": {"principal": HEX, "parent": UUID, "shadow": TRUE},
     "outcome": {"answered": TRUE},
+    "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
@@ -194,6 +195,10 @@ REFUSALS: Mapping[Code, str] = {
 }
 # Those that a record of a refusal may have: of a call, in a session that has not ended.
 RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}
+# Those of calls that a shadow session makes all the same: what the grammar says, and no more.
+SHADOWED = RECORDED - {
+    Code.NO_MODEL, Code.ALREADY_DONE, Code.NESTED_CALL, Code.SERVER_AWAY, Code.MANY_WAITING,
+}  # fmt: skip
 
 
 # The first record.
@@ -207,12 +212,14 @@ class SessionHeader:
         shown: pairs of a tool's index and the name of an open parameter whose values are shown.
         key: of the digests, where it is known; name: the session's id.
         macs: whether records have MACs.
+        shadow: whether calls that are refused may be made: such a session shows nothing.
     """
 
     name: str
     shown: frozenset[tuple[int, str]]
     key: bytes | None
     macs: bool
+    shadow: bool
 
 
 def has_macs(record: Record) -> bool:
@@ -258,6 +265,7 @@ def read_header(
         shown=_shown(record["arguments"], core),
         key=key,
         macs=MAC in record,
+        shadow="shadow" in record,
     )
 
 

@@ -24,6 +24,7 @@ from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionM
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import (
     RECORDED,
+    SHADOWED,
     UNKNOWN_TOOL,
     Arguments,
     SessionHeader,
@@ -121,6 +122,7 @@ class Tally:
         unknown: calls whose outcome is unknown; failed: those that are said to have failed;
             read: those of these whose error was read;
             resolved: those whose outcome was said later.
+        shadowed: refusals of calls that were made all the same.
     """
 
     calls: int = 0
@@ -130,6 +132,7 @@ class Tally:
     failed: int = 0
     resolved: int = 0
     read: int = 0
+    shadowed: int = 0
 
 
 class ReplayedSession:
@@ -282,7 +285,7 @@ class ReplayedSession:
         self.tally.failed += outcome == "failed"
 
     def refusal(self, record: Record, line: int) -> None:
-        """A call that was not made."""
+        """A call that was not made, or, in the shadow, would not have been."""
         tool, code = text(record, "tool"), text(record, "code")
         recorded = code in RECORDED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
@@ -291,6 +294,10 @@ class ReplayedSession:
         ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
         if code == Code.NO_MODEL:
             self.makers.check_refusal(tool)
+        if "made" in record:
+            shadow = self.header.shadow and code in SHADOWED
+            ensure(shadow, Code.SESSION_REFUSAL, "made", "no field, but in the shadow", code)
+            self.tally.shadowed += 1
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:

@@ -115,6 +115,8 @@ def _unknown(session: ReplayedSession) -> int:
 def _claim(findings: Findings, session: ReplayedSession | None) -> str:
     if session is None or session.unforeseen or findings.verdict == INVALID:
         return NO_CLAIM
+    if session.header.shadow:
+        return NO_CLAIM
     if findings.verdict == VALID:
         return CONFORMANT_PREFIX if session.abandoned else CONFORMANT
     incomplete = all(item.code is Code.INCOMPLETE for item in findings.items)
@@ -168,12 +170,21 @@ def _summary(
     if any(item.code is Code.INCOMPLETE for item in findings.items):
         if session is None:
             return f"incomplete: not one whole line that ends in an LF; {first.found}"
+        if session.header.shadow:
+            return f"incomplete, no claim: {_in_shadow(session)}; {first.found}"
         so_far = "an answer came that was not foreseen" if session.unforeseen else "it conforms"
         return f"incomplete: no end record; {so_far} as far as it goes; {first.found}"
     return f"declined: {first.code}, {what}"
 
 
+def _in_shadow(session: ReplayedSession) -> str:
+    many = session.tally.shadowed
+    return f"a session in the shadow: {many} calls were made that would have been refused"
+
+
 def _valid_text(session: ReplayedSession, claim: str) -> str:
+    if session.header.shadow:
+        return f"valid, no claim: {_in_shadow(session)}"
     if claim == NO_CLAIM:
         return (
             "valid, no claim: an answer came that no plan foresees, and nothing was done after it"
