@@ -266,7 +266,7 @@ REFUSED: list[tuple[Change, str]] = [
     (at("tools", 0, "params", 0, "values", value=[""]), "core.tools[0].params[0].values[0]"),
     (at("tools", 0, "params", 0, "values", value=["1", ""]), "core.tools[0].params[0].values[1]"),
     (at("tools", 0, "params", 0, "values", value=["", ""]), "core.tools[0].params[0].values[1]"),
-    (at("tools", 0, "params", 2, "values", value=["", "x"]), "core.tools[0].params[2].values[0]"),
+    (at("tools", 0, "params", 2, "values", value=["", "x"]), "core.version"),
     # Values have one text.
     (at("tools", 0, "params", 1, "values", 0, value='"x"'), "core.tools[0].params[1].values[0]"),
     (at("tools", 0, "params", 1, "values", 0, value="tool"), "core.tools[0].params[1].values[0]"),

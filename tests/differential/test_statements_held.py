@@ -247,7 +247,6 @@ def _where(core: dict[str, Any], *relations: Any) -> None:
         (lambda core: core.update(given=[]), "D102", "core.given"),
         (lambda core: core.update(lets=[]), "D102", "core.lets"),
         (lambda core: core["tools"][0].update(answers=[]), "D102", "core.tools[0].answers"),
-        (lambda core: core["tools"][0].update(parallel=True), "D102", "core.tools[0].parallel"),
         (
             lambda core: core["tools"][0]["open"][0].update(at="/x"),
             "D102",

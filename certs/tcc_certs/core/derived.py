@@ -30,12 +30,9 @@ from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 
 
 def minor_version(core: Core) -> int:
-    """The least minor version that has every feature of `core`: 0, 1 or 2."""
-    if any(tool.parallel for tool in core.tools):
-        return 2
-    if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
-        return 2
-    if any(map(is_newer_tool, core.tools)):
+    """The least minor version that has all features of `core`: 0, 1 or 2."""
+    held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
+    if held or any(tool.parallel or is_newer_tool(tool) for tool in core.tools):
         return 2
     new = (
         bool(core.monitors)

@@ -349,7 +349,8 @@ _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 def _policy(item: Mapping[str, Json], path: str, code: Code, tools: Sequence[Tool]) -> Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
-    from tcc_certs.core.policies import Fields, Total, Wording, later_part, read_policy
+    from tcc_certs.core.policies import Fields, Total, later_part, read_policy
+    from tcc_certs.core.wording import Wording
 
     policy = read_policy(item, path, code, Fields(tools=tuple(map(fields_of, tools))))
     later = later_part(item)

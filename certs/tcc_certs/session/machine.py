@@ -468,6 +468,7 @@ class Course:
         at = len(self._steps) - 1 if seq is None else self._at(seq)
         last = at == len(self._steps) - 1
         step = self._steps[at]
+        # The first outcome that is recorded; a `resolve` changes nothing of it.
         step.told = self._steps[-1].seq
         if step.event is not None:
             step.event.told = step.told

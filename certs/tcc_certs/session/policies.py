@@ -16,7 +16,7 @@ beside the keys; a step the statements that name the call's tool.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from typing import TypeAlias
@@ -493,6 +493,12 @@ class Statements:
         """The text of the first statement that refuses a call; None: all allow it."""
         found = memory.refuses(own)
         return None if found is None else self._texts[found[0]]
+
+    def remembers(self, text: str, tools: Collection[int]) -> bool:
+        """Whether the statement of that text remembers calls of one of these tools."""
+        return any(
+            self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
+        )
 
     def owed(self, memory: Memory) -> str:
         """The text of the first statement by which a call has to come yet; empty: there is none."""

@@ -6,7 +6,7 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
@@ -36,7 +36,6 @@ from tcc_compiler.resolve.core import Resolved
 from tcc_compiler.resolve.expansion import (
     Expanded,
     TooManyPairs,
-    UnheldErrors,
     expand,
     narrowed,
     numbered,
@@ -106,11 +105,6 @@ def resolve(
         message = "this statement compares too many calls with each other"
         hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
         report.error("TCC320", pairs.region, message, hint)
-        return None
-    except UnheldErrors as unheld:
-        message = f"this forbid speaks of errors that were read (errors mean failed): it {_UNREAD}"
-        hint = "write it without `unless` and counts, or let errors of the tool be unknown"
-        report.error("TCC228", unheld.region, message, hint)
         return None
     except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
@@ -320,41 +314,11 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        policies=[
-            policy
-            for policy in found.policies
-            if policy.held or _meets_errors(policy, call_list.tools)
-        ],
+        policies=[one for one in found.policies if one.held] + expanded.beside,
         session=found.session,
         places=dict(written),
         written=written,
     )
-
-
-def _meets_errors(policy: Policy, tools: Mapping[str, Tool]) -> bool:
-    """Whether an error that was read may count for a `forbid` that is written out into the plans.
-
-    No automaton knows of such calls; so whoever makes the calls holds the statement, too.
-    """
-    if policy.kind != "forbid" or policy.order != "before":
-        return False
-    numbers = {name: at for at, name in enumerate(sorted(tools))}
-    failing = {numbers[name] for name, tool in tools.items() if "errors" in tool.extras}
-    written = policy_json(policy, numbers, tools)
-    return bool(failing) and _names_one(written, failing)
-
-
-def _names_one(written: object, tools: Collection[int]) -> bool:
-    match written:
-        case ["any"]:
-            return True
-        case ["calls", int() as tool, _]:
-            return tool in tools
-        case Mapping():
-            return any(_names_one(one, tools) for one in written.values())
-        case [*parts]:
-            return any(_names_one(one, tools) for one in parts)
-    return False
 
 
 def _sets_of(expanded: Expanded) -> set[CallSet]:

@@ -427,7 +427,12 @@ class Session:
         if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
             return any(self.policy.leads_on(place, offer) for place in self.held)
         if code is Code.MONITOR_FORBIDS:
-            texts = self.policy.machine.monitors.texts
+            machine = self.policy.machine
+            if machine.statements is not None:
+                tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
+                if machine.statements.remembers(place, tools):
+                    return True
+            texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
             return place not in texts or any(texts[one.rule.number] == place for one in seen)
         return code is Code.MANY_STATES
