@@ -25,8 +25,8 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
-from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
-from tcc_certs.values.types import OpenParameter, check_text, type_byte
+from tcc_certs.values.canonical import NUMBER, digest, json_value, key_commitment, utf8
+from tcc_certs.values.types import OpenParameter, check_text, encoded, type_byte
 
 if TYPE_CHECKING:
     from tcc_certs.values.places import State
@@ -66,8 +66,12 @@ def _is_answers(value: Json) -> bool:
     return (
         isinstance(value, dict)
         and len(value) > 0
-        and all(item == {"unknown": True} or _is_open_value(item) for item in value.values())
+        and all(_is_unknown(item) or _is_open_value(item) for item in value.values())
     )
+
+
+def _is_unknown(value: Json) -> bool:
+    return isinstance(value, dict) and list(value) == ["unknown"] and value["unknown"] is True
 
 
 def _is_observed(value: Json) -> bool:
@@ -354,6 +358,8 @@ class Arguments:
             values[parameter.name] = (HIDDEN, "") if value is None else (kind.decode(), value)
             if value is not None and kind == NUMBER:
                 numbers[parameter.name] = value
+        if any(given.at is not None for given in tool.opened):
+            _check_places(tool, values)
         seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
         statements = self._statements
         if statements is None:
@@ -385,14 +391,18 @@ class Arguments:
             if "unknown" in members:
                 values[name] = HIDDEN, ""
                 continue
-            value = self._value(offer.tool, due[name], members)
+            value = self._value(offer.tool, due[name], members, "answers")
             values[name] = (type_byte(due[name].type).decode(), value or "")
         lacks = any(not kind for kind, _ in values.values())
         statements = self._statements
         return ({} if statements is None else statements.told(offer.tool, values)), lacks
 
     def _value(
-        self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]
+        self,
+        tool: int,
+        parameter: OpenParameter,
+        members: Mapping[str, Json],
+        where: str = "open",
     ) -> str | None:
         """The text of a value that is shown."""
         name = open_name(self._core.tools[tool].name, parameter.name)
@@ -400,24 +410,25 @@ class Arguments:
         expected = (
             "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
         )
-        ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", expected, members)
+        ensure(
+            shown == ("value" in members), Code.SESSION_OPEN, f"{where}: {name}", expected, members
+        )
         (self.shown if shown else self.hidden).add(name)
         if not shown:
             return None
         kind, text = type_byte(parameter.type), str(members["value"])
         byte = kind.decode()
         same = members["type"] == byte
-        ensure(same, Code.SESSION_VALUE, f"open: {name}", byte, members["type"])
+        ensure(same, Code.SESSION_VALUE, f"{where}: {name}", byte, members["type"])
         try:
             check_text(parameter.type, text)
         except Rejected as refusal:
-            place = f"open: {name}"
+            place = f"{where}: {name}"
             raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
-        self._check_digest(name, kind, utf8(text, "value"), str(members["digest"]))
+        self._check_digest(f"{where}: {name}", kind, utf8(text, "value"), str(members["digest"]))
         return text
 
-    def _check_digest(self, name: str, kind: bytes, data: bytes, found: str) -> None:
-        place = f"open: {name}"
+    def _check_digest(self, place: str, kind: bytes, data: bytes, found: str) -> None:
         if self._header.key is not None:
             expected = digest(self._header.key, kind, data).hex()
             ensure(found == expected, Code.SESSION_DIGEST, place, expected, found)
@@ -426,6 +437,31 @@ class Arguments:
         ensure(found == expected, Code.SESSION_DIGEST, place, f"{expected}, as before", found)
         other = self._value_of.setdefault(found, value)
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
+
+
+def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
+    """A field at a place in an argument that is shown is what stands there.
+
+    Raises:
+        Rejected: S204 it is not.
+    """
+    from tcc_certs.values import places  # here: a core of 1.1 has none of it to load
+
+    for field in tool.opened:
+        if not field.at or values.get(field.at[0], (HIDDEN,))[0] != "j":
+            continue
+        kind, text = values.get(field.name, (HIDDEN, ""))
+        if field.name in values and kind == HIDDEN:
+            continue
+        found = ""
+        try:
+            value = places.at({field.at[0]: json_value(values[field.at[0]][1])}, field.at)
+            if value is not None or not field.null:
+                found = encoded(field.type, value)[1].decode()
+        except (places.Missing, places.Wrong, Rejected):
+            found = ""
+        place = f"open: {open_name(tool.name, field.name)}"
+        ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
