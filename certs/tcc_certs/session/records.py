@@ -25,8 +25,8 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
-from tcc_certs.values.canonical import NUMBER, digest, json_value, key_commitment, utf8
-from tcc_certs.values.types import OpenParameter, check_text, encoded, type_byte
+from tcc_certs.values.canonical import JSON, NUMBER, digest, json_value, key_commitment, utf8
+from tcc_certs.values.types import OpenParameter, check_text, placed_text, type_byte
 
 if TYPE_CHECKING:
     from tcc_certs.values.places import State
@@ -445,21 +445,12 @@ def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
     Raises:
         Rejected: S204 it is not.
     """
-    from tcc_certs.values import places  # here: a core of 1.1 has none of it to load
-
     for field in tool.opened:
-        if not field.at or values.get(field.at[0], (HIDDEN,))[0] != "j":
-            continue
+        head = values.get(field.at[0], (HIDDEN, "")) if field.at else (HIDDEN, "")
         kind, text = values.get(field.name, (HIDDEN, ""))
-        if field.name in values and kind == HIDDEN:
+        if head[0] != JSON.decode() or (field.name in values and kind == HIDDEN):
             continue
-        found = ""
-        try:
-            value = places.at({field.at[0]: json_value(values[field.at[0]][1])}, field.at)
-            if value is not None or not field.null:
-                found = encoded(field.type, value)[1].decode()
-        except (places.Missing, places.Wrong, Rejected):
-            found = ""
+        found = placed_text(field, json_value(head[1]))
         place = f"open: {open_name(tool.name, field.name)}"
         ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
 

@@ -95,6 +95,24 @@ def check_text(kind: FieldType, text: str) -> None:
             _ensure(same, "canonical JSON of the type", text)
 
 
+def placed_text(field: OpenParameter, head: object) -> str:
+    """The text of a field at a place inside of an argument; empty where it has no value.
+
+    Args:
+        field: with a place; head: the argument in which that is.
+    """
+    from tcc_certs.values import places
+
+    steps: tuple[str, ...] = field.at or ()
+    try:
+        value = places.at({steps[0]: head}, steps)
+        if value is None and field.null:
+            return ""
+        return encoded(field.type, value)[1].decode()
+    except (places.Missing, places.Wrong, Rejected):
+        return ""
+
+
 def _made_of_others(kind: FieldType, value: object) -> bytes:
     """Canonical JSON of a value of a type that version 1.1 has not."""
     from tcc_certs.values import places  # here: a core of 1.1 has none of it to load

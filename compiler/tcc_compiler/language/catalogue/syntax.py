@@ -260,11 +260,9 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "Policies over what calls answered, lists, times and attributes of sessions need version\n"
-        "1.2 of the core. This release reads their text, checks names and types, and compiles\n"
-        "what speaks of listed parameters alone; the rest it declines, so that nothing is left\n"
+        "Attributes of sessions, times of calls and look-ups are read, and their names and types\n"
+        "checked; no gate of this release holds them. So they are declined, and nothing is left\n"
         "unheld.",
-        'grammar g version "1"\n'
-        "tool a(; t: text)\ntool b(; t: text)\nrequire last a same t before b\n",
+        'grammar g version "1"\ntool a(; t: text)\nlet x = a.t\n',
     ),
 }
