@@ -244,6 +244,11 @@ def command(
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
     values = given_in(told, opened)
+    if values is not None:
+        try:
+            begun_with(policy_of(opened), values, ())
+        except SettingsError as error:
+            raise click.BadParameter(str(error), param_hint="--given") from None
 
     def open_gate() -> Gate:
         if store is None:
