@@ -559,7 +559,7 @@ def test_a_principal_has_one_session_however_it_connects(known: Web) -> None:
 def test_a_session_is_given_what_its_token_claims(tmp_path: Path) -> None:
     import tcc
 
-    text = GRAMMAR + 'given team: text, most: integer 0 .. 9, open: flag\n'
+    text = GRAMMAR + "given team: text, most: integer 0 .. 9, open: flag\n"
     text += "require open_case where session.open = true\n"
     artifact = tmp_path / "given.tcca"
     tcc.save(tcc.compile_text(text), artifact)
