@@ -251,8 +251,8 @@ class Gate(Budgeted):
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
         shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
-            block of the call is entered, with a permit that is `shadowed`.  Such a session
-            shows nothing, and counts such calls as not made.
+            block of the call is entered, with a permit whose `shadowed` is the code.  Such a
+            session shows nothing, and counts such calls as not made.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
@@ -539,7 +539,7 @@ class Gate(Budgeted):
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
@@ -551,7 +551,7 @@ class Gate(Budgeted):
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
