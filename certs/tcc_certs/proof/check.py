@@ -1,5 +1,6 @@
 """A proof, checked from its first line to its last (docs/spec/proof.md, sections 2 and 3).
 
+What a list shows: Closed.v: a_closed_list_proves_inclusion, every_session_can_be_finished.
 Cost: linear in the steps of the file; one state in memory for each state of the file.
 """
 
@@ -276,7 +277,8 @@ class _Check:
         """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
 
         A constant is found again by its token, and the tokens of the keys that are looked at (the
-        list is `held` to these) by theirs: neither has another name.
+        list is `held` to these) by theirs: neither has another name.  Renaming.v:
+        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
         """
         where = f"line {self._number}"
         ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])

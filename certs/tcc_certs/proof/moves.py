@@ -72,7 +72,7 @@ class System(Compared):
         """Every call of the left that may come next, by increasing calls, with every choice.
 
         A token that is held may come again; all that are not are alike, so the least of each atom
-        stands for them, where the atom has so many values.
+        stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         held: dict[int, list[int]] = {}
         atoms = len(self.atoms)
@@ -186,7 +186,10 @@ class System(Compared):
     def _summed(
         self, sums: Sums, kind: Kind, tokens: tuple[Choice, ...]
     ) -> tuple[Sums, str] | None:
-        """The intervals after a call, and why the right may refuse; None: the left does."""
+        """The intervals after a call, and why the right may refuse; None: the left does.
+
+        Each sum by itself: Intervals.v: sums_stay_inside, less_fits_where_more_does.
+        """
         if not kind.sums:
             return sums, ""
         found, over = list(sums), ""
@@ -311,7 +314,8 @@ class System(Compared):
         """Plans, types and sums; then each monitor of the right with each kind of key.
 
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
-        with `call` all compared values of the call that breaks it.
+        with `call` all compared values of the call that breaks it (Relaxed.v:
+        a_rule_is_broken_at_one_key, the_asked_key_may_not_be_forgotten).
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
@@ -475,6 +479,9 @@ def _odd_fits(total: int, cap: int | None, above: bool) -> bool:
 
 
 def _cut(most: int, cap: int | None, grid: int) -> int:
-    """The greatest sum: at most the cap, on the grid."""
+    """The greatest sum: at most the cap, on the grid.
+
+    Intervals.v: sums_and_cuts_are_consecutive.
+    """
     end = most if cap is None else min(most, cap)
     return end // grid * grid if grid else end

@@ -115,7 +115,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX, "shadow": TRUE},
+    "session": {"principal": HEX, "parent": UUID, "shadow": TRUE},
     "outcome": {"answered": TRUE},
     "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},

@@ -59,12 +59,14 @@ def session_record(
     shown: Sequence[str],
     principal: str | None = None,
     *,
+    parent: str | None = None,
     shadow: bool = False,
 ) -> dict[str, Json]:
     """`session`; `nonce` keeps apart what one key began in one millisecond.
 
     Args:
         principal: whose it is, hex.
+        parent: the id of the session that its calls are calls of, too.
         shadow: whether calls that are refused are made.
     """
     manifest = policy.artifact.manifest
@@ -83,6 +85,8 @@ def session_record(
     }
     if principal is not None:
         record["principal"] = principal
+    if parent is not None:
+        record["parent"] = parent
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
@@ -437,6 +441,7 @@ class Follower:
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
+        parent: the id of the session that its calls are calls of, too; None: there is none.
         shadow: whether calls that are refused are made.
         executions: the calls that models make; None where no budget says who.
     """
@@ -450,6 +455,7 @@ class Follower:
         self.key = key
         self.session_id = ""
         self.principal: str | None = None
+        self.parent: str | None = None
         self.shadow = False
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
@@ -500,6 +506,8 @@ class Follower:
             self.open(tuple(map(str, shown)), text(record, "session_id"))
             if "principal" in record:
                 self.principal = text(record, "principal")
+            if "parent" in record:
+                self.parent = text(record, "parent")
             self.shadow = "shadow" in record
         elif kind == "call":
             self._call(record, line)

@@ -169,6 +169,7 @@ class Home:
         rolls: a finished one is kept under another name, and a new session begun.
         private: it is of a store: it is there, and its owner's alone.
         begun: it was begun just now, for this gate alone.
+        parent: the id of the session that its calls are calls of, too; None: there is none.
         way_on: what whoever is refused by a spent session can do.
         shadow: what would be refused is recorded as refused and made all the same.
     """
@@ -176,6 +177,7 @@ class Home:
     rolls: bool = False
     private: bool = False
     begun: bool = False
+    parent: str | None = None
     way_on: str = "its owner ends it and opens another ledger"
     shadow: bool = False
 
@@ -272,9 +274,16 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
+        parent = follower.parent = self.home.parent
         shadow = follower.shadow = self.home.shadow
         record = session_record(
-            self.policy, follower.key, started, nonce.hex(), shown, shadow=shadow
+            self.policy,
+            follower.key,
+            started,
+            nonce.hex(),
+            shown,
+            parent=parent,
+            shadow=shadow,
         )
         follower.open(shown, str(record["session_id"]))
         follower.session.way_on = self.home.way_on
@@ -313,6 +322,10 @@ class Shared:
             if new:
                 self._begun_by = self._pid
                 self._begin(follower, shown)
+            elif follower.parent != self.home.parent:
+                # Before anything is written: nobody goes on with a session without its parent.
+                due, found = follower.parent, self.home.parent
+                raise ResumeError("line 1: parent", due or "no parent", found or "no parent")
             elif follower.session.ended:
                 if self.home.rolls:
                     journal.roll(follower.session_id)
@@ -741,6 +754,40 @@ def _nothing() -> None:
 # What changes it. Callers have the turn, the lock of the file and that of the session.
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A call that may begin, and has no record yet.
+
+    Attributes:
+        found: which.
+        reference: what stands for the caller's id.
+    """
+
+    found: Permitted
+    reference: str | None
+
+
+def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> Admitted:
+    """A call that may begin now; only a refusal is recorded.
+
+    Raises:
+        Refused: it is not allowed; AlreadyDone: the session has the id.
+        NotYet: it has to wait for an outcome of a call that is under way.
+    """
+    reference = None if ref is None else _reference(shared, tool, ref)
+    found = decide(shared.follower, tool, arguments)
+    session = shared.session
+    if not isinstance(found, Permitted):
+        code, offer = found.code, found.offer
+        if code is not None and offer is not None and session.may_come(code, found.place, offer):
+            raise NotYet
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool)
+    if session.under_way and _waits(shared, found):
+        raise NotYet
+    return Admitted(found=found, reference=reference)
+
+
 def admit(
     shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
 ) -> tuple[int, str, str]:
@@ -751,17 +798,9 @@ def admit(
         NotYet: it has to wait for an outcome of a call that is under way.
         Rejected: K101, K103, K104, K106 of the account.
     """
-    reference = None if ref is None else _reference(shared, tool, ref)
-    found = decide(shared.follower, tool, arguments)
+    may = admitted(shared, tool, arguments, ref)
+    found, reference = may.found, may.reference
     follower, session = shared.follower, shared.session
-    if not isinstance(found, Permitted):
-        code, offer = found.code, found.offer
-        if code is not None and offer is not None and session.may_come(code, found.place, offer):
-            raise NotYet
-        _record_refusal(shared, found, tool)
-        raise Refused(found, tool)
-    if session.under_way and _waits(shared, found):
-        raise NotYet
     seq = len(session.made) + 1
     executions, execution = follower.executions, _execution(shared, found, tool)
     execute = None
@@ -986,6 +1025,22 @@ def resolve(
             have to be gone through again than a validator does; `who` is no name.
         Refused: R303, R306.
     """
+    record, indices = resolution(shared, seq, outcome, observed, who)
+    shared.write(record, lambda: shared.session.resolve(seq, outcome, indices))
+
+
+def resolution(
+    shared: Shared,
+    seq: int,
+    outcome: Outcome,
+    observed: Mapping[str, Any] | None,
+    who: str | None = None,
+) -> tuple[dict[str, Json], Observed | None]:
+    """The record of what an unknown outcome turned out to be, and the answer; nothing is written.
+
+    Raises:
+        ValueError, Refused: as :func:`resolve`.
+    """
     session = shared.session
     if session.ended:
         shared.refuse(Code.ENDED)
@@ -1005,8 +1060,7 @@ def resolve(
     if who is not None and not is_name(who):
         raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
     at_ms = None if who is None else shared.clock()
-    record = resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms)
-    shared.write(record, lambda: session.resolve(seq, outcome, indices))
+    return resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms), indices
 
 
 def finish(shared: Shared, abandon: bool) -> None:
