@@ -22,6 +22,7 @@ from tcc_certs.core.model import (
     Core,
     Monitor,
     OrderMonitor,
+    PolicyMonitor,
     Selection,
     SumMonitor,
     Tool,
@@ -229,6 +230,8 @@ class Monitors:
                 calls, names = monitor.calls, [monitor.per]
                 key = _reader(tools[calls.tool], calls, names)
                 self._row(calls.tool, _AtMost(number, monitor.value), None, key, names)
+            case PolicyMonitor():
+                pass  # held by tcc_certs.session.policies
 
     def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
         ones, others = zip(*monitor.same, strict=True)

@@ -228,6 +228,9 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
         raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
+    if policy.machine.statements is not None:
+        compared = policy.machine.statements.shown
+        expected |= {open_name(tools[tool].name, name) for tool, name in compared}
     return tuple(sorted({*show, *expected}))
 
 
