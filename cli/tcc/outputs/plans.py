@@ -27,21 +27,6 @@ from tcc.outputs import (
 )
 
 
-class WhyOutput(Output, frozen=True, kw_only=True):
-    """Whether a sequence is a plan, and if not, why."""
-
-    document: ClassVar[str] = "why"
-    allowed: bool
-    position: Whole
-    may_stop: bool
-    allowed_next: list[str]
-    because: list[StatementJson]
-    smallest: bool
-    nearest: list[str] | None
-    others: list[list[StatementJson]] | UnsetType = UNSET
-    hint: str | UnsetType = UNSET
-
-
 class SessionCallJson(Part, frozen=True, kw_only=True):
     """A call of a session: its arguments, and its answer if the tool gives one."""
 
@@ -55,6 +40,31 @@ class SessionJson(Part, frozen=True, kw_only=True):
 
     calls: list[SessionCallJson]
     ends: Annotated[str, one_of("call", "finish", "stuck")]
+
+
+class SessionsWhyJson(Part, frozen=True, kw_only=True):
+    """Whether a session ends in a call of a pattern, or can finish, and a shortest one."""
+
+    verdict: Annotated[str, one_of("possible", "impossible", "undecided")]
+    reachable: str | UnsetType = UNSET
+    session: SessionJson | None
+    codes: list[str]
+
+
+class WhyOutput(Output, frozen=True, kw_only=True):
+    """Whether a sequence is a plan, and if not, why."""
+
+    document: ClassVar[str] = "why"
+    allowed: bool
+    position: Whole
+    may_stop: bool
+    allowed_next: list[str]
+    because: list[StatementJson]
+    smallest: bool
+    nearest: list[str] | None
+    others: list[list[StatementJson]] | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+    sessions: SessionsWhyJson | UnsetType = UNSET
 
 
 class QuestionJson(Part, frozen=True, kw_only=True):
