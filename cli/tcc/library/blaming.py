@@ -29,7 +29,7 @@ from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import MAX_STATES, Session
 
 if TYPE_CHECKING:
-    from tcc.outputs.plans import WhyOutput
+    from tcc.outputs.plans import WhySessionsOutput
     from tcc_compiler.frontend import Frontend
     from tcc_compiler.lint.plans import SourceStatement
     from tcc_compiler.options import Options
@@ -249,24 +249,17 @@ def _written(front: Frontend, item: SourceStatement) -> WrittenStatement:
 
 def blamed_output(
     found: Blamed, because: Sequence[WrittenStatement], reachable: str | None
-) -> WhyOutput:
+) -> WhySessionsOutput:
     """The document of ``why``, of a question about sessions."""
     from tcc.library.questions import statement_json
     from tcc.outputs import optional
-    from tcc.outputs.plans import SessionsWhyJson, WhyOutput
+    from tcc.outputs.plans import WhySessionsOutput
 
-    return WhyOutput(
-        allowed=found.verdict == "possible",
-        position=0,
-        may_stop=False,
-        allowed_next=[],
+    return WhySessionsOutput(
+        verdict=found.verdict,
+        reachable=optional(reachable),
+        session=None if found.session is None else session_json(found.session),
         because=[statement_json(one) for one in because],
         smallest=found.smallest,
-        nearest=None,
-        sessions=SessionsWhyJson(
-            verdict=found.verdict,
-            reachable=optional(reachable),
-            session=None if found.session is None else session_json(found.session),
-            codes=list(found.codes),
-        ),
+        codes=list(found.codes),
     )

@@ -42,15 +42,6 @@ class SessionJson(Part, frozen=True, kw_only=True):
     ends: Annotated[str, one_of("call", "finish", "stuck")]
 
 
-class SessionsWhyJson(Part, frozen=True, kw_only=True):
-    """Whether a session ends in a call of a pattern, or can finish, and a shortest one."""
-
-    verdict: Annotated[str, one_of("possible", "impossible", "undecided")]
-    reachable: str | UnsetType = UNSET
-    session: SessionJson | None
-    codes: list[str]
-
-
 class WhyOutput(Output, frozen=True, kw_only=True):
     """Whether a sequence is a plan, and if not, why."""
 
@@ -64,7 +55,18 @@ class WhyOutput(Output, frozen=True, kw_only=True):
     nearest: list[str] | None
     others: list[list[StatementJson]] | UnsetType = UNSET
     hint: str | UnsetType = UNSET
-    sessions: SessionsWhyJson | UnsetType = UNSET
+
+
+class WhySessionsOutput(Output, frozen=True, kw_only=True):
+    """Whether a session ends in a call of a pattern, or can finish, and if not, why."""
+
+    document: ClassVar[str] = "why"
+    verdict: Annotated[str, one_of("possible", "impossible", "undecided")]
+    reachable: str | UnsetType = UNSET
+    session: SessionJson | None
+    because: list[StatementJson]
+    smallest: bool
+    codes: list[str]
 
 
 class QuestionJson(Part, frozen=True, kw_only=True):
