@@ -29,6 +29,7 @@ from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
+from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
@@ -63,13 +64,14 @@ class Permitted:
 
     Attributes:
         asked: which.
-        seen: as monitors see it.
+        seen: as monitors see it; states: its fields, for statements of version 1.2.
         digests: of those open arguments that monitors compare.
     """
 
     asked: Asked
     seen: Sequence[Seen]
     digests: Mapping[str, str]
+    states: Mapping[str, State] | None = None
 
 
 def decide(follower: Follower, tool: object, arguments: object) -> Permitted | Decision:
@@ -84,13 +86,17 @@ def decide(follower: Follower, tool: object, arguments: object) -> Permitted | D
     if not isinstance(asked, Asked):
         return decision(session, asked[0], clip(asked[1], 80))
     seen, digests = _seen(session.policy.machine.monitors, follower.writer, asked)
-    refused = session.refusal(asked.offer, seen)
+    statements, states = session.policy.machine.statements, None
+    if statements is not None:
+        values = {name: (kind.decode(), data.decode()) for name, kind, data in asked.opened}
+        states = statements.states(asked.offer.tool, asked.offer.values, values)
+    refused = session.refusal(asked.offer, seen, states)
     if refused is not None:
         return decision(session, refused[0], refused[1], asked)
     executions, tool = follower.executions, asked.offer.tool
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked=asked, seen=seen, digests=digests)
+    return Permitted(asked=asked, seen=seen, digests=digests, states=states)
 
 
 def _seen(
@@ -812,7 +818,7 @@ def admit(
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(found.asked.offer, found.seen, shared.journal.records)
+        made = session.begin(found.asked.offer, found.seen, found.states, shared.journal.records)
         made.opened, made.model = opened_of(record), model
         if executions is not None and execution is not None:
             executions.begin(execution)
@@ -1073,7 +1079,9 @@ def finish(shared: Shared, abandon: bool) -> None:
     if session.ended:
         shared.refuse(Code.ENDED)
     if not abandon and not session.may_finish():
-        shared.refuse(Code.MAY_NOT_FINISH)
+        machine, held = session.policy.machine, session.held
+        owed = session.course.owed() if all(map(machine.accepts, held)) else ""
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed))
 
     def end() -> None:
         session.ended = True
