@@ -32,7 +32,7 @@ from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 def minor_version(core: Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
     held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
-    if held or any(tool.parallel or is_newer_tool(tool) for tool in core.tools):
+    if held or core.given or any(map(is_newer_tool, core.tools)):
         return 2
     new = (
         bool(core.monitors)
@@ -45,7 +45,7 @@ def minor_version(core: Core) -> int:
 
 
 def is_newer_tool(tool: Tool) -> bool:
-    """Whether a tool has a field that version 1.1 does not know."""
+    """Whether a tool has a field or a word that version 1.1 does not know."""
     listed = any(
         param.at is not None or param.values[-1] == "*" or (param.observed and param.optional)
         for param in tool.parameters
@@ -54,7 +54,7 @@ def is_newer_tool(tool: Tool) -> bool:
         given.at is not None or given.null or not isinstance(given.type, _PLAIN)
         for given in tool.opened
     )
-    return listed or opened or bool(tool.answers)
+    return listed or opened or bool(tool.answers) or tool.parallel
 
 
 _PLAIN = (TextType, NumberType, FlagType, JsonType)

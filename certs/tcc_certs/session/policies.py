@@ -34,9 +34,12 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
+    attributes_named,
     fields_compared,
+    is_timed,
     tools_of,
 )
+from tcc_certs.formats.codec import Json
 from tcc_certs.session.alternatives import Alt, Pool, Undo
 from tcc_certs.session.relations import (
     LACKING,
@@ -427,11 +430,16 @@ class Statements:
         policies: compiled.
         shown: pairs of a tool and an open parameter whose values statements may compare: a ledger
             shows them, so that every decision can be derived again.
+        named: the attributes of the session that statements speak of, which it shows as well.
+        timed: whether one looks at the clock: then each call has its time.
     """
 
     def __init__(self, core: Core) -> None:
         held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+        fields = Fields(
+            tools=tuple(map(fields_of, core.tools)),
+            session=frozenset([one.name for one in core.given]),
+        )
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
@@ -441,6 +449,7 @@ class Statements:
             ]
             for tool in core.tools
         ]
+        self._given = _read_by(core.given)
         self._opened = [_read_by(tool.opened) for tool in core.tools]
         self._answers = [_read_by(tool.answers) for tool in core.tools]
         shown: set[tuple[int, str]] = set()
@@ -450,6 +459,19 @@ class Statements:
                 mine = (*self._opened[tool], *self._answers[tool])
                 shown.update((tool, name) for name in mine if name in names)
         self.shown = frozenset(shown)
+        self.named = frozenset().union(*[attributes_named(one.policy) for one in held])
+        self.timed = any(is_timed(one.policy) for one in held)
+
+    def given(self, found: Mapping[str, Json]) -> Mapping[str, State]:
+        """What a session was given, as its header has it; what is not shown is not known."""
+        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
+        return _states_in(
+            self._given,
+            {
+                name: (str(entry.get("type", "")), str(entry.get("value", "")))
+                for name, entry in entries.items()
+            },
+        )
 
     def states(
         self, tool: int, values: Sequence[int | None], opened: Mapping[str, tuple[str, str]]
@@ -517,11 +539,11 @@ def _states_in(fields: _Forms, given: Mapping[str, tuple[str, str]]) -> dict[str
     for name, (optional, kind) in fields.items():
         value = given.get(name)
         absent = NONE if optional else UNKNOWN
-        found[name] = absent if value is None else _state_of(*value, kind)
+        found[name] = absent if value is None else state_of(*value, kind)
     return found
 
 
-def _state_of(kind: str, text: str, of: FieldType) -> State:
+def state_of(kind: str, text: str, of: FieldType) -> State:
     """A value of its canonical text; what has no text here is not known."""
     match kind:
         case "s":

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 import tcc
 from tcc import screen
 from tcc.files import same_file
-from tcc.opening import open_artifact, refuse
+from tcc.opening import given_in, open_artifact, refuse
 from tcc.options import (
     Duration,
     FlagPair,
     WithServer,
     digest_option,
+    given_option,
     input_option,
     protocol_option,
     served_argument,
@@ -32,14 +33,20 @@ from tcc.serving import bound_tools, named_servers, one_server, servers_in
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
-from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.gate import Gate, begun_with
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Command, Protocol, read_lock
+from tcc_runtime.mcp.sharing import SharedServer
+from tcc_runtime.mcp.upstream import Command, Program, Protocol, read_lock
+
+if TYPE_CHECKING:
+    from tcc_runtime.mcp.tokens import Principal
 
 _MOST_NOTES = 100
+_CLAIM = "claim:"
 _CONNECT = 30.0  # seconds that one of several servers may take for its start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
@@ -61,6 +68,8 @@ class _Web:
     tokens: tuple[Path, str, str | None] | None
     proxied: bool
     idle: float
+    metrics: tuple[str, int] | None
+    shares: bool
 
 
 def _address(
@@ -93,6 +102,10 @@ def _address(
     "--session",
     metavar="new|principal|ID",
     help="of a store: one for each connection (the default), one for who connects, or that one",
+)
+@given_option(
+    "what the session is given when it begins, as the grammar declares; with --jwt-key"
+    " NAME=claim:CLAIM takes it from the token"
 )
 @click.option(
     "--renew",
@@ -157,6 +170,18 @@ def _address(
 @input_option("--tls-key", "its private key, PEM")
 @click.option(
     "--behind-proxy", is_flag=True, help="a proxy in front speaks TLS; needed beyond loopback"
+)
+@click.option(
+    "--share-server",
+    "shares",
+    is_flag=True,
+    help="one server process for all sessions, in place of one for each: they share its memory",
+)
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    callback=_address,
+    help="counts for a monitoring system, at /metrics of an address of its own",
 )
 @input_option("--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring")
 @click.option("--jwt-audience", metavar="AUD", help="audience that a token names")
@@ -225,25 +250,33 @@ def command(
         protocol=cast(Protocol, given["protocol"]),
         version=tcc.__version__,
     )
+    told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
-        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"]))
+        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"], told))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
     if kind == "new" and _bounds(opened) and not shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
+    values = given_in(told, opened)
+    if values is not None:
+        try:
+            begun_with(policy_of(opened), values, ())
+        except SettingsError as error:
+            raise click.BadParameter(str(error), param_hint="--given") from None
+
     def open_gate() -> Gate:
         if store is None:
             return Gate(
                 opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True,
-                shadow=shadow,
+                shadow=shadow, given=values,
             )  # fmt: skip
         sessions = Sessions(
             opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow
         )
         if kind == "principal":
-            return sessions.open(principal=local_principal())
-        return sessions.open() if kind == "new" else sessions.get(kind)
+            return sessions.open(values, local_principal())
+        return sessions.open(values) if kind == "new" else sessions.get(kind, values)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
 
@@ -273,7 +306,8 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
         "--host": given["names"], "--origin": given["origins"], "--tls-cert": given["tls_cert"],
         "--tls-key": given["tls_key"], "--behind-proxy": given["behind_proxy"],
         "--jwt-key": given["jwt_key"], "--jwt-audience": given["jwt_audience"],
-        "--jwt-issuer": given["jwt_issuer"],
+        "--jwt-issuer": given["jwt_issuer"], "--share-server": given["shares"],
+        "--metrics": given["metrics"],
     }  # fmt: skip
     if given["http"] is None:
         for name, value in names.items():
@@ -298,6 +332,8 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
         tokens=None if jwt is None else (jwt, audience, given["jwt_issuer"]),
         proxied=given["behind_proxy"],
         idle=3600.0 if given["idle"] is None else given["idle"],
+        metrics=given["metrics"],
+        shares=given["shares"],
     )
 
 
@@ -313,6 +349,11 @@ def _require_http(web: _Web, store: Path | None, kind: str, masks: bool) -> None
         raise click.UsageError("--mask is for a client over pipes: a list over HTTP is one for all")
     if kind == "principal" and web.tokens is None:
         raise click.UsageError("--session principal over HTTP needs --jwt-key: who is it?")
+    if web.metrics is not None and not (_is_loopback(web.metrics[0]) or web.proxied):
+        raise click.UsageError(
+            f"--metrics {web.metrics[0]} is reached from other machines, and asks nobody who he is:"
+            " a loopback address, or --behind-proxy"
+        )
     safe = web.tls is not None or web.proxied
     if not _is_loopback(web.address[0]) and (web.tokens is None or not safe):
         raise click.UsageError(
@@ -341,6 +382,7 @@ def _served(
     show: str | None,
     renew: int | None,
     durable: bool,
+    told: tuple[str, ...],
 ) -> int:
     """Serve over HTTP until we are asked to stop, and give the exit code."""
     import asyncio
@@ -348,6 +390,7 @@ def _served(
     try:
         from tcc_runtime.mcp.hosting import Hosting, Terms
         from tcc_runtime.mcp.http import Listening
+        from tcc_runtime.mcp.metrics import Meter
         from tcc_runtime.mcp.tokens import Tokens
         from tcc_runtime.mcp.web import serve
     except ModuleNotFoundError as error:
@@ -370,8 +413,11 @@ def _served(
             key, audience, issuer = web.tokens
             tokens = Tokens(key, audience=audience, issuer=issuer)
         sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow)
+        values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):
-            sessions.get(kind).close()
+            sessions.get(kind, values or None).close()
+        elif not claims:
+            begun_with(policy_of(artifact), values, ())  # it is the same for every session
         probed = probe(artifact, how)
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
@@ -385,7 +431,7 @@ def _served(
     if kind == "new" and _bounds(artifact) and not how.shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
-    command = how.command
+    command, shared = (how.command, ()) if not web.shares else _shared(how.command)
     if isinstance(command, Servers):
         command = replace(command, seen=probed.locked)
 
@@ -394,17 +440,70 @@ def _served(
             store=sessions,
             how=replace(how, command=command, locked=probed.locked),
             probed=probed,
-            terms=Terms(kind=kind, idle=web.idle),
+            terms=Terms(
+                kind=kind, idle=web.idle, given=lambda who: _of_claims(who, values, claims)
+            ),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),
+            meter=None
+            if web.metrics is None
+            else Meter([tool.name for tool in artifact.core.tools]),
         )
         host, port = web.address
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve(listening, hosting, screen.say)
+        await serve(listening, hosting, screen.say, web.metrics)
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        for server in shared:
+            server.close()
     return CLEAN
+
+
+def _given(
+    told: tuple[str, ...], artifact: Artifact, by_token: bool
+) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """What every session is given, and the claims that the rest is taken from, by name."""
+    claims = {}
+    if by_token:
+        for pair in told:
+            name, _, value = pair.partition("=")
+            if value.startswith(_CLAIM):
+                claims[name] = value.removeprefix(_CLAIM)
+    values = given_in([one for one in told if one.partition("=")[0] not in claims], artifact)
+    return values or {}, claims
+
+
+def _of_claims(
+    who: Principal | None, values: Mapping[str, Any], claims: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """What the session of a principal is given."""
+    if who is None:
+        return values
+    return {**values, **{name: who.claim(claim) for name, claim in claims.items()}}
+
+
+def _shared(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
+    """The same servers, each program of them one process for all sessions.
+
+    Raises:
+        click.UsageError: none of them is a program.
+    """
+    several = dict(command.commands) if isinstance(command, Servers) else {"": command}
+    made = {
+        name: SharedServer(one)
+        for name, one in several.items()
+        if isinstance(one, Sequence | Program)
+    }
+    if not made:
+        raise click.UsageError("--share-server is for servers that are programs")
+    if isinstance(command, Servers):
+        command = replace(command, commands={**several, **made})
+    else:
+        command = made[""]
+    return command, tuple(made.values())
 
 
 def _kind_of(

@@ -16,6 +16,7 @@ from tcc_compiler.language.ast import (
     ForbidStatement,
     GoalStatement,
     GrammarStatement,
+    OpenDeclaration,
     PolicyStatement,
     StartStatement,
 )
@@ -127,7 +128,12 @@ def _check_read(
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:
         return
-    regions = [given.region for given in program.givens]
+    regions = [
+        given.made.region
+        for statement in program.givens
+        for given in statement.attributes
+        if isinstance(given, OpenDeclaration) and (given.nullable or given.at)
+    ]
     regions += [let.region for let in program.lets]
     hint = "take it away, or say it of arguments and answers"
     for region in regions:

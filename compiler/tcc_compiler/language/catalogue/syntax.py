@@ -260,9 +260,9 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "Attributes of sessions, times of calls and look-ups are read, and their names and types\n"
-        "checked; no gate of this release holds them. So they are declined, and nothing is left\n"
-        "unheld.",
-        'grammar g version "1"\ntool a(; t: text)\nlet x = a.t\n',
+        "Of version 1.2 of the core this release enforces statements over arguments and answers,\n"
+        "what a session is given, and windows of time. `let`, look-ups and `pass` are read, and\n"
+        "their names and types checked; they are declined, so that nothing is left unheld.",
+        'grammar g version "1"\ntool a\npass resources\n',
     ),
 }
