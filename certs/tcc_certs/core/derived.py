@@ -26,7 +26,7 @@ from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, is_bare, nano_of, written
 from tcc_certs.formats.schema import Known, Table, row
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.declared import PLAIN
 
 
 def minor_version(core: Core) -> int:
@@ -51,13 +51,10 @@ def is_newer_tool(tool: Tool) -> bool:
         for param in tool.parameters
     )
     opened = any(
-        given.at is not None or given.null or not isinstance(given.type, _PLAIN)
+        given.at is not None or given.null or not isinstance(given.type, PLAIN)
         for given in tool.opened
     )
     return listed or opened or bool(tool.answers) or tool.parallel
-
-
-_PLAIN = (TextType, NumberType, FlagType, JsonType)
 
 
 def _is_new(tool: Tool) -> bool:

@@ -26,7 +26,8 @@ from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
 from tcc_certs.values.canonical import JSON, NUMBER, digest, json_value, key_commitment, utf8
-from tcc_certs.values.types import OpenParameter, check_text, placed_text, type_byte
+from tcc_certs.values.declared import PLAIN
+from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 if TYPE_CHECKING:
     from tcc_certs.values.places import State
@@ -398,7 +399,7 @@ class Arguments:
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
             opened[parameter.name] = str(members["digest"])
             value = self._value(offer.tool, parameter, members)
-            kind = type_byte(parameter.type)
+            kind = _byte(parameter)
             values[parameter.name] = (HIDDEN, "") if value is None else (kind.decode(), value)
             if value is not None and kind == NUMBER:
                 numbers[parameter.name] = value
@@ -436,7 +437,7 @@ class Arguments:
                 values[name] = HIDDEN, ""
                 continue
             value = self._value(offer.tool, due[name], members, "answers")
-            values[name] = (type_byte(due[name].type).decode(), value or "")
+            values[name] = (_byte(due[name]).decode(), value or "")
         lacks = any(not kind for kind, _ in values.values())
         statements = self._statements
         return ({} if statements is None else statements.told(offer.tool, values)), lacks
@@ -462,11 +463,11 @@ class Arguments:
 
     def _checked(self, place: str, parameter: OpenParameter, members: Mapping[str, Json]) -> str:
         """The text of a value that is shown, which is of its type and has this digest."""
-        kind, text = type_byte(parameter.type), str(members["value"])
+        kind, text = _byte(parameter), str(members["value"])
         byte = kind.decode()
         ensure(members["type"] == byte, Code.SESSION_VALUE, place, byte, members["type"])
         try:
-            check_text(parameter.type, text)
+            _check_text(parameter, text)
         except Rejected as refusal:
             raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
         self._check_digest(place, kind, utf8(text, "value"), str(members["digest"]))
@@ -483,12 +484,27 @@ class Arguments:
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
 
 
+def _byte(parameter: OpenParameter) -> bytes:
+    return type_byte(parameter.type) if isinstance(parameter.type, PLAIN) else JSON
+
+
+def _check_text(parameter: OpenParameter, text: str) -> None:
+    if isinstance(parameter.type, PLAIN):
+        check_text(parameter.type, text)
+        return
+    from tcc_certs.values.places import check_json  # here: a core of 1.1 has none of it
+
+    check_json(parameter.type, text)
+
+
 def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
     """A field at a place in an argument that is shown is what stands there.
 
     Raises:
         Rejected: S204 it is not.
     """
+    from tcc_certs.values.places import placed_text  # here: a core of 1.1 has none of it
+
     for field in tool.opened:
         head = values.get(field.at[0], (HIDDEN, "")) if field.at else (HIDDEN, "")
         kind, text = values.get(field.name, (HIDDEN, ""))

@@ -107,6 +107,7 @@ class JsonType:
 
 
 OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
+PLAIN = (TextType, NumberType, FlagType, JsonType)  # the types that version 1.1 has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, json_text, json_value, utf8
@@ -21,9 +20,6 @@ from tcc_certs.values.declared import TextType as TextType
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
 from tcc_certs.values.text_pattern import pattern_of
 
-if TYPE_CHECKING:
-    from tcc_certs.values.places import FieldType
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueFault:
@@ -33,7 +29,7 @@ class ValueFault:
     expected: str
 
 
-def check(kind: FieldType, value: object) -> ValueFault | None:
+def check(kind: OpenType, value: object) -> ValueFault | None:
     """None where `value` is a JSON value of the type, else why it is not."""
     try:
         encoded(kind, value)
@@ -42,8 +38,8 @@ def check(kind: FieldType, value: object) -> ValueFault | None:
     return None
 
 
-def encoded(kind: FieldType, value: object) -> tuple[bytes, bytes]:
-    """Type byte and canonical bytes of a value of the type; of a list, time or date its JSON.
+def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
+    """Type byte and canonical bytes of a value of the type.
 
     Raises:
         Rejected: R105 it is of another type or outside its limits, R106 it is no value.
@@ -58,10 +54,9 @@ def encoded(kind: FieldType, value: object) -> tuple[bytes, bytes]:
             return FLAG, b"true" if value else b"false"
         case JsonType(most=most):
             return JSON, json_text(value, most=most)
-    return JSON, _made_of_others(kind, value)
 
 
-def type_byte(kind: FieldType) -> bytes:
+def type_byte(kind: OpenType) -> bytes:
     """The type byte of every value of the type."""
     match kind:
         case TextType():
@@ -70,10 +65,11 @@ def type_byte(kind: FieldType) -> bytes:
             return NUMBER
         case FlagType():
             return FLAG
-    return JSON
+        case JsonType():
+            return JSON
 
 
-def check_text(kind: FieldType, text: str) -> None:
+def check_text(kind: OpenType, text: str) -> None:
     """The text is that of canonical bytes which :func:`encoded` may give.
 
     Raises:
@@ -90,45 +86,6 @@ def check_text(kind: FieldType, text: str) -> None:
         case JsonType(most=most):
             same = json_text(json_value(text), most=most) == utf8(text, "value")
             _ensure(same, "canonical JSON", text)
-        case _:
-            same = _made_of_others(_flat(kind), json_value(text)) == utf8(text, "value")
-            _ensure(same, "canonical JSON of the type", text)
-
-
-def placed_text(field: OpenParameter, head: object) -> str:
-    """The text of a field at a place inside of an argument; empty where it has no value.
-
-    Args:
-        field: with a place; head: the argument in which that is.
-    """
-    from tcc_certs.values import places
-
-    steps: tuple[str, ...] = field.at or ()
-    try:
-        value = places.at({steps[0]: head}, steps)
-        if value is None and field.null:
-            return ""
-        return encoded(field.type, value)[1].decode()
-    except (places.Missing, places.Wrong, Rejected):
-        return ""
-
-
-def _made_of_others(kind: FieldType, value: object) -> bytes:
-    """Canonical JSON of a value of a type that version 1.1 has not."""
-    from tcc_certs.values import places  # here: a core of 1.1 has none of it to load
-
-    try:
-        places.typed(value, kind)
-    except places.Wrong:
-        found = type(value).__name__
-        raise Rejected(Code.OPEN_VALUE, "value", "a value of the type", found) from None
-    return json_text(places.carried(value, kind))
-
-
-def _flat(kind: FieldType) -> FieldType:
-    from tcc_certs.values.places import flat
-
-    return flat(kind)
 
 
 def _text(kind: TextType, value: object) -> bytes:

@@ -94,14 +94,14 @@ def raised(permit: Permit, tool: str, error: BaseException, failing: frozenset[s
         permit.failed(type(error).__name__, answered=True)
 
 
-def members(result: Any) -> dict[str, object] | None:
-    """The members of an answer: of an object, or of a text that is the JSON of one."""
+def members(result: Any) -> Any:
+    """What an answer says: a text that is JSON is the value, all else is itself."""
     if isinstance(result, str):
         try:
-            result = json.loads(result)
+            return json.loads(result)
         except (ValueError, RecursionError):
-            return None
-    return result if isinstance(result, dict) else None
+            return result
+    return result
 
 
 # Plain functions.
