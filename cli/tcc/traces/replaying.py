@@ -22,10 +22,12 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.policy import json_bytes
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.shared import Home
 
 _EXAMPLES: Final = 3  # of a statement
 _SHOWN: Final = 200  # characters of a value
 _MOST: Final = 1 << 20  # bytes of a value
+_UNRECORDED: Final = Home(recorded=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +70,14 @@ class Replayed:
         sessions, calls: how many there were.
         refused: how many calls would have been refused.
         statements: those that refused, by falling count, then in the order of their first refusal.
+        refusing: the sessions with a call that is refused, by their numbers from 0.
     """
 
     sessions: int
     calls: int
     refused: int
     statements: tuple[Blamed, ...]
+    refusing: frozenset[int] = frozenset()
 
 
 def replay(
@@ -87,16 +91,18 @@ def replay(
     """
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
+    refusing: set[int] = set()
     failing = {tool.name for tool in artifact.core.tools if tool.errors_failed}
     for trace in traces:
         sessions += 1
-        with _quiet(), Gate(artifact, durable=False) as gate:
+        with _quiet(), Gate(artifact, durable=False, home=_UNRECORDED) as gate:
             for position, call in enumerate(trace.calls, 1):
                 calls += 1
                 refusal = _made(gate, call, failing)
                 if refusal is None:
                     continue
                 refused += 1
+                refusing.add(sessions - 1)
                 text = call_text(call, values=values)
                 example = Example(session=trace.name, call=text, position=position)
                 for reason in _reasons(refusal):
@@ -107,7 +113,13 @@ def replay(
                 if stop:
                     break
     ordered = sorted(blamed.values(), key=lambda one: -one.count)
-    return Replayed(sessions=sessions, calls=calls, refused=refused, statements=tuple(ordered))
+    return Replayed(
+        sessions=sessions,
+        calls=calls,
+        refused=refused,
+        statements=tuple(ordered),
+        refusing=frozenset(refusing),
+    )
 
 
 def _made(gate: Gate, call: TraceCall, failing: set[str]) -> Refused | None:

@@ -348,6 +348,9 @@ class Relay:
             if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
                 self._give_up(opened, told[1])
                 return
+            if upstream is not None and not upstream.was_sent(opened.identity):
+                self._give_up(opened, "the server cannot be reached")
+                return
             errors_failed = self._tool(opened).errors_failed
             self._settle(opened, ending_of(message, errors_failed), answer=message)
         elif self._late is not None:
