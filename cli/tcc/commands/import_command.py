@@ -174,13 +174,10 @@ def _require_apart(written: Mapping[str, Path | None]) -> None:
     for name, path in written.items():
         if path is None:
             continue
-        other = taken.setdefault(path.resolve(), name)
-        twin = next(
-            (one for one in taken if one != path.resolve() and same_file(path, [one])), None
-        )
-        if other != name or twin is not None:
-            first = other if twin is None else taken[twin]
-            raise click.UsageError(f"{first} and {name} are one file, {path}")
+        for known, first in taken.items():
+            if path.resolve() == known or same_file(path, [known]):
+                raise click.UsageError(f"{first} and {name} are one file, {path}")
+        taken[path.resolve()] = name
 
 
 def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwrite: bool) -> None:
