@@ -119,8 +119,10 @@ def replay(
         clock = _Clock()
         if trace.calls and trace.calls[0].at_ms is not None:
             clock.ms = trace.calls[0].at_ms
-        made = Gate(artifact, durable=False, given=given, clock=clock, home=_UNRECORDED)
-        with _quiet(), made as gate:
+        with (
+            _quiet(),
+            Gate(artifact, durable=False, given=given, clock=clock, home=_UNRECORDED) as gate,
+        ):
             for position, call in enumerate(trace.calls, 1):
                 calls += 1
                 clock.ms = clock.ms if call.at_ms is None else call.at_ms

@@ -95,7 +95,7 @@ class Served:
     look: Callable[[], Steps[None]]
 
 
-class Watch(Protocol):
+class CallWatch(Protocol):
     """Whoever counts what becomes of calls; told from the thread of the relay."""
 
     def refused(self, tool: str, code: str) -> None:
@@ -141,7 +141,7 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
-        watch: Watch | None = None,
+        watch: CallWatch | None = None,
     ) -> None:
         self._idle = idle
         self._watch = watch
