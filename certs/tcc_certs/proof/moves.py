@@ -311,7 +311,7 @@ class System(Compared):
 
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
         with `call` all compared values of the call that breaks it (Relaxed.v:
-        a_rule_is_broken_at_one_key, the_asked_key_may_not_be_forgotten).
+        a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]

@@ -260,8 +260,8 @@ class Gate(Budgeted):
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
         shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
-            block of the call is entered, with a permit that is `shadowed`.  Such a session
-            shows nothing, and counts such calls as not made.
+            block of the call is entered, with a permit whose `shadowed` is the code.  Such a
+            session shows nothing, and counts such calls as not made.
         parent: another gate: each call of this session is one of the parent's session, too, and is
             decided by both (docs/gate.md).  The key is the parent's.
         proof: that every session of this artifact is one of the parent's, by
@@ -613,7 +613,7 @@ class Gate(Budgeted):
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
@@ -625,7 +625,7 @@ class Gate(Budgeted):
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
