@@ -261,7 +261,7 @@ NAMES: Mapping[str, Entry] = {
     "TCC228": Entry(
         "statement that nothing enforces yet",
         "Of version 1.2 of the core this release enforces statements over arguments and listed\n"
-        "answers, what a session is given, and windows of time. Of the rest, such as open answers,\n"
+        "answers, what a session is given, and windows of time. Of the rest, as open answers,\n"
         "lists, places, `let` and `pass`, it reads the text, checks names and types, and declines\n"
         "it, so that nothing is left unheld.",
         'grammar g version "1"\ntool a\npass resources\n',
