@@ -4,9 +4,9 @@ Grammars are structures here, so nothing of the product reads them: tools with o
 types have few values, all of them listed; a plan ``(a | b | c){low,high}``; statements.  A session
 is a list of calls, a call a tool with its values.  Exponential in everything.
 
-Of types with more values than that as many are listed as a session has fields.  These values are in
-the same types and are compared for equality alone, so sessions in which they come for the first time
-in another order than listed are left out.
+Of types with more values than that as many are listed as a session has fields.  These are in the
+same types and are compared for equality alone, so sessions in which they come for the first time in
+another order than listed are left out.
 """
 
 from __future__ import annotations
