@@ -16,11 +16,12 @@ from tcc.library.proving import Proof
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof import check, moves, question
+from tcc_certs.proof import compared as compared_sides
 from tcc_certs.proof.atoms import atoms_of
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part, held_tokens, renamed
 from tcc_certs.values.types import TextType
-from tcc_runtime.exact import certificate
+from tcc_runtime.exact import certificate, system
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
 from tests.exact.test_brute import ask as compared
@@ -653,13 +654,46 @@ def test_the_command_writes_and_checks(
     assert tcc_command("check", proof, "--artifact", artifact).code == 2
 
 
-def test_a_sum_over_values_that_are_keys_is_declined_where_they_are_many() -> None:
-    for kind in ("number 0 .. 20", "integer 0 .. 2000"):
-        text = SHOP.replace("number 0 .. 20", kind) + "limit uses(refund) per amount <= 1\n"
-        artifact = tcc.compile_text(text)
-        with pytest.raises(Rejected) as refusal:
-            certificate.Asked(kind="finishable", text=None, artifacts=(artifact,)).system()
-        assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
+@pytest.mark.parametrize("kind", ["number 0 .. 20", "integer 0 .. 2000", "number 7 .. 20.5"])
+def test_a_sum_over_values_that_are_keys_is_an_interval_where_they_are_many(kind: str) -> None:
+    text = SHOP.replace("number 0 .. 20", kind) + "limit uses(refund) per amount <= 1\n"
+    found, artifacts = asked(text, finishable=True)
+    assert found.proved and found.certificate is not None
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    # Of a value that is known to be somewhere in an interval none may be chosen.
+    size = lines[0]["states"]
+    for state in lines[1 : size + 1]:
+        if state[3][0][1]:
+            state[3][0][1] -= 1
+            break
+    assert code_of(file_of(lines), artifacts) == "T206"
+
+
+def test_a_value_that_is_held_is_not_the_least_on_the_way_to_an_end() -> None:
+    """An amount that was asked for is paid as it is, whatever is left of the sum."""
+    text = """grammar g version "1"
+tool ask(; amount: integer 0 .. 200)
+tool pay(; amount: integer 0 .. 200)
+plan = ask pay
+require ask before pay same amount
+limit sum(pay.amount) <= 100
+"""
+    found, _ = asked(text, finishable=True)
+    assert (found.verdict, found.codes) == ("undecided", ("P504",))
+    few, artifacts = asked(text.replace("200", "20").replace("100", "10"), finishable=True)
+    assert few.verdict == "refuted" and few.certificate is not None
+    assert code_of(few.certificate, artifacts) == "VALID"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_values_as_intervals_are_never_wrong(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(compared_sides, "MAX_ALONE", -1)
+    monkeypatch.setattr(system, "MAX_ALONE", -1)
+    for at in range(8 * seed, 8 * seed + 8):
+        every_certificate(at, {})
 
 
 @pytest.mark.parametrize("kind", ["number", "number -5 .. 20", "text max 4"])
@@ -694,3 +728,32 @@ def test_sides_that_differ_in_what_is_not_known_are_declined(
     with pytest.raises(Rejected) as refusal:
         certificate.Asked(kind="implies", text=None, artifacts=artifacts).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", path)
+
+
+def test_plans_that_are_left_aside_let_more_through() -> None:
+    """A monitor alone implies another, whatever plans are; a plan that implies it is needed."""
+    found, artifacts = asked(SHOP, STATEMENT)
+    assert found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [part.get("plans") for part in lines[0]["parts"]] == [None, False]
+    forged = changed_at(lines, lambda copy: copy[0]["parts"][0].update(plans=False))
+    assert code_of(forged, artifacts) == "T209"
+    for value in (True, 0, None):
+        forged = changed_at(lines, lambda copy, v=value: copy[0]["parts"][1].update(plans=v))
+        assert code_of(forged, artifacts) == "T101"
+    forged = changed_at(lines, lambda copy: copy[0]["parts"][1].pop("plans"))
+    assert code_of(forged, artifacts) == "T201"
+
+    text = SHOP.replace("(find | refund){0,3}", "refund find")
+    text = text.replace("require find before refund same order\n", "")
+    found, artifacts = asked(text, "never find before refund same order")
+    assert found.proved and found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [part.get("plans") for part in lines[0]["parts"]] == [None, None]
+    artifact = tcc.compile_text(text)
+    of = certificate.Asked(
+        kind="statement", text="never find before refund same order", artifacts=(artifact,)
+    )
+    made = of.system()
+    part = made.parts(frozenset(), unwalked=frozenset({1}))[1]
+    assert certificate.closed(made, part, max_states=99, check_time=lambda: None) is None

@@ -17,7 +17,7 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode, read_large
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Fact, Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -204,10 +204,13 @@ class _Check:
         require(members, set(head), _CODE, "line 1")
         given = schema.as_list(head["parts"], "parts", _CODE, 1)
         monitors = len(system.left.core.monitors)
-        uses, sizes = [], []
+        uses, sizes, unwalked = [], [], set()
         for at, part in enumerate(given):
             entry = schema.as_mapping(part, f"parts[{at}]", _CODE)
-            require({"keys", "states", "uses"}, set(entry), _CODE, f"parts[{at}]")
+            require({"keys", "states", "uses"}, set(entry) - {"plans"}, _CODE, f"parts[{at}]")
+            told = entry.get("plans", False)
+            ensure(told is False, _CODE, f"parts[{at}].plans", "false", told)
+            unwalked.update([at] * ("plans" in entry))
             numbers = [
                 schema.as_whole(one, f"parts[{at}].uses", Code.PROOF_USES, monitors)
                 for one in schema.as_list(entry["uses"], f"parts[{at}].uses", _CODE)
@@ -215,13 +218,14 @@ class _Check:
             uses.append(frozenset(numbers))
             sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
+        # Plans and sums of the right are looked at beside those of the left.
+        ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
         if ways == ["all"]:
             parts = [Part(tracked=None, rule=None, uses=uses[0])]
         else:
             call = "call" in ways
-            parts = system.parts(uses, call=call)
-            due = ["call" if call else "each"] * len(parts)
-            require(due, ways, Code.PROOF_USES, "parts")
+            parts = system.parts(uses, call=call, unwalked=frozenset(unwalked))
+            require(["call" if call else "each"] * len(parts), ways, Code.PROOF_USES, "parts")
         total = sum(sizes)
         ensure(total <= MAX_PROOF_STATES, Code.LIMIT, "parts", f"{MAX_PROOF_STATES} states", total)
         for one, size in zip(parts, sizes, strict=True):
@@ -449,12 +453,11 @@ class _Check:
         number, row = schema.as_tuple(step, where, _CODE, 2, "members")
         wanted = self._whole(number, where)
         for at, move in enumerate(system.moves(part, most_of(state))):
-            if at == wanted and move.state is not None:
-                possible = system.surely(state, move)
-                ensure(possible, Code.PROOF_END, where, "a call that can surely be made", "another")
-                self._leads_down(system, least_of(move.state), _numbers_of(row, where), good)
+            to = system.surely(most_of(state), move) if at == wanted else None
+            if to is not None:
+                self._leads_down(system, to, _numbers_of(row, where), good)
                 return state
-        raise Rejected(Code.PROOF_END, where, "a call of the state", wanted)
+        raise Rejected(Code.PROOF_END, where, "a call that can surely be made", wanted)
 
 
 class _Below(Sequence[State]):

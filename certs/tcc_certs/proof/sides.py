@@ -48,6 +48,7 @@ class Side:
     own: Mapping[int, int]  # of a call of the core that of the artifact
     states: int
     shapes: Mapping[int, tuple[bool, ...]]  # of the keys of a slot: which parts are of open values
+    monitored: Sequence[tuple[int, ...]]  # for each monitor the tools that it names
 
     @property
     def start(self) -> Place:
@@ -125,6 +126,10 @@ def _side(
         own={index: call for call, index in enumerate(calls)},
         states=states,
         shapes=_shapes(core, rest),
+        monitored=[
+            (one.calls.tool,) if isinstance(one, UsesMonitor) else (one.first.tool, one.second.tool)
+            for one in rest
+        ],
     )
 
 

@@ -9,13 +9,13 @@ Cost: a move of the kernel for each step; a canonical form for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
-from tcc_certs.proof.compared import Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.compared import Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -27,6 +27,9 @@ from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import Session
+
+MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
+MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +191,12 @@ class Keyed:
     def certificate(self, asked: Asked, proof: str) -> bytes:
         """The file."""
         parts = [
-            {"keys": self.keys, "states": len(one.states), "uses": sorted(one.part.uses)}
+            {
+                "keys": self.keys,
+                "states": len(one.states),
+                "uses": sorted(one.part.uses),
+                **({} if one.part.walked else {"plans": False}),
+            }
             for one in self.lists
         ]
         return _file(asked.head(proof, parts=parts), [one.lines() for one in self.lists])
@@ -204,7 +212,9 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
     for keys in ("each", "call"):
         lists = []
         for part in system.parts(every, call=keys == "call"):
-            made = closed(system, part, max_states=max_states, check_time=check_time)
+            made = _without_plans(system, part, max_states, check_time) or closed(
+                system, part, max_states=max_states, check_time=check_time
+            )
             if made is None:
                 break
             lists.append(made)
@@ -212,6 +222,36 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
             return Keyed(lists=tuple(lists), keys=keys)
         if len(lists) == 0:  # no key helps with what it is not about
             return None
+    return None
+
+
+def _without_plans(
+    system: System, part: Part, max_states: int, check_time: Callable[[], None]
+) -> Closed | None:
+    """The list of a part in which any call may come at any time; None: it is not closed, or long.
+
+    Raises:
+        Undecided: P507.
+    """
+    if part.plans or part.rule is None:
+        return None
+    right, left = system.right, system.left
+    asked = {right.core.tools[tool].name for tool in right.monitored[part.rule]}
+    tries = [
+        (frozenset({number}), MAX_OF_ONE)
+        for number, tools in enumerate(left.monitored)
+        if any(left.core.tools[tool].name in asked for tool in tools)
+    ]
+    for uses, few in [*tries, (part.uses, MAX_WITHOUT_PLANS)]:
+        trying = replace(part, uses=uses, walked=False)
+        try:
+            found = closed(system, trying, max_states=min(max_states, few), check_time=check_time)
+        except Undecided as left_open:
+            if left_open.code == "P507":
+                raise
+            continue
+        if found is not None:
+            return found
     return None
 
 
@@ -255,9 +295,10 @@ def finishing(
     for state in order:
         check_time()
         for at, move in enumerate(system.moves(part, state)):
-            if move.state is None or not system.surely(state, move):
+            surely = system.surely(state, move)
+            if surely is None:
                 continue
-            to, row = canonical(least_of(move.state), len(system.atoms))
+            to, row = canonical(surely, len(system.atoms))
             into.setdefault(to, []).append((state, at, list(row)))
             if to not in known:
                 if len(known) >= max_states:
