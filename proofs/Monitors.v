@@ -8,7 +8,10 @@
 From Coq Require Import List Arith Bool ZArith Lia.
 Import ListNotations.
 
-Notation key := nat (only parsing).
+Section Keys.
+(* Of keys nothing matters but whether two are equal. *)
+Variable key : Type.
+Variable key_eq_dec : forall j k : key, {j = k} + {j <> k}.
 
 (* A call that was done, as a monitor sees it: its key as one of P, its key as one of Q. *)
 Definition seen := (option key * option key)%type.
@@ -29,12 +32,13 @@ Definition allowed (m : kind) (t : list seen) (c : seen) : Prop :=
 Fixpoint meets (m : kind) (t : list seen) : Prop :=
   match t with [] => True | c :: t => allowed m t c /\ meets m t end.
 
-Definition is (k : key) (x : option key) : bool := match x with Some j => j =? k | None => false end.
+Definition is (k : key) (x : option key) : bool := match x with Some j => if key_eq_dec j k then true else false | None => false end.
 
 Lemma is_true k x : is k x = true <-> x = Some k.
 Proof.
-  destruct x as [j|]; simpl; [|split; discriminate]. rewrite Nat.eqb_eq.
-  split; [intros ->; reflexivity | intros E; injection E; auto].
+  destruct x as [j|]; simpl; [|split; discriminate]. destruct (key_eq_dec j k) as [-> | E].
+  - split; reflexivity.
+  - split; [discriminate | intros F; injection F; congruence].
 Qed.
 
 Lemma is_false k x : is k x = false <-> x <> Some k.
@@ -372,3 +376,4 @@ Proof.
   destruct Hx as [Ha Hb]. cbn [fst snd] in Ha, Hb. subst b. cbn [meets]. split; [|exact (IH w' Hw')].
   apply (one_memory_is_as_good_as_all_worlds m h' _ Ht); [exact (Ho a Ha) | exact (Hw w' Hw')].
 Qed.
+End Keys.

@@ -17,6 +17,11 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+if __package__:
+    from scripts import house_numbers
+else:
+    import house_numbers
+
 ROOT = Path(__file__).parents[1]
 PACKAGES: Mapping[str, str] = {
     "certs": "certs/tcc_certs",
@@ -37,6 +42,15 @@ library `tcc`, stands on top.
 In each picture a room, which is a folder (drawn with what it is for) or a single file (its name
 alone), imports from rooms below it and from no other. Below a picture is what each room is for,
 from the top floor to the ground.
+"""
+NUMBERS = """
+## Numbers
+
+How gathered the four packages of the product are (`experiments` is not counted). `python
+scripts/house_numbers.py` prints what each number is today, with `-v` what was counted;
+`tests/architecture/test_numbers.py` holds the last column, and a limit that had to be raised is a
+finding.
+
 """
 ABOUT: Mapping[str, str] = {
     "certs": "Start at `kernel.py` for artifacts, at `replay/run.py` for ledgers of runs, at "
@@ -187,6 +201,18 @@ def _floor(found: Sequence[Room], top: int) -> tuple[list[str], int]:
     return parts, y + tall + _GAP - top
 
 
+def limits() -> str:
+    """The table of limits, the rules of files before the numbers."""
+    rows = ["| number | wanted at most | held to |", "| --- | --- | --- |"]
+    files = f"{house_numbers.FILES}, and one for each {house_numbers.LINES_A_FILE} lines"
+    files += f" beyond {house_numbers.LINES:,}"
+    rows += [f"| files | {files} | the same |"]
+    rows += ["| modules with one importer | one file in five | the same |"]
+    for what, (wanted, held) in house_numbers.LIMITS.items():
+        rows.append(f"| {what} | {wanted:g} | {'the same' if held == wanted else f'{held:g}'} |")
+    return "\n".join(rows) + "\n"
+
+
 def pages() -> dict[str, str]:
     """What is written, by its path below docs: the page, and the pictures."""
     parts, made = [HEAD], {}
@@ -199,6 +225,7 @@ def pages() -> dict[str, str]:
         table = "\n".join(["| room | what it is for |", "| --- | --- |", *rows])
         shown = f"![The rooms of {name}, floor by floor](house/{name}.svg)"
         parts.append(f"\n## {name}\n\n{ABOUT[name]}\n\n{shown}\n\n{table}\n")
+    parts += [NUMBERS, limits()]
     return {"house.md": "".join(parts), **made}
 
 

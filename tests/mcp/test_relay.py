@@ -300,3 +300,24 @@ def test_a_server_is_told_the_model_that_the_ledger_names(tmp_path: Path) -> Non
     assert "tcc/model" not in other
     records = [json.loads(line) for line in relay.ledger.read_text().splitlines()]
     assert [one["execute"]["model_id"] for one in records if "execute" in one] == ["fast"]
+
+
+def test_in_the_shadow_all_is_listed_and_made(tmp_path: Path, artifact: Path) -> None:
+    with Relayed(tmp_path, artifact, "--shadow") as relay:
+        relay.greet()
+        listed = relay.ask("tools/list")["result"]["tools"]
+        assert all(tool["_meta"] == {"tcc/shadow": True} for tool in listed)
+        assert "isError" not in relay.call("delete_case", id="c-2")
+        assert "isError" not in relay.call("open_case", id="x")
+        assert "isError" not in relay.call("open_case", id="c-1")
+        assert "isError" not in relay.call("delete_case", id="c-1")
+        relay.call("no_tool_of_the_grammar")
+    assert [name for name, _ in relay.executed][:4] == [
+        "delete_case", "open_case", "open_case", "delete_case",
+    ]  # fmt: skip
+    refused = [(one["code"], one["made"]) for one in relay.records if one["kind"] == "refusal"]
+    assert refused == [("R201", True), ("R105", True), ("R101", True)]
+    assert "in the shadow: nothing is refused" in relay.said
+    assert relay.judged.claim_type == "NoClaim"
+    outcomes = [one["outcome"] for one in relay.records if one["kind"] == "outcome"]
+    assert outcomes == ["done", "done"]

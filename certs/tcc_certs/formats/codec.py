@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn, TypeAlias
 
 from blake3 import blake3
@@ -31,6 +31,11 @@ _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\[\s\S])*+"?|[\[\]{}]')
 _encoder = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
 )
+# An encoder makes its writer in C anew for each value; this is that writer, made once.
+_writer = getattr(json.encoder, "c_make_encoder", None)
+_pieces: Callable[[Json, int], Iterable[str]] | None = _writer and _writer(
+    None, None, json.encoder.encode_basestring, None, ":", ",", True, False, False
+)
 
 
 def encode(value: Json) -> bytes:
@@ -39,7 +44,9 @@ def encode(value: Json) -> bytes:
     The writer trusts its caller: only `str`, `int`, `bool`, lists, tuples and string-keyed
     mappings may be handed in.  :func:`decode` is the side that is strict.
     """
-    return _encoder.encode(value).encode("utf-8")
+    if _pieces is None or isinstance(value, str):
+        return _encoder.encode(value).encode("utf-8")
+    return "".join(_pieces(value, 0)).encode("utf-8")
 
 
 def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
@@ -63,7 +70,8 @@ def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
         raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     except ValueError as error:
         raise Rejected(Code.JSON_SYNTAX, path, "JSON in UTF-8", error) from None
-    _check_values(value, path, ascii_keys)
+    if ascii_keys or b"null" in data:
+        _check_values(value, path, ascii_keys)
     try:
         again = encode(value)
     except UnicodeEncodeError:

@@ -11,6 +11,8 @@ What has to be tried is made here from the cores alone: atoms, calls, choices of
 keys are asked about.  A file says where each of them leads, and nothing more.  What is not known
 (how many texts a pattern has) is taken to be possible where a session would refute, and to be
 impossible where one is needed.
-No Coq theorem covers this file; tests/exact holds it to brute force and to forgeries.
+What such a list shows is machine-checked (Closed.v: a_closed_list_proves_inclusion,
+every_session_can_be_finished; Relaxed.v: forgetting_admits_more, a_rule_is_broken_at_one_key).
+No theorem is about the Python of this folder; tests/exact holds it to brute force and to forgeries.
 Cost: linear in the steps of the file; one state in memory for each state of the file.
 """

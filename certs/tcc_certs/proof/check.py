@@ -1,5 +1,6 @@
 """A proof, checked from its first line to its last (docs/spec/proof.md, sections 2 and 3).
 
+What a list shows: Closed.v: a_closed_list_proves_inclusion, every_session_can_be_finished.
 Cost: linear in the steps of the file; one state in memory for each state of the file.
 """
 
@@ -164,8 +165,8 @@ class _Check:
             self._included(system, head)
         else:
             self._shown(system, head)
-        rest = next(self._lines, None)
-        ensure(rest is None, _CODE, f"line {self._number + 1}", "the end", "more")
+        done = next(self._lines, None) is None
+        ensure(done, _CODE, f"line {self._number + 1}", "the end", "more")
 
     def _sides(self, head: Mapping[str, Json], artifacts: Sequence[bytes]) -> tuple[Side, Side]:
         kind = self.question["kind"]
@@ -218,7 +219,6 @@ class _Check:
             uses.append(frozenset(numbers))
             sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
-        # Plans and sums of the right are looked at beside those of the left.
         ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
         if ways == ["all"]:
             parts = [Part(tracked=None, rule=None, uses=uses[0])]
@@ -249,10 +249,8 @@ class _Check:
                 fine = system.right.accepts(state[1])
                 where = f"line {self._number}"
                 ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
-            steps = self._line()
-            where = f"line {self._number}"
-            rows = schema.as_list(steps, where, _CODE)
-            at = 0
+            rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
+            where, at = f"line {self._number}", 0
             for move in system.moves(part, state):
                 if move.state is None:
                     text = system.left.core.calls[move.call].text
@@ -280,7 +278,8 @@ class _Check:
         """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
 
         A constant is found again by its token, and the tokens of the keys that are looked at (the
-        list is `held` to these) by theirs: neither has another name.
+        list is `held` to these) by theirs: neither has another name.  Renaming.v:
+        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
         """
         where = f"line {self._number}"
         ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])

@@ -68,7 +68,7 @@ class System(Parts):
         """Every call of the left that may come next, by increasing calls, with every choice.
 
         A token that is held may come again; all that are not are alike, so the least of each atom
-        stands for them, where the atom has so many values.
+        stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         held: dict[int, list[int]] = {}
         atoms = len(self.atoms)
@@ -213,7 +213,10 @@ class System(Parts):
     def _summed(
         self, sums: Sums, kind: Kind, tokens: tuple[Choice, ...]
     ) -> tuple[Sums, str] | None:
-        """The intervals after a call, and why the right may refuse; None: the left does."""
+        """The intervals after a call, and why the right may refuse; None: the left does.
+
+        Each sum by itself: Intervals.v: sums_stay_inside, less_fits_where_more_does.
+        """
         if not kind.sums:
             return sums, ""
         found, over = list(sums), ""
@@ -397,6 +400,9 @@ def _odd_fits(total: int, cap: int | None, above: bool) -> bool:
 
 
 def _cut(most: int, cap: int | None, grid: int) -> int:
-    """The greatest sum: at most the cap, on the grid."""
+    """The greatest sum: at most the cap, on the grid.
+
+    Intervals.v: sums_and_cuts_are_consecutive.
+    """
     end = most if cap is None else min(most, cap)
     return end // grid * grid if grid else end

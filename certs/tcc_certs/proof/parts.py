@@ -32,8 +32,9 @@ class Parts(Compared):
         """Plans, types and sums; then each monitor of the right with each kind of key.
 
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
-        with `call` all compared values of the call that breaks it.  In parts that are `unwalked`
-        the left's plans are left aside: that lets more sessions through.
+        with `call` all compared values of the call that breaks it (Relaxed.v:
+        a_rule_is_broken_at_one_key, the_asked_key_may_not_be_forgotten).  In parts that are
+        `unwalked` the left's plans are left aside: that lets more sessions through.
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]

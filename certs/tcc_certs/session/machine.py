@@ -43,7 +43,7 @@ Observed: TypeAlias = "tuple[int, ...]"  # of each observed parameter the index 
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 20  # that were read
+_MAX_EDGES = 1 << 17  # that were read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -441,7 +441,7 @@ class Course:
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
         values = step.offer.answered(step.answer)
-        undo = []
+        undo: Undo = ()
         if step.seen:
             undo = self._memory.add(step.seen, values, certain=step.certain, read=step.read)
         self._before.append((held, undo, self._errors))

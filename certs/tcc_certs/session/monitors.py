@@ -34,7 +34,7 @@ Values: TypeAlias = "tuple[int | None, ...]"  # of each listed parameter its ind
 Key: TypeAlias = "tuple[object, ...]"
 Counts: TypeAlias = "dict[tuple[int, Key], int]"
 Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
-Undo: TypeAlias = "list[tuple[tuple[int, Key], int]]"
+Undo: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
 _Read: TypeAlias = "Callable[[Values, Mapping[str, object]], Key | None]"
 # A rule, how it reads the two keys of a call of the tool, and the parameter that it adds up.
 _Row: TypeAlias = "tuple[MonitorRule, _Read | None, _Read | None, str | None]"
@@ -285,7 +285,7 @@ class Memory:
         Returns:
             what :meth:`undo` takes.
         """
-        before: Undo = []
+        before: list[tuple[tuple[int, Key], int]] = []
         counts = self._counts
         for seen in call:
             if read and not seen.rule.forbids:

@@ -115,12 +115,18 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX},
+    "session": {"principal": HEX, "shadow": TRUE},
     "outcome": {"answered": TRUE},
+    "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 _SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
+# For ledgers without MACs and with them, and for each kind: the fields that are required, and all.
+_FIELDS = [
+    {kind: (required[kind], {**optional[kind], **required[kind]}) for kind in _REQUIRED}
+    for required, optional in ((_REQUIRED, _OPTIONAL), (_SEALED, _SEALED_OPTIONAL))
+]
 KINDS = tuple(_REQUIRED)
 
 
@@ -136,16 +142,15 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
-    required = (_SEALED if macs else _REQUIRED)[kind]
-    optional = (_SEALED_OPTIONAL if macs else _OPTIONAL)[kind]
+    required, fields = _FIELDS[macs][kind]
     if kind in ("asked", "budget") or "execute" in record or "took" in record:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS
 
         needed, more = FIELDS.get(kind, ({}, {}))
-        required, optional = {**required, **needed}, {**optional, **more}
+        required, fields = {**required, **needed}, {**fields, **more, **needed}
     for name, value in record.items():
-        form = required.get(name) or optional.get(name)
+        form = fields.get(name)
         if form is None:
             place = f"line {line}: {clip(name, 80)}"
             raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
@@ -186,6 +191,10 @@ REFUSALS: Mapping[Code, str] = {
 }
 # Those that a record of a refusal may have: of a call, in a session that has not ended.
 RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}
+# Those of calls that a shadow session makes all the same: what the grammar says, and no more.
+SHADOWED = RECORDED - {
+    Code.NO_MODEL, Code.ALREADY_DONE, Code.NESTED_CALL, Code.SERVER_AWAY, Code.MANY_WAITING,
+}  # fmt: skip
 
 
 # The first record.
@@ -199,12 +208,14 @@ class SessionHeader:
         shown: pairs of a tool's index and the name of an open parameter whose values are shown.
         key: of the digests, where it is known; name: the session's id.
         macs: whether records have MACs.
+        shadow: whether calls that are refused may be made: such a session shows nothing.
     """
 
     name: str
     shown: frozenset[tuple[int, str]]
     key: bytes | None
     macs: bool
+    shadow: bool
 
 
 def has_macs(record: Record) -> bool:
@@ -250,6 +261,7 @@ def read_header(
         shown=_shown(record["arguments"], core),
         key=key,
         macs=MAC in record,
+        shadow="shadow" in record,
     )
 
 

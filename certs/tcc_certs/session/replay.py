@@ -22,7 +22,14 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, SessionHeader, answer_of
+from tcc_certs.session.records import (
+    RECORDED,
+    SHADOWED,
+    UNKNOWN_TOOL,
+    Arguments,
+    SessionHeader,
+    answer_of,
+)
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
@@ -114,6 +121,7 @@ class Tally:
         unknown: calls whose outcome is unknown; failed: those that are said to have failed;
             read: those of these whose error was read;
             resolved: those whose outcome was said later.
+        shadowed: refusals of calls that were made all the same.
     """
 
     calls: int = 0
@@ -123,6 +131,7 @@ class Tally:
     failed: int = 0
     resolved: int = 0
     read: int = 0
+    shadowed: int = 0
 
 
 class ReplayedSession:
@@ -267,7 +276,7 @@ class ReplayedSession:
         self.tally.failed += outcome == "failed"
 
     def refusal(self, record: Record, line: int) -> None:
-        """A call that was not made."""
+        """A call that was not made, or, in the shadow, would not have been."""
         tool, code = text(record, "tool"), text(record, "code")
         recorded = code in RECORDED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
@@ -276,6 +285,10 @@ class ReplayedSession:
         ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
         if code == Code.NO_MODEL:
             self.makers.check_refusal(tool)
+        if "made" in record:
+            shadow = self.header.shadow and code in SHADOWED
+            ensure(shadow, Code.SESSION_REFUSAL, "made", "no field, but in the shadow", code)
+            self.tally.shadowed += 1
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:

@@ -35,7 +35,7 @@ from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Finding
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.records import MAC, check_record, has_macs, open_name, read_header
 from tcc_certs.session.replay import ReplayedSession
-from tcc_certs.values.canonical import record_key, record_mac
+from tcc_certs.values.canonical import RecordMacs
 
 # What a session shows, in a verdict, a claim and plain words (session.md, section 7).
 
@@ -115,6 +115,8 @@ def _unknown(session: ReplayedSession) -> int:
 def _claim(findings: Findings, session: ReplayedSession | None) -> str:
     if session is None or session.unforeseen or findings.verdict == INVALID:
         return NO_CLAIM
+    if session.header.shadow:
+        return NO_CLAIM
     if findings.verdict == VALID:
         return CONFORMANT_PREFIX if session.abandoned else CONFORMANT
     incomplete = all(item.code is Code.INCOMPLETE for item in findings.items)
@@ -168,12 +170,21 @@ def _summary(
     if any(item.code is Code.INCOMPLETE for item in findings.items):
         if session is None:
             return f"incomplete: not one whole line that ends in an LF; {first.found}"
+        if session.header.shadow:
+            return f"incomplete, no claim: {_in_shadow(session)}; {first.found}"
         so_far = "an answer came that was not foreseen" if session.unforeseen else "it conforms"
         return f"incomplete: no end record; {so_far} as far as it goes; {first.found}"
     return f"declined: {first.code}, {what}"
 
 
+def _in_shadow(session: ReplayedSession) -> str:
+    many = session.tally.shadowed
+    return f"a session in the shadow: {many} calls were made that would have been refused"
+
+
 def _valid_text(session: ReplayedSession, claim: str) -> str:
+    if session.header.shadow:
+        return f"valid, no claim: {_in_shadow(session)}"
     if claim == NO_CLAIM:
         return (
             "valid, no claim: an answer came that no plan foresees, and nothing was done after it"
@@ -232,8 +243,8 @@ def _read(replay: SessionReplay, reader: LedgerReader) -> None:
         Rejected: what ends the replay; D301 there was no ``end``.
     """
     head = reader.head
-    for record in reader:
-        replay.step(record, head)
+    for line in reader.lines():
+        replay.step(line.record, head, line.body)
         head = reader.head
     replay.line = reader.records + 1
     ended = replay.session is not None and replay.session.ended
@@ -262,14 +273,15 @@ class SessionReplay:
         self.session: ReplayedSession | None = None
         self.line = 0
         self._artifact, self._machine, self._key = artifact, machine, key
-        self._record_key = None if key is None else record_key(key)
+        self._mac = None if key is None else RecordMacs(key)
         self._macs = False
 
-    def step(self, record: Record, previous: bytes) -> None:
+    def step(self, record: Record, previous: bytes, body: bytes | None = None) -> None:
         """Go on by a record.
 
         Args:
             previous: the hash of the record before it.
+            body: its canonical bytes, where whoever read it has them.
 
         Raises:
             Rejected: what ends the replay.
@@ -286,22 +298,25 @@ class SessionReplay:
         kind = check_record(record, self.line, macs=self._macs)
         if session is None:
             header = read_header(record, self._artifact, self._key, self.findings)
-            self._check_mac(record, previous)
+            self._check_mac(record, previous, body)
             self.session = ReplayedSession(self._machine, header, self.findings)
         else:
-            self._check_mac(record, previous)
+            self._check_mac(record, previous, body)
             session.step(kind, record, self.line)
 
-    def _check_mac(self, record: Record, previous: bytes) -> None:
+    def _check_mac(self, record: Record, previous: bytes, body: bytes | None) -> None:
         """Ends the replay: behind a record that is not the key's nothing is the writer's word."""
-        if self._record_key is None or not self._macs:
+        if self._mac is None or not self._macs:
             return
-        from hmac import compare_digest  # here: it loads OpenSSL, and who has no key needs none
-
-        body = encode({name: value for name, value in record.items() if name != MAC})
-        expected = record_mac(self._record_key, previous, body)
         found = text(record, MAC)
-        same = compare_digest(expected, bytes.fromhex(found))
+        # No text holds these bytes, as its quotes are escaped: where they stand once, there is the
+        # record's own member, and what is left without it is canonical as well.
+        member = b'"mac":"%s"' % found.encode()
+        if body is not None and body.count(member) == 1 and member + b"," in body:
+            body = body.replace(member + b",", b"")
+        else:
+            body = encode({name: value for name, value in record.items() if name != MAC})
+        same = self._mac.same(previous, body, bytes.fromhex(found))
         ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
 
 

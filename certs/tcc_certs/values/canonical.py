@@ -184,3 +184,29 @@ def record_mac(derived: bytes, previous: bytes, body: bytes) -> bytes:
         body: its canonical bytes without ``mac`` and ``~``.
     """
     return blake3(b"mac" + previous + body, key=derived).digest(MAC_BYTES)
+
+
+class RecordMacs:
+    """:func:`record_mac` under one key, whose hasher is kept.
+
+    Args:
+        key: of the session's digests.
+    """
+
+    __slots__ = ("_hasher", "_same")
+
+    def __init__(self, key: bytes) -> None:
+        from hmac import compare_digest  # here: it loads OpenSSL, and who has no key needs none
+
+        self._hasher = blake3(key=record_key(key))
+        self._same = compare_digest
+
+    def of(self, previous: bytes, body: bytes) -> bytes:
+        """The MAC of a record."""
+        self._hasher.reset()
+        self._hasher.update(b"mac" + previous + body)
+        return self._hasher.digest(MAC_BYTES)
+
+    def same(self, previous: bytes, body: bytes, found: bytes) -> bool:
+        """Whether it is the one that was found; the time says nothing of where they differ."""
+        return self._same(self.of(previous, body), found)

@@ -47,6 +47,9 @@ _ONE_SESSION = (
 )
 
 
+_SHADOW = "in the shadow: nothing is refused, and the ledgers of its sessions show nothing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Web:
     """What the options say of HTTP."""
@@ -130,6 +133,11 @@ def _address(
     show_default=True,
     help="wait for the disk before each call",
 )
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="refuse nothing, and record what would be refused; its ledgers show nothing",
+)
 @click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
 @digest_option("--checked", "the digest of an artifact whose certificates were checked before")
 @click.option(
@@ -182,12 +190,17 @@ def command(
     if session is None and web is not None and web.tokens is not None:
         session = "principal"
     kind = _kind_of(ledger, store, session, renew, finish)
+    shadow = given["shadow"]
+    if shadow and given["mask"]:
+        raise click.UsageError("--mask hides tools, and --shadow refuses nothing: one of them")
     if web is not None:
         _require_http(web, store, kind, given["mask"])
     read: list[Path] = []
     opened = open_artifact(artifact, command="gate", checked=checked, read=read)
     if ledger is not None and same_file(ledger, [*read, *([lock] if lock else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
+    if shadow:
+        screen.say(f"tcc gate: {_SHADOW}", err=True)
     locked = None if lock is None else read_lock(lock)
     if several:
         command_of: Command = Servers(
@@ -208,6 +221,7 @@ def command(
         of_connection=kind == "new",
         idle=None if web is not None else given["idle"],
         masks=given["mask"],
+        shadow=shadow,
         protocol=cast(Protocol, given["protocol"]),
         version=tcc.__version__,
     )
@@ -215,13 +229,18 @@ def command(
         ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"]))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
-    if kind == "new" and _bounds(opened):
+    if kind == "new" and _bounds(opened) and not shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
     def open_gate() -> Gate:
         if store is None:
-            return Gate(opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True)
-        sessions = Sessions(opened, store, durable, show=shown, renew_ms=renew, wait=False)
+            return Gate(
+                opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True,
+                shadow=shadow,
+            )  # fmt: skip
+        sessions = Sessions(
+            opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow
+        )
         if kind == "principal":
             return sessions.open(principal=local_principal())
         return sessions.open() if kind == "new" else sessions.get(kind)
@@ -350,7 +369,7 @@ def _served(
         if web.tokens is not None:
             key, audience, issuer = web.tokens
             tokens = Tokens(key, audience=audience, issuer=issuer)
-        sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew)
+        sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow)
         if kind not in ("new", "principal"):
             sessions.get(kind).close()
         probed = probe(artifact, how)
@@ -363,7 +382,7 @@ def _served(
         for finding in drift.findings:
             screen.say(f"tcc gate: {finding}", err=True)
         return FINDINGS
-    if kind == "new" and _bounds(artifact):
+    if kind == "new" and _bounds(artifact) and not how.shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
     command = how.command

@@ -250,6 +250,9 @@ class Gate(Budgeted):
         rolls: a ledger of a session that has ended is kept as its name with the session's id
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
+        shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
+            block of the call is entered, with a permit that is `shadowed`.  Such a session
+            shows nothing, and counts such calls as not made.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
@@ -273,10 +276,11 @@ class Gate(Budgeted):
         wait: bool = True,
         rolls: bool = False,
         home: Home | None = None,
+        shadow: bool = False,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
-        kept = home or Home(rolls=rolls)
+        kept = home or Home(rolls=rolls, shadow=shadow)
         shared = None
         while shared is None:
             with suppress(Rolled):
@@ -313,6 +317,11 @@ class Gate(Budgeted):
     def principal(self) -> str | None:
         """Whose session it is, as its ledger names a principal; None: nobody's in particular."""
         return self._shared.follower.principal
+
+    @property
+    def shadow(self) -> bool:
+        """Whether calls that are refused are made all the same."""
+        return self._shared.home.shadow
 
     @property
     def ended(self) -> bool:
@@ -528,7 +537,10 @@ class Gate(Budgeted):
                 raise
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
-            raise
+            if not self._shared.shadows(refusal.decision):
+                raise
+            permit.shadow()
+            return
         self._begin(permit)
 
     async def enter_in_task(self, permit: Permit) -> None:
@@ -537,7 +549,10 @@ class Gate(Budgeted):
             await self._enter_in_task(permit)
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
-            raise
+            if not self._shared.shadows(refusal.decision):
+                raise
+            permit.shadow()
+            return
         self._begin(permit)
 
     async def _enter_in_task(self, permit: Permit) -> None:

@@ -349,11 +349,13 @@ class Permit:
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
         model: that makes the call, chosen where the block is entered; empty where none does.
+        shadowed: the call is refused, and made all the same, as the session is in the shadow: it
+            has no number and no key, and its outcome is told to nobody.
     """
 
     __slots__ = (
         "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "model", "outcome", "ref",
-        "takes_model", "tool", "turn", "unforeseen",
+        "shadowed", "takes_model", "tool", "turn", "unforeseen",
     )  # fmt: skip
 
     def __init__(
@@ -373,7 +375,7 @@ class Permit:
         self.takes_model = takes_model
         self.turn = turn
         self.outcome: Outcome | None = None
-        self.unforeseen = False
+        self.unforeseen = self.shadowed = False
         self.model = ""
         self._seq = 0
         self._key = ""
@@ -386,14 +388,17 @@ class Permit:
 
     @property
     def seq(self) -> int:
-        """The number of the call in its session, from 1."""
-        self._require(self._seq > 0, "the block was not entered")
+        """The number of the call in its session, from 1; 0 of one that is `shadowed`."""
+        self._require(self._seq > 0 or self.shadowed, "the block was not entered")
         return self._seq
 
     @property
     def key(self) -> str:
-        """An idempotency key: the same for this call whoever asks, and for no other."""
-        self._require(self._seq > 0, "the block was not entered")
+        """An idempotency key: the same for this call whoever asks, and for no other.
+
+        Empty of one that is `shadowed`.
+        """
+        self._require(self._seq > 0 or self.shadowed, "the block was not entered")
         return self._key
 
     def done(
@@ -435,6 +440,9 @@ class Permit:
         took: Took | None = None,
         read: bool = False,
     ) -> None:
+        if self.shadowed:
+            self.outcome = self.outcome or outcome
+            return
         ticket = self._ticket
         if ticket is None:
             raise OverError(f"{self.tool}: the block is not entered, or is left")
@@ -449,8 +457,12 @@ class Permit:
         """The gate lets it through."""
         self._seq, self._key, self._ticket, self.model = seq, key, ticket, model
 
+    def shadow(self) -> None:
+        """The gate refuses it, and lets it through all the same."""
+        self.shadowed = True
+
     def __enter__(self) -> Permit:
-        self._require(self._seq == 0, "a permit is for one call")
+        self._require(self._seq == 0 and not self.shadowed, "a permit is for one call")
         self._gate.enter(self)
         return self
 
@@ -470,7 +482,7 @@ class Permit:
             self._gate.leave(ticket)
 
     async def __aenter__(self) -> Permit:
-        self._require(self._seq == 0, "a permit is for one call")
+        self._require(self._seq == 0 and not self.shadowed, "a permit is for one call")
         self._in_task = True
         try:
             await self._gate.enter_in_task(self)

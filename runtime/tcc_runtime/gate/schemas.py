@@ -168,6 +168,19 @@ def tools_of(
     return found
 
 
+def all_of(listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """All tools of a server as it lists them, sorted by name: for a session in the shadow."""
+    members = (*_PASSED, "inputSchema")
+    return {
+        tool["name"]: {
+            "name": tool["name"],
+            **{name: plain(tool[name]) for name in members if name in tool},
+            "_meta": {"tcc/shadow": True},
+        }
+        for tool in sorted(listed, key=lambda tool: str(tool["name"]))
+    }
+
+
 def narrowed(tool: GrammarTool, used: Sequence[frozenset[int]], schema: object) -> dict[str, Any]:
     """The schema of the arguments that the grammar allows.
 

@@ -58,11 +58,14 @@ def session_record(
     nonce: str,
     shown: Sequence[str],
     principal: str | None = None,
+    *,
+    shadow: bool = False,
 ) -> dict[str, Json]:
     """`session`; `nonce` keeps apart what one key began in one millisecond.
 
     Args:
         principal: whose it is, hex.
+        shadow: whether calls that are refused are made.
     """
     manifest = policy.artifact.manifest
     record: dict[str, Json] = {
@@ -80,6 +83,8 @@ def session_record(
     }
     if principal is not None:
         record["principal"] = principal
+    if shadow:
+        record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 
@@ -197,9 +202,10 @@ def outcome_record(
     return record if took is None else {**record, "took": took}
 
 
-def refusal_record(tool: str, code: str) -> dict[str, Json]:
-    """`refusal`; `tool` is one of the grammar's, or empty."""
-    return {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
+def refusal_record(tool: str, code: str, *, made: bool = False) -> dict[str, Json]:
+    """`refusal`; `tool` is one of the grammar's, or empty; `made`: in the shadow, all the same."""
+    record: dict[str, Json] = {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
+    return {**record, "made": True} if made else record
 
 
 def resolve_record(
@@ -431,6 +437,7 @@ class Follower:
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
+        shadow: whether calls that are refused are made.
         executions: the calls that models make; None where no budget says who.
     """
 
@@ -443,6 +450,7 @@ class Follower:
         self.key = key
         self.session_id = ""
         self.principal: str | None = None
+        self.shadow = False
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
 
@@ -492,6 +500,7 @@ class Follower:
             self.open(tuple(map(str, shown)), text(record, "session_id"))
             if "principal" in record:
                 self.principal = text(record, "principal")
+            self.shadow = "shadow" in record
         elif kind == "call":
             self._call(record, line)
         elif kind == "outcome":

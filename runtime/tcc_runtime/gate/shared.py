@@ -28,6 +28,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
+from tcc_certs.session.records import SHADOWED
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
@@ -169,12 +170,14 @@ class Home:
         private: it is of a store: it is there, and its owner's alone.
         begun: it was begun just now, for this gate alone.
         way_on: what whoever is refused by a spent session can do.
+        shadow: what would be refused is recorded as refused and made all the same.
     """
 
     rolls: bool = False
     private: bool = False
     begun: bool = False
     way_on: str = "its owner ends it and opens another ledger"
+    shadow: bool = False
 
 
 _PLAIN: Final = Home()
@@ -269,7 +272,10 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
-        record = session_record(self.policy, follower.key, started, nonce.hex(), shown)
+        shadow = follower.shadow = self.home.shadow
+        record = session_record(
+            self.policy, follower.key, started, nonce.hex(), shown, shadow=shadow
+        )
         follower.open(shown, str(record["session_id"]))
         follower.session.way_on = self.home.way_on
         self.journal.append(follower.writer.sealed(record, self.journal.head))
@@ -311,6 +317,11 @@ class Shared:
                 if self.home.rolls:
                     journal.roll(follower.session_id)
                     raise Rolled
+            elif follower.shadow != self.home.shadow:
+                # One that was in the shadow has calls that no gate let through, and the other way.
+                kinds = ("a session that is enforced", "a session in the shadow")
+                mine, found = kinds[self.home.shadow], kinds[follower.shadow]
+                raise ResumeError("line 1: shadow", mine, found)
             else:
                 self._leave_unknown(follower)
             if journal.doubtful:
@@ -368,6 +379,10 @@ class Shared:
             if self._made_key:
                 remove_key(journal.path)
             journal.remove()
+
+    def shadows(self, found: Decision) -> bool:
+        """Whether a call is made though it is refused so: the session is in the shadow."""
+        return self.home.shadow and found.code in SHADOWED and self._trouble() is None
 
     def sync(self) -> None:
         """Waits for the disk, where that is asked for.
@@ -829,7 +844,8 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
     """Of an ended session nothing is written any more."""
     if not shared.session.ended:
         known = shared.policy.tool(tool) is not None
-        record = refusal_record(tool if known else "", str(found.code))
+        made = shared.shadows(found)
+        record = refusal_record(tool if known else "", str(found.code), made=made)
         shared.try_to_write(record, lambda: None, sync=False)
 
 

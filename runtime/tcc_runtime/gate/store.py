@@ -109,6 +109,8 @@ class Sessions:
         renew_ms: how long after its start a principal's session is ended, and another begun, when
             the principal comes with nothing under way; None: never.
         wait: whether a lock that another process has is waited for.
+        shadow: as of :class:`tcc.Gate`; a session that is enforced is never taken up in the shadow,
+            and the other way round.
 
     Raises:
         ResumeError: the folder is no store, another artifact's, open to others, or has links where
@@ -129,6 +131,7 @@ class Sessions:
         clock: Callable[[], int] | None = None,
         renew_ms: int | None = None,
         wait: bool = True,
+        shadow: bool = False,
     ) -> None:
         self.artifact = opened(artifact, checked)
         self.folder = Path(store)
@@ -140,6 +143,7 @@ class Sessions:
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
         self._renew_ms = renew_ms
         self._wait = wait
+        self._shadow: bool | None = shadow  # None, of who looks after them: as each was begun
         with _as_ledger_error(self.folder):
             self._open()
 
@@ -156,7 +160,9 @@ class Sessions:
             digest = _digest_in(folder)
             os.close(open_private(folder / ARTIFACT, os.O_RDONLY))
         # It was checked before it came here, and its digest holds it to be the same.
-        return cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait)
+        found = cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait)
+        found._shadow = None
+        return found
 
     # The folder.
 
@@ -365,7 +371,9 @@ class Sessions:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         key = self._key_of(nonce)
-        record = session_record(self._policy, key, started, nonce, self._shown, principal)
+        record = session_record(
+            self._policy, key, started, nonce, self._shown, principal, shadow=bool(self._shadow)
+        )
         session_id = str(record["session_id"])
         body = Writer(key, self._shown, session_id).sealed(record, FIRST_HEAD)
         self._write(self._ledger(session_id), seal(body, FIRST_HEAD)[0])
@@ -392,7 +400,12 @@ class Sessions:
                 durable=self.durable,
                 clock=self._clock,
                 wait=self._wait,
-                home=Home(private=True, begun=kind == "new", way_on=_WAYS_ON[kind]),
+                home=Home(
+                    private=True,
+                    begun=kind == "new",
+                    way_on=_WAYS_ON[kind],
+                    shadow="shadow" in header if self._shadow is None else self._shadow,
+                ),
             )
         except ResumeError as error:
             if error.found == "its end":

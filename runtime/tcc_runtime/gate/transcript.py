@@ -176,6 +176,7 @@ class _Teller:
                 self._add(kind, None, "a search asked what calls cost", "", took=_took(record))
             case "refusal":
                 why = next((text for known, text in REFUSALS.items() if known == code), "")
+                why += "; made all the same" if "made" in record else ""
                 self._add(kind, None, str(record["tool"]), code, why=why)
             case _:
                 abandoned = record["abandoned"] is True

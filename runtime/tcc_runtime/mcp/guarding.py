@@ -20,7 +20,7 @@ from tcc_certs.core.model import Core
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.schemas import tools_of
+from tcc_runtime.gate.schemas import all_of, tools_of
 from tcc_runtime.mcp.calls import ToolTraits
 from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.relay import POLL, Relay, Served
@@ -52,6 +52,8 @@ class Guarded:
         of_connection: whether the session is the connection's own: one that nothing was called in
             is taken back with it.
         idle: as of :class:`tcc_runtime.mcp.relay.Relay`.
+        shadow: whether calls that the grammar forbids are made all the same; then clients see all
+            tools of the server.
         masks: whether clients of the handshake see only the tools that may be called now.
         protocol: how the server is spoken to.
         version: ours, which both sides are told.
@@ -66,6 +68,7 @@ class Guarded:
     version: str
     of_connection: bool = False
     idle: float | None = None
+    shadow: bool = False
 
 
 def guard(
@@ -139,7 +142,7 @@ class Start:
         def look() -> Steps[None]:
             check_tools(tuple(shown), (yield from upstream.listing()), locked)
 
-        self._present(gate, upstream, shown)
+        self._present(gate, upstream, all_of(listed) if how.shadow else shown)
         masked = gate.tools if how.masks else None
         tools = _known(artifact.core)
         relay.serve(Served(session=gate, tools=tools, masked=masked, look=look))
@@ -156,7 +159,7 @@ class Start:
             visible = frozenset(gate.tools()) if masks else shown.keys()
             return [_older(tool) for tool in shown.values() if tool["name"] in visible]
 
-        door.instructions = _instructions(gate.artifact.core)
+        door.instructions = _instructions(gate.artifact.core, self._how.shadow)
         door.tools = tools
         door.info = _info(upstream.info)
 
@@ -226,12 +229,13 @@ def probe(artifact: Artifact, how: Guarded) -> Probed:
         if not upstream.several:
             check_tools(tuple(shown), listed, how.locked)
         used = [tool for tool in listed if tool["name"] in shown]
+        told = listed if how.shadow else used
         return Probed(
             artifact=artifact.digest,
             info=_info(upstream.info),
-            instructions=_instructions(artifact.core),
-            shown=shown,
-            headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in used},
+            instructions=_instructions(artifact.core, how.shadow),
+            shown=all_of(listed) if how.shadow else shown,
+            headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in told},
             locked={tool["name"]: tool_digest(tool) for tool in used},
         )
     finally:
@@ -249,7 +253,12 @@ def _headers(schema: object) -> Mapping[str, str]:
     return found
 
 
-def _instructions(core: Core) -> str:
+def _instructions(core: Core, shadow: bool) -> str:
+    if shadow:
+        return (
+            f"Calls are compared with the grammar {core.name}, and none is refused: this gate is "
+            "in the shadow."
+        )
     return (
         f"Calls are held to the grammar {core.name}: what no plan allows is "
         "refused, and the refusal says what is allowed instead. Make one call at a time."

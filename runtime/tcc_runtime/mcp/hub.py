@@ -37,6 +37,7 @@ from tcc_runtime.mcp.upstream import (
 from tcc_runtime.mcp.wire import (
     HANDSHAKE,
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MalformedMessage,
     Member,
@@ -401,6 +402,9 @@ class _Hub:
 
     def _call(self, message: Request) -> None:
         name = str(message.params.get("name"))
+        if name not in self._servers.tools:  # in the shadow: one that the grammar has not
+            self._error(message.identity, INVALID_PARAMS, "no such tool here")
+            return
         server, tool = self._servers.tools[name]
         peer = self._peers[server]
         if not peer.is_there or peer.upstream is None:

@@ -432,7 +432,9 @@ class Relay:
             return True
         if not self._waiting or self._waiting.first is self._blocked:
             return False
-        return all(self._tool(opened).parallel for opened in self._open.values())
+        return all(
+            self._tool(opened).parallel or opened.permit.shadowed for opened in self._open.values()
+        )
 
     def _step_of_task(self, task: _Task, now: float) -> None:
         if now < task.until:
@@ -575,7 +577,8 @@ class Relay:
                 record(opened.permit, ending, self._tool(opened))
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
-        if answer is None and ending.outcome == "unknown" and self._late is not None:
+        known = answer is not None or opened.permit.shadowed
+        if not known and ending.outcome == "unknown" and self._late is not None:
             self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
         if answered:
             self._client.send(self._answer(opened, ending, answer))
