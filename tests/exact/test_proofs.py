@@ -605,7 +605,9 @@ def test_the_number_of_artifacts_is_that_of_the_question() -> None:
     "text",
     [
         "forbid find(part=full)", "forbid find with", "require find", "limit uses(find) <= x",
-        "forbid find before refund same user = part", "limit price <= 3", "plan = find",
+        "forbid find before refund same user = part", "limit price >= 3", "limit price <= 3 s",
+        "limit latency <= 3", "limit cost <= 0.0000000001",
+        "limit price <= 0.5", "limit latency <= 9223372036854775808", "plan = find",
         "forbid find before any same order", "forbid (find | refund) before refund same order",
         "limit sum(find.order) <= 3", 'forbid "', "limit uses(find) per part <= 1",
         "require find before each refund same order, order extra",
@@ -757,3 +759,53 @@ def test_plans_that_are_left_aside_let_more_through() -> None:
     made = of.system()
     part = made.parts(frozenset(), unwalked=frozenset({1}))[1]
     assert certificate.closed(made, part, max_states=99, check_time=lambda: None) is None
+
+
+COSTS = """grammar costs version "1"
+tool find(k: 1 | 3) { cost 0.25 * k
+  price 2 * k
+  latency 100 ms
+  epsilon 0.5
+}
+tool ask(; who: text max 9) { cost 0.5
+  price 5
+  latency 2 s
+  epsilon 0
+}
+plan = (find | ask){0,3}
+limit uses(ask) <= 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "below"),
+    [
+        ("cost", "2.25", "2.249999999"),  # three of find(k=3)
+        ("price", "18", "17"),
+        ("latency", "2.2 s", "2199 ms"),
+        ("epsilon", "1.5", "1.499999999"),
+        ("depth", "3", "2"),
+    ],
+)
+def test_limits_on_what_calls_take_are_proved_and_refuted(kind: str, most: str, below: str) -> None:
+    found, artifacts = asked(COSTS, f"limit {kind} <= {most}")
+    assert found.proved and found.certificate is not None
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    ask(lines, f"limit {kind} <= {below}")
+    assert code_of(file_of(lines), artifacts) == "T207"
+    found, artifacts = asked(COSTS, f"limit {kind} <= {below}")
+    assert found.verdict == "refuted" and found.certificate is not None
+    assert found.session is not None and len(found.session.calls) == 3
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    ask(lines, f"limit {kind} <= {most}")
+    assert code_of(file_of(lines), artifacts) == "T302"
+
+
+def test_a_limit_on_costs_that_may_go_down_has_no_proof() -> None:
+    artifact = tcc.compile_text(COSTS.replace("cost 0.5", "cost -0.5"))
+    of = certificate.Asked(kind="statement", text="limit cost <= 9", artifacts=(artifact,))
+    with pytest.raises(Rejected) as refusal:
+        of.system()
+    assert refusal.value.code.value == "D101"
