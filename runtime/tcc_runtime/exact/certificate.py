@@ -15,7 +15,7 @@ from typing import Any
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
-from tcc_certs.proof.compared import Part, State, held_tokens, most_of, renamed
+from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -29,6 +29,7 @@ from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import Session
 
 MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
+MAX_FORMS = 1 << 18  # facts whose canonical form is kept
 MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
@@ -110,9 +111,10 @@ def closed(
     """
     number: dict[State, int] = {}
     found = Closed(part=part, states=[], first=[], steps=[])
+    forms = _Forms(len(system.atoms))
 
     def row(state: State) -> list[int]:
-        made, names = canonical(state, len(system.atoms)) if part.tracked is None else (state, ())
+        made, names = forms.of(state) if part.tracked is None else (state, ())
         at = number.get(made)
         if at is None:
             if len(number) >= max_states:
@@ -134,6 +136,27 @@ def closed(
             steps.append(row(move.state))
         found.steps.append(steps)
     return found
+
+
+class _Forms:
+    """Canonical forms, which hang on facts alone: those of many states are met again."""
+
+    def __init__(self, atoms: int) -> None:
+        self._atoms = atoms
+        self._known: dict[tuple[Fact, ...], tuple[tuple[Fact, ...], Sequence[int]]] = {}
+
+    def of(self, state: State) -> tuple[State, Sequence[int]]:
+        """See :func:`canonical`."""
+        left, right, facts, sums = state
+        if not facts:
+            return state, ()
+        known = self._known.get(facts)
+        if known is None:
+            made, row = canonical(state, self._atoms)
+            if len(self._known) >= MAX_FORMS:
+                self._known.clear()
+            known = self._known[facts] = made[2], row
+        return (left, right, known[0], sums), known[1]
 
 
 def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
@@ -289,7 +312,8 @@ def finishing(
     made = closed(system, part, ends=False, max_states=max_states, check_time=check_time)
     if made is None:
         return None
-    starts = [canonical(most_of(state), len(system.atoms)) for state in made.states]
+    forms = _Forms(len(system.atoms))
+    starts = [forms.of(most_of(state)) for state in made.states]
     order = list(dict.fromkeys(state for state, _ in starts))
     known, into = set(order), dict[State, list[tuple[State, int, list[int]]]]()
     for state in order:
@@ -298,7 +322,7 @@ def finishing(
             surely = system.surely(state, move)
             if surely is None:
                 continue
-            to, row = canonical(surely, len(system.atoms))
+            to, row = forms.of(surely)
             into.setdefault(to, []).append((state, at, list(row)))
             if to not in known:
                 if len(known) >= max_states:
