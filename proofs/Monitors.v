@@ -360,6 +360,71 @@ Proof.
 Qed.
 End Totals.
 
+(* The same of each key by itself: of `sum`, whose one key every call of its tool has, and of `uses .. per`,
+   where every call adds 1.  Neither binds an answer, so key and amount are known. *)
+Section Totals_of_keys.
+Local Open Scope Z_scope.
+Record counted := { done : bool; counts_at : option key; amount : Z }.
+Definition may_add (s : counted) (x : option (option key * Z)) : Prop :=
+  match x with None => done s = false | Some c => c = (counts_at s, amount s) end.
+Definition adding (h : list counted) (w : list (option (option key * Z))) := Forall2 may_add h w.
+Definition made_of (w : list (option (option key * Z))) : list (option key * Z) :=
+  flat_map (fun x => match x with Some c => [c] | None => [] end) w.
+Definition total (k : key) (t : list (option key * Z)) : Z :=
+  fold_right (fun c z => if is k (fst c) then snd c + z else z) 0 t.
+(* monitors.py, `_AtMost`. *)
+Definition worst_total (k : key) (h : list counted) : Z :=
+  fold_right (fun s z => if is k (counts_at s) then amount s + z else z) 0 h.
+Definition lets_add (most : Z) (h : list counted) (c : option key * Z) : Prop :=
+  match fst c with Some k => worst_total k h + snd c <= most | None => True end.
+(* Core.md, section 5. *)
+Definition keeps_total (most : Z) (t : list (option key * Z)) : Prop := forall k, total k t <= most.
+
+Definition adds_no_less (h : list counted) : Prop := Forall (fun s => 0 <= amount s) h.
+
+Lemma all_added h : adding h (map (fun s => Some (counts_at s, amount s)) h) /\
+  forall k, total k (made_of (map (fun s => Some (counts_at s, amount s)) h)) = worst_total k h.
+Proof.
+  induction h as [|s h [IH1 IH2]]; [split; [constructor | reflexivity]|]. split; [constructor; [reflexivity | exact IH1]|].
+  intros k. cbn [map made_of flat_map app total fold_right fst snd worst_total].
+  fold (made_of (map (fun s => Some (counts_at s, amount s)) h)). fold (total k (made_of (map (fun s => Some (counts_at s, amount s)) h))).
+  rewrite IH2. reflexivity.
+Qed.
+
+Lemma no_world_adds_more h w k : adds_no_less h -> adding h w -> total k (made_of w) <= worst_total k h.
+Proof.
+  intros P H. revert P. induction H as [|s x h w Hx H IH]; intros P; [simpl; lia|].
+  inversion P as [|? ? P1 P2]; subst. specialize (IH P2). cbn [worst_total fold_right]. fold (worst_total k h).
+  destruct x as [c|]; cbn [may_add] in Hx; cbn [made_of flat_map app]; fold (made_of w).
+  - subst c. cbn [total fold_right fst snd]. fold (total k (made_of w)). destruct (is k (counts_at s)); lia.
+  - destruct (is k (counts_at s)); lia.
+Qed.
+
+Theorem one_total_of_a_key_is_as_good_as_all_worlds most h c : adds_no_less h ->
+  (lets_add most h c <-> forall w, adding h w -> forall k, fst c = Some k -> total k (made_of w) + snd c <= most).
+Proof.
+  intros P. unfold lets_add. split.
+  - intros H w Hw k E. rewrite E in H. assert (B := no_world_adds_more h w k P Hw). lia.
+  - intros H. destruct (fst c) as [k|]; [|exact I]. destruct (all_added h) as [Ha Ht].
+    rewrite <- Ht. apply (H _ Ha k eq_refl).
+Qed.
+
+Inductive passed_adding (most : Z) : list counted -> Prop :=
+| added_nothing : passed_adding most []
+| added_call s h h' : passed_adding most h -> adds_no_less h' -> (forall w, adding h w -> adding h' w) ->
+    lets_add most h' (counts_at s, amount s) -> passed_adding most (s :: h).
+
+Theorem passed_sessions_keep_totals most h : 0 <= most -> passed_adding most h ->
+  forall w, adding h w -> keeps_total most (made_of w).
+Proof.
+  intros M. induction 1 as [|s h h' Hp IH P Hw L]; intros w H k; inversion H as [|? x ? w' Hx Hw']; subst; [exact M|].
+  destruct x as [c|]; cbn [may_add] in Hx; cbn [made_of flat_map app]; fold (made_of w'); [|apply IH, Hw'].
+  subst c. cbn [total fold_right fst snd]. fold (total k (made_of w')).
+  destruct (is k (counts_at s)) eqn:E; [|apply IH, Hw']. apply is_true in E. unfold lets_add in L. cbn [fst snd] in L.
+  rewrite E in L. assert (B := no_world_adds_more h' w' k P (Hw w' Hw')). lia.
+Qed.
+End Totals_of_keys.
+
 (* A session whose calls were each let through by what was known then, in whichever world it was: what was
    done meets the monitor.  Outcomes may be known later: that only takes worlds away. *)
 Inductive passed (m : kind) : list made -> Prop :=

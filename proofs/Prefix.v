@@ -78,3 +78,39 @@ Proof.
 Qed.
 
 End Prefix.
+
+(* No automaton is smaller: where no two states have the same plans and every state is reached, any other
+   deterministic automaton of these plans has as many states. *)
+Section Smallest.
+Variables D E : automaton.
+Hypothesis D_once : forall q, NoDup (map fst (edges D q)).
+Hypothesis E_once : forall q, NoDup (map fst (edges E q)).
+Variable root : state D.
+Variable other : state E.
+Hypothesis same_plans : forall P, accepted D root P <-> accepted E other P.
+Hypothesis D_alive : alive D.
+Hypothesis reached : forall q, exists calls, led D root calls = Some q.
+Hypothesis distinct : forall p q, (forall P, accepted D p P <-> accepted D q P) -> p = q.
+
+Lemma counterpart q : exists q', forall P, accepted D q P <-> accepted E q' P.
+Proof.
+  destruct (reached q) as [calls Hq]. destruct (alive_goes_on D D_alive q) as [P HP].
+  assert (R := residual_language D D_once calls root q). assert (HE := proj1 (same_plans _) (proj1 (R P Hq) HP)).
+  destruct (led_of_a_plan E E_once calls other P HE) as [q' Hq']. exists q'. intros Q.
+  rewrite (R Q Hq), same_plans. symmetry. apply (residual_language E E_once calls other q' Q Hq').
+Qed.
+
+Theorem no_automaton_is_smaller (l : list (state D)) : NoDup l ->
+  exists l' : list (state E), NoDup l' /\ length l' = length l.
+Proof.
+  intros N. enough (H : exists l' : list (state E), NoDup l' /\ length l' = length l /\
+    forall q', In q' l' -> exists q, In q l /\ forall P, accepted D q P <-> accepted E q' P) by (destruct H as [l' [H1 [H2 _]]]; eauto).
+  induction N as [|q l Nq N [l' [N' [L H]]]].
+  - exists []. split; [constructor|]. split; [reflexivity | intros q' []].
+  - destruct (counterpart q) as [q' Hq]. exists (q' :: l'). split; [|split; [simpl; congruence|]].
+    + constructor; [|exact N']. intros Hin. destruct (H q' Hin) as [p [Hp Ep]]. apply Nq.
+      replace q with p; [exact Hp|]. apply distinct. intros P. rewrite Ep, Hq. reflexivity.
+    + intros p' [<- | Hp']; [exists q; split; [left; reflexivity | exact Hq]|].
+      destruct (H p' Hp') as [p [Hp Ep]]. exists p. split; [right; exact Hp | exact Ep].
+Qed.
+End Smallest.

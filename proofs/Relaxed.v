@@ -67,6 +67,22 @@ Proof.
     rewrite E2, is_only by exact K. destruct (H k K) as [_ [<- _]]. exact H1.
 Qed.
 
+(* Of keys that are not kept nothing is asked. *)
+Lemma lets_agree keep r c x y : agree keep x y -> lets r x (sees keep r c) = lets r y (sees keep r c).
+Proof.
+  intros H. assert (Rd : forall a, match read keep a c with Some k => keep k = true | None => True end).
+  { intros a. unfold read. destruct (a (base c)) as [parts|]; [|exact I]. cbn zeta.
+    destruct (keep (map (part_of c) parts)) eqn:E; [exact E | exact I]. }
+  destruct r as [m a b | most b]; cbn [sees Renaming.lets fst snd].
+  - assert (Ra := Rd a). assert (Rb := Rd b). destruct m; cbn [orders fst snd].
+    + destruct (read keep b c) as [k|]; [apply (H k Rb) | reflexivity].
+    + destruct (read keep b c) as [k|]; [apply (H k Rb) | reflexivity].
+    + destruct (read keep b c) as [k|]; [f_equal; apply (H k Rb) | reflexivity].
+    + f_equal; [destruct (read keep a c) as [k|]; [do 2 f_equal; apply (H k Ra) | reflexivity]|].
+      destruct (read keep b c) as [k|]; [f_equal; apply (H k Rb) | reflexivity].
+  - assert (Rb := Rd b). destruct (read keep b c) as [k|]; [|reflexivity]. destruct (H k Rb) as [_ [_ ->]]. reflexivity.
+Qed.
+
 (* A side without its sums. *)
 Definition without_sums (S : side A) : side A :=
   {| place := place S; start := start S; step := step S; ends := ends S; fine := fun _ _ _ => True;

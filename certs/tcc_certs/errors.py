@@ -250,6 +250,9 @@ class Code(StrEnum):
     SESSION_MODEL = "S402"
     SESSION_AMOUNT = "S403"
     SESSION_RESERVATION = "S404"
+    SESSION_PARENT = "S501"
+    SESSION_DELEGATED = "S502"
+    SESSION_SETTLED = "S503"
 
     # T: proofs of exact questions.
     PROOF_FORM = "T101"

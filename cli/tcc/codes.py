@@ -196,6 +196,13 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or what is left of a cap is not "
     "what follows from the records before.",
     Code.SESSION_RESERVATION: "The reservation of the account is not the one that follows.",
+    Code.SESSION_PARENT: "The ledger is not that of a session of this parent: its first record "
+    "names another one or none, or the parent's own ledger does not hold.",
+    Code.SESSION_DELEGATED: "The parent's ledger has not the call that the child's has at this "
+    "line, or has it with other arguments or in another order; or it has one made for the child "
+    "that the child's has not.",
+    Code.SESSION_SETTLED: "The outcome of a call is one in the child's ledger and another in the "
+    "parent's.",
     Code.PROOF_FORM: "A line of a proof is missing, has another member, or is no list of numbers "
     "as its place asks for.",
     Code.PROOF_QUESTION: "The question's text is no statement about the tools of its artifact.",

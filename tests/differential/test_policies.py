@@ -28,6 +28,25 @@ def test_grammars_of_the_forms_of_1_1(part: int) -> None:
     assert set(tally.codes) >= {"allowed", "R201", "R202"}
 
 
+# What of 1.2 is enforced: statements over arguments and listed answers.
+HELD = OLD | {
+    "or", "last", "count", "where", "unless", "require where", "owed same", "per several",
+    "uses where", "sets", "rules", "monitor", "in", "like", "maybe", "linear", "max", "sum per",
+    "names",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_statements_over_arguments_and_listed_answers(part: int) -> None:
+    tally = Tally()
+    for seed in range(part * 20, part * 20 + 20):
+        tally.add(beside(seed, HELD, sessions=2))
+    assert not tally.differences, tally.differences[0]
+    assert not tally.unread, tally.unread[0]
+    assert tally.decisions > 250 and tally.ledgers > 30
+    assert set(tally.codes) >= {"allowed", "R201", "R202"}
+
+
 @pytest.mark.parametrize("part", range(3))
 def test_grammars_of_listed_fields_alone(part: int) -> None:
     tally = Tally()
@@ -36,6 +55,13 @@ def test_grammars_of_listed_fields_alone(part: int) -> None:
     assert not tally.differences, tally.differences[0]
     assert not tally.unread, tally.unread[0]
     assert tally.decisions > 100 and tally.ledgers > 20
+
+
+@pytest.mark.campaign
+def test_ten_thousand_grammars_of_1_2() -> None:
+    tally = campaign(10_000, 2, HELD)
+    assert not tally.differences, tally.differences[0]
+    assert tally.decisions >= 100_000
 
 
 @pytest.mark.campaign

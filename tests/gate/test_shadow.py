@@ -30,7 +30,7 @@ def shadowed(path: Path) -> Path:
     """A session in which `b` is called first, then a tool that is none; then a plan is done."""
     session = gate(ORDERED, ledger=path, durable=False, shadow=True)
     with session.call("b") as permit:
-        assert (permit.shadowed, permit.seq, permit.key) == (True, 0, "")
+        assert (permit.shadowed, permit.seq, permit.key) == ("R201", 0, "")
         permit.done({"any": 1})
     with session.call("none", {"x": 1}) as permit:
         assert permit.shadowed

@@ -12,7 +12,7 @@ import pytest
 from tcc_runtime.artifact.counts import race_counts, residual_bound
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.search import search
-from tcc_runtime.settings.predict import merged, predict, why_not
+from tcc_runtime.settings.predict import is_short, merged, predict, why_not
 from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import (
     build,
@@ -45,6 +45,22 @@ def summed(artifact: Artifact, settings: Settings) -> float:
         total += rate / (rate + below[-1] - exp(-beta * cost) * below[q])
         todo += [(target, cost + artifact.cost_low[call]) for call, target in artifact.edges(q)]
     return total
+
+
+@pytest.mark.parametrize("widths", [0, 10**9])
+def test_a_run_that_arrays_show_to_be_short_is_not_predicted_to_be_long(monkeypatch, widths):
+    monkeypatch.setattr("tcc_runtime.settings.predict._LEVEL", widths)
+    shown = tight = 0
+    for number in range(60):
+        artifact, settings = drawn(number)
+        found, least = predict(artifact, settings, effort=0), predict(artifact, settings)
+        assert found is not None and least is not None
+        for share in (0.3, 0.9, 0.999, 1.001, 1.5, 4.0):
+            short = is_short(artifact, settings, share * least.lower)
+            assert not short or share * least.lower >= least.lower * (1 - 1e-5)
+            shown += short
+        tight += is_short(artifact, settings, 1.001 * least.upper)
+    assert (shown > 50 and tight > 5) if widths == 0 else shown == tight == 0
 
 
 def drawn(number: int) -> tuple[Artifact, Settings]:

@@ -15,6 +15,7 @@ from tcc_certs.values.declared import OpenParameter
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
+    from tcc_certs.core.policies import Policy
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 HALF = (5, 1)  # the quality of a model that says nothing of it
@@ -71,7 +72,15 @@ class UsesMonitor:
     text: str
 
 
-Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyMonitor:
+    """A statement of version 1.2 that a gate holds."""
+
+    policy: Policy
+    text: str
+
+
+Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor | PolicyMonitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,13 @@ Cost: linear in the bytes, and for each ``require`` linear in its tools' calls.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcc_certs.core.derived import Owned, read_selection, selection_text
 from tcc_certs.core.model import (
     Monitor,
     OrderMonitor,
+    PolicyMonitor,
     Selection,
     SumMonitor,
     Tool,
@@ -35,6 +36,9 @@ from tcc_certs.values.declared import (
     TextType,
 )
 from tcc_certs.values.numbers import compare, ensure_survives
+
+if TYPE_CHECKING:
+    from tcc_certs.values.places import Field
 
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
 _LISTED = "listed"  # the kind of a listed parameter; those of open ones are named by their types
@@ -233,8 +237,11 @@ def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Mon
         Rejected: C801; D201 where the call sets take too much work.
     """
     items = schema.as_list(value, path, code, 1)
-    found = []
+    found: list[Monitor] = []
     for i, item in enumerate(items):
+        if isinstance(item, dict) and item.get("kind") in _LATER:
+            found.append(_policy(item, f"{path}[{i}]", code, known["tools"]))
+            continue
         kind, made = tagged(
             item, "kind", MONITORS, "a kind of monitor", f"{path}[{i}]", code, known
         )
@@ -242,6 +249,52 @@ def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Mon
     schema.ensure_increasing([encode(item) for item in items], path, code)
     _check_requires(found, path, code, known)
     return tuple(found)
+
+
+_LATER = ("apart", "ban", "count", "need", "owe", "total")
+
+
+def _policy(item: Mapping[str, Json], path: str, code: Code, tools: Sequence[Tool]) -> Monitor:
+    """A statement of version 1.2, of which nothing is left that nobody would hold."""
+    from tcc_certs.core.policies import Fields, Total, later_part, read_policy
+    from tcc_certs.core.wording import Wording
+
+    policy = read_policy(item, path, code, Fields(tools=tuple(map(fields_of, tools))))
+    later = later_part(item)
+    ensure(not later, Code.UNKNOWN_VERSION, path, "what this release enforces", later)
+    if isinstance(policy, Total):
+        _check_total(tools[policy.tool], policy.parameter, path, code)
+    return PolicyMonitor(policy=policy, text=Wording([tool.name for tool in tools]).of(policy))
+
+
+def _check_total(tool: Tool, name: str, path: str, code: Code) -> None:
+    """What is added up is known when a call is made, and never makes a sum less."""
+    for parameter in tool.opened:
+        of = parameter.type
+        if parameter.name == name:
+            plain = isinstance(of, NumberType) and of.low is not None and of.low[0] != "-"
+            ensure(plain, code, path, "a number of at least 0", name)
+            return
+    for listed in tool.parameters:
+        if listed.name == name:
+            texts = listed.values[int(listed.optional) :]
+            plain = all(is_decimal(text) and text[0] != "-" for text in texts)
+            ensure(plain and not listed.observed, code, path, "an argument of at least 0", name)
+
+
+def fields_of(tool: Tool) -> Mapping[str, Field]:
+    """The fields of a tool, by their names."""
+    from tcc_certs.values.places import Field  # here: a core of 1.1 has none of it to load
+
+    found = {
+        one.name: Field(name=one.name, steps=(one.name,), values=one.values, optional=one.optional)
+        for one in tool.parameters
+    }
+    for given in tool.opened:
+        found[given.name] = Field(
+            name=given.name, steps=(given.name,), type=given.type, optional=given.optional
+        )
+    return found
 
 
 def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[Tool]) -> Monitor:

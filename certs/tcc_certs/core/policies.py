@@ -470,3 +470,120 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     tables = {kind: table for kind, (table, _) in POLICIES.items()}
     kind, made = tagged(value, "kind", tables, "a kind of statement", path, code, known)
     return POLICIES[kind][1](**made)
+
+
+# What this release enforces of section 7, and what it declines by its name.
+
+_LATER_TERMS = {"session": "session", "now": "now", "ms": "a duration", "look": "a look-up"}
+_LATER_MEMBERS = ("across", "given", "lets", "pass")
+_LATER_TYPES = ("date", "list", "time")
+
+
+def later_part(statement: Mapping[str, Json]) -> str:
+    """The name of a part of a statement that nothing enforces yet; empty where there is none.
+
+    Args:
+        statement: a monitor's JSON, of the form that :func:`read_policy` reads.
+    """
+    if "within" in statement:
+        return "within"
+    terms: list[object] = [statement.get("where"), statement.get("per")]
+    terms += [list(_items(pair)[1:]) for pair in _items(statement.get("same"))]
+    for term in terms:
+        found = _later_term(term)
+        if found:
+            return found
+    for name in ("any", "unless"):
+        for one in _items(statement.get(name)):
+            found = later_part(one) if isinstance(one, dict) else ""
+            if found:
+                return found
+    return ""
+
+
+def _items(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _later_term(tree: object) -> str:
+    parts = _items(tree)
+    head = parts[0] if parts else None
+    if isinstance(head, str):
+        if head in ("s", "own", "seen", "as"):
+            return ""
+        if head in _LATER_TERMS:
+            return _LATER_TERMS[head]
+    return next((found for found in map(_later_term, parts) if found), "")
+
+
+def ensure_enforced(core: Mapping[str, Json]) -> None:
+    """A core of version 1.2 declares nothing that a gate and a validator would not hold.
+
+    Raises:
+        Rejected: D102, at the first member that they would not.
+    """
+    _ensure_none(core, _LATER_MEMBERS, "core")
+    for i, tool in enumerate(_items(core.get("tools"))):
+        place = f"core.tools[{i}]"
+        if not isinstance(tool, dict):
+            continue  # the reader refuses it
+        _ensure_none(tool, ("answers",), place)
+        for name in ("params", "open"):
+            for j, field in enumerate(_items(tool.get(name))):
+                if isinstance(field, dict):
+                    _ensure_field(field, f"{place}.{name}[{j}]")
+
+
+def _ensure_none(item: Mapping[str, Json], names: Sequence[str], place: str) -> None:
+    found = next((name for name in names if name in item), None)
+    expected = "what this release enforces"
+    ensure(found is None, Code.UNKNOWN_VERSION, f"{place}.{found}", expected, found)
+
+
+def _ensure_field(field: Mapping[str, Json], place: str) -> None:
+    _ensure_none(field, ("at", "null"), place)
+    kind, values = field.get("type"), _items(field.get("values"))
+    later = isinstance(kind, str) and kind in _LATER_TYPES
+    expected = "what this release enforces"
+    ensure(not later, Code.UNKNOWN_VERSION, f"{place}.type", expected, kind)
+    answer = "observed" in field and values[:1] == [""]
+    rest = values[-1:] == ["*"]
+    ensure(not (answer or rest), Code.UNKNOWN_VERSION, f"{place}.values", expected, values)
+
+
+def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
+    """A set with every tool that a statement names, and the names of all fields it may compare."""
+    sets: list[Tree] = []
+    names: set[str] = set()
+    trees: list[object] = []
+    match policy:
+        case Need() | Ban():
+            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
+            sets = [policy.of, *[one.calls for one in parts if one.calls is not None]]
+            for one in parts:
+                names.update(name for name, _ in one.same)
+                trees += [*[term for _, term in one.same], *one.where]
+        case Apart():
+            sets = [policy.one, policy.other]
+            names.update(name for name, _ in policy.same)
+            trees += [term for _, term in policy.same]
+        case Owe():
+            sets = [policy.first, policy.of]
+            names.update(name for name, _ in policy.same)
+            trees += [term for _, term in policy.same]
+        case Count():
+            sets, trees = [policy.of], [*policy.where, *policy.per]
+        case Total():
+            sets, trees = [("calls", policy.tool, ())], [*policy.per]
+            names.add(policy.parameter)
+    for tree in trees:
+        names.update(_named(tree))
+    return ("or", tuple(sets)), frozenset(names)
+
+
+def _named(tree: object) -> set[str]:
+    if not isinstance(tree, tuple):
+        return set()
+    if tree[:1] in (("own",), ("seen",)):
+        return {tree[1]}
+    return set().union(*map(_named, tree))

@@ -47,13 +47,11 @@ def decode_core(data: bytes) -> Mapping[str, Json]:
 def core_of(value: Mapping[str, Json]) -> Core:
     """The core that a JSON object writes down; errors as in :func:`read_core`."""
     head = schema.read_rows(HEAD, value, "core", _SCHEMA, {})
-    try:
-        made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
-    except Rejected as refusal:
-        # Of version 1.2 this release reads `parallel` alone: all else of it is declined.
-        if head["version"] == [1, 2] and refusal.code is _SCHEMA:
-            raise Rejected(Code.UNKNOWN_VERSION, refusal.path, "1.1, or parallel", "1.2") from None
-        raise
+    if head["version"] == [1, 2]:
+        from tcc_certs.core.policies import ensure_enforced
+
+        ensure_enforced(value)
+    made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
     core = Core(**made.pop("grammar"), **made)
     require([1, minor_version(core)], head["version"], _SCHEMA, "core.version")
     return core

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import OrderMonitor, SumMonitor, UsesMonitor
+from tcc_certs.core.model import OrderMonitor, UsesMonitor
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
 from tcc_certs.proof.compared import Choice, Compared, Key, Part
@@ -33,12 +33,14 @@ class Parts(Compared):
 
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
         with `call` all compared values of the call that breaks it (Relaxed.v:
-        a_rule_is_broken_at_one_key, the_asked_key_may_not_be_forgotten).  In parts that are
+        a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).  In parts that are
         `unwalked` the left's plans are left aside: that lets more sessions through.
         """
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
-        monitors = [m for m in self.right.core.monitors if not isinstance(m, SumMonitor)]
+        monitors = [
+            m for m in self.right.core.monitors if isinstance(m, OrderMonitor | UsesMonitor)
+        ]
         for number, monitor in enumerate(monitors):
             for tracked, key, at in self._keys(monitor, call):
                 ensure(len(found) < MAX_PARTS, Code.LIMIT, "parts", f"{MAX_PARTS}", "more")

@@ -126,11 +126,13 @@ def _side(
         own={index: call for call, index in enumerate(calls)},
         states=states,
         shapes=_shapes(core, rest),
-        monitored=[
-            (one.calls.tool,) if isinstance(one, UsesMonitor) else (one.first.tool, one.second.tool)
-            for one in rest
-        ],
+        monitored=[_named(one) for one in rest],
     )
+
+
+def _named(one: Any) -> tuple[int, ...]:
+    """The tools that a monitor names."""
+    return (one.calls.tool,) if isinstance(one, UsesMonitor) else (one.first.tool, one.second.tool)
 
 
 def _shapes(core: Core, monitors: Sequence[Any]) -> dict[int, tuple[bool, ...]]:

@@ -26,7 +26,7 @@ from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tcc_certs.core.derived import call_text
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.limits import MAX_REFOLDED
@@ -34,7 +34,12 @@ from tcc_certs.session.errors import ErrorForbids, How, Known
 from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
+    from tcc_certs.session.alternatives import Undo as PolicyUndo
+    from tcc_certs.session.policies import Memory as PolicyMemory
+    from tcc_certs.session.policies import Statements
+    from tcc_certs.session.relations import Event
     from tcc_certs.statements import Constraints, Tally
+    from tcc_certs.values.places import State
 
 Place: TypeAlias = "tuple[tuple[int, ...], Tally]"  # states, and what the statements know
 Held: TypeAlias = "tuple[Place, ...]"  # strictly increasing, never empty
@@ -94,6 +99,7 @@ class SessionMachine:
 
     Attributes:
         core: the grammar; monitors: its monitors; errors: its forbids, over errors that were read.
+        statements: those of version 1.2; None where it has none.
         start: what a session holds before its first call.
     """
 
@@ -107,6 +113,11 @@ class SessionMachine:
         self.core = core
         self.monitors = Monitors(core)
         self.errors = ErrorForbids(core)
+        self.statements: Statements | None = None
+        if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
+            from tcc_certs.session.policies import Statements
+
+            self.statements = Statements(core)
         self._automaton = automaton
         self._core_calls = core_calls
         self._relaxed = relaxed
@@ -299,6 +310,9 @@ class Step:
         certain: whether it is known to be done.
         answer: its observed values; None where they are not known, or were not foreseen.
         read: whether it failed with an error that was read: it counts for forbids alone.
+        states: its fields, as statements of version 1.2 see them; None where there are none.
+        told: the number of the last call that was made when its first outcome was recorded.
+        event: the call as their memory has it.
     """
 
     seq: int
@@ -307,6 +321,9 @@ class Step:
     certain: bool = False
     answer: Observed | None = None
     read: bool = False
+    states: Mapping[str, State] | None = None
+    told: int | None = None
+    event: Event | None = None
 
 
 class Course:
@@ -326,7 +343,13 @@ class Course:
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
         self._errors: Known = machine.errors.start
-        self._before: list[tuple[Held, Undo, Known]] = []  # of those that were gone through
+        self._policies: PolicyMemory | None = None
+        if machine.statements is not None:
+            from tcc_certs.session.policies import Memory as PolicyMemory
+
+            self._policies = PolicyMemory(machine.statements.policies)
+        # Of those that were gone through.
+        self._before: list[tuple[Held, Undo, Known, PolicyUndo]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
         self._reached = self._repeated = 0
 
@@ -354,7 +377,9 @@ class Course:
         """Whether the session is nowhere, whatever the unknown outcomes were."""
         return self.held == (NOWHERE,)
 
-    def refuses(self, offer: Offer, seen: Sequence[Seen]) -> tuple[Code, str] | None:
+    def refuses(
+        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+    ) -> tuple[Code, str] | None:
         """Why a call may not be made now, and the monitor that forbids it; None where it may.
 
         Returns:
@@ -365,18 +390,46 @@ class Course:
             text = self._memory.forbids(seen)
             if text is None and self._errors:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
+            if text is None and self._policies is not None:
+                text = self._forbidden(self._policies, offer, states)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
         return None if code is None else (code, "")
 
-    def may_finish(self) -> bool:
-        """Whether a plan may end at every place."""
-        return all(self.machine.accepts(place) for place in self.held)
+    def _forbidden(
+        self, memory: PolicyMemory, offer: Offer, states: Mapping[str, State] | None
+    ) -> str | None:
+        """The statement of version 1.2 that forbids a call; without its fields any may."""
+        statements = self.machine.statements
+        if statements is None or states is None:
+            return "statements over fields that are not known"
+        from tcc_certs.session.relations import Event
 
-    def begin(self, seq: int, offer: Offer, seen: Sequence[Seen]) -> None:
+        at = self._steps[-1].seq + 1 if self._steps else 1
+        return statements.forbids(memory, Event(at=at, tool=offer.tool, states=states))
+
+    def owed(self) -> str:
+        """The text of a statement by which a call has to come before the end; empty: none."""
+        self._catch_up()
+        statements = self.machine.statements
+        if statements is None or self._policies is None:
+            return ""
+        return statements.owed(self._policies)
+
+    def may_finish(self) -> bool:
+        """Whether a plan may end at every place, and no call is owed."""
+        return all(self.machine.accepts(place) for place in self.held) and not self.owed()
+
+    def begin(
+        self,
+        seq: int,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+    ) -> None:
         """A call that is not refused is made."""
         self._reached = len(self._steps)
-        self._steps.append(Step(seq=seq, offer=offer, seen=seen))
+        self._steps.append(Step(seq=seq, offer=offer, seen=seen, states=states))
 
     def settle(
         self,
@@ -395,6 +448,11 @@ class Course:
         """
         at = len(self._steps) - 1 if seq is None else self._at(seq)
         last = at == len(self._steps) - 1
+        step = self._steps[at]
+        # The first outcome that is recorded; a `resolve` changes nothing of it.
+        step.told = self._steps[-1].seq
+        if step.event is not None:
+            step.event.told = step.told
         if outcome != "unknown":
             self._know(at, outcome, answer, read)
         # What lies behind is gone through again, and is so little that it is not counted.
@@ -424,8 +482,10 @@ class Course:
 
     def _know(self, at: int, outcome: Outcome, answer: Observed | None, read: bool = False) -> None:
         while len(self._before) > at:
-            self._held, undo, self._errors = self._before.pop()
+            self._held, undo, self._errors, back = self._before.pop()
             self._memory.undo(undo)
+            if self._policies is not None:
+                self._policies.undo(back)
         step = self._steps[at]
         if outcome == "done":
             step.certain, step.answer = True, answer
@@ -444,7 +504,8 @@ class Course:
         undo: Undo = ()
         if step.seen:
             undo = self._memory.add(step.seen, values, certain=step.certain, read=step.read)
-        self._before.append((held, undo, self._errors))
+        back = self._remembered(step, values)
+        self._before.append((held, undo, self._errors, back))
         if self._errors:
             how: How = "answered" if step.read else "done" if step.certain else "unknown"
             after = machine.errors.after(self._errors, step.offer.tool, values, how)
@@ -457,3 +518,24 @@ class Course:
             self._held = (NOWHERE,)
         else:
             self._held = machine.done(held, step.offer, step.answer)
+
+    def _remembered(self, step: Step, values: Values) -> PolicyUndo:
+        """The call, in the memory of the statements of version 1.2."""
+        statements, memory = self.machine.statements, self._policies
+        if statements is None or memory is None:
+            return []
+        from tcc_certs.session.relations import Event
+
+        tool = step.offer.tool
+        states = step.states
+        if states is None:  # nothing is known of it: it helps nothing, and stands against all
+            states = statements.states(tool, (None,) * len(values), {})
+        step.event = Event(
+            at=step.seq,
+            tool=tool,
+            states=statements.answered(tool, states, values),
+            done=step.certain,
+            answered=step.read,
+            told=step.told,
+        )
+        return memory.add(step.event)

@@ -6,7 +6,8 @@ which they agree.  Where an outcome is unknown there is one memory, the worst: a
 counts when it is known to be done; all else counts as soon as it may have been done.  So what is
 allowed is allowed whatever the outcomes were, and what all of them allow is not refused
 (Monitors.v: memory_is_the_definition, one_memory_is_as_good_as_all_worlds,
-one_total_is_as_good_as_all_worlds, passed_sessions_meet_monitors).
+one_total_is_as_good_as_all_worlds, one_total_of_a_key_is_as_good_as_all_worlds,
+passed_sessions_meet_monitors, passed_sessions_keep_totals).
 A core's monitors are compiled once, to the rules that name each tool and how each reads its keys.
 Cost: a look-up or two for each monitor that names the call's tool.
 """
@@ -22,6 +23,7 @@ from tcc_certs.core.model import (
     Core,
     Monitor,
     OrderMonitor,
+    PolicyMonitor,
     Selection,
     SumMonitor,
     Tool,
@@ -229,6 +231,8 @@ class Monitors:
                 calls, names = monitor.calls, [monitor.per]
                 key = _reader(tools[calls.tool], calls, names)
                 self._row(calls.tool, _AtMost(number, monitor.value), None, key, names)
+            case PolicyMonitor():
+                pass  # held by tcc_certs.session.policies
 
     def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
         ones, others = zip(*monitor.same, strict=True)

@@ -16,10 +16,12 @@ beside the keys; a step the statements that name the call's tool.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
+from tcc_certs.core.model import Core, PolicyMonitor
+from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,
     Apart,
@@ -31,6 +33,7 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
+    fields_compared,
     tools_of,
 )
 from tcc_certs.session.alternatives import Alt, Pool, Undo
@@ -45,7 +48,7 @@ from tcc_certs.session.relations import (
     compiled_term,
     same,
 )
-from tcc_certs.values.places import State, exact_number
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
 
 # Statements.
 
@@ -400,3 +403,93 @@ class Memory:
     def owes(self) -> bool:
         """Whether a call still has to come before the end."""
         return any(self.owed)
+
+
+# The statements of a core.
+
+
+class Statements:
+    """The statements of version 1.2 of a core, and how its calls are read for them.
+
+    Attributes:
+        policies: compiled.
+        shown: pairs of a tool and an open parameter whose values statements may compare: a ledger
+            shows them, so that every decision can be derived again.
+    """
+
+    def __init__(self, core: Core) -> None:
+        held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
+        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+        self.policies = Policies([one.policy for one in held], fields)
+        self._texts = [one.text for one in held]
+        self._listed = [
+            [
+                (one.name, [NONE if not text else constant(text) for text in one.values])
+                for one in tool.parameters
+            ]
+            for tool in core.tools
+        ]
+        self._opened = [[(one.name, one.optional) for one in tool.opened] for tool in core.tools]
+        shown: set[tuple[int, str]] = set()
+        for one in held:
+            calls, names = fields_compared(one.policy)
+            for tool in tools_of(calls, len(core.tools)):
+                shown.update((tool, name) for name, _ in self._opened[tool] if name in names)
+        self.shown = frozenset(shown)
+
+    def states(
+        self, tool: int, values: Sequence[int | None], opened: Mapping[str, tuple[str, str]]
+    ) -> Mapping[str, State]:
+        """The fields of a call.
+
+        Args:
+            values: of each listed parameter the index of its value; None: it is not known.
+            opened: of each open one that is there its type byte and its canonical text; without
+                them the value is not known.
+        """
+        found = {
+            name: UNKNOWN if at is None else some[at]
+            for (name, some), at in zip(self._listed[tool], values, strict=True)
+        }
+        for name, optional in self._opened[tool]:
+            value = opened.get(name)
+            absent = NONE if optional else UNKNOWN
+            found[name] = absent if value is None else _state_of(*value)
+        return found
+
+    def answered(
+        self, tool: int, states: Mapping[str, State], values: Sequence[int | None]
+    ) -> Mapping[str, State]:
+        """The same, with observed values that are known by now."""
+        pairs = zip(self._listed[tool], values, strict=True)
+        known = {name: some[at] for (name, some), at in pairs if at is not None}
+        return {**states, **known}
+
+    def forbids(self, memory: Memory, own: Event) -> str | None:
+        """The text of the first statement that refuses a call; None: all allow it."""
+        found = memory.refuses(own)
+        return None if found is None else self._texts[found[0]]
+
+    def remembers(self, text: str, tools: Collection[int]) -> bool:
+        """Whether the statement of that text remembers calls of one of these tools."""
+        return any(
+            self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
+        )
+
+    def owed(self, memory: Memory) -> str:
+        """The text of the first statement by which a call has to come yet; empty: there is none."""
+        return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
+
+
+def _state_of(kind: str, text: str) -> State:
+    """A value of its canonical text; what has no text here is not known."""
+    match kind:
+        case "s":
+            return "s", text
+        case "n":
+            return "n", exact_number(text)
+        case "b":
+            return "b", text == "true"
+        case "j":
+            return "j", text.encode()
+    return UNKNOWN

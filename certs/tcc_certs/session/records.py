@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.errors import Code, Rejected, clip, ensure
@@ -28,9 +28,13 @@ from tcc_certs.session.monitors import Seen
 from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
+if TYPE_CHECKING:
+    from tcc_certs.values.places import State
+
 SCHEMA = "tcc.session/1.1"
 WITHOUT_MACS = "tcc.session/1.0"
 MAC = "mac"
+HIDDEN = ""  # the type of a value that is not shown
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 
@@ -115,7 +119,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX, "shadow": TRUE},
+    "session": {"principal": HEX, "parent": UUID, "shadow": TRUE},
     "outcome": {"answered": TRUE},
     "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
@@ -307,14 +311,17 @@ class Arguments:
     def __init__(self, machine: SessionMachine, header: SessionHeader) -> None:
         self._core = machine.core
         self._monitors = machine.monitors
+        self._statements = machine.statements
         self._header = header
         self._digest_of: dict[bytes, str] = {}  # of each shown value, by a hash of it
         self._value_of: dict[str, bytes] = {}
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
 
-    def read(self, offer: Offer, found: Json) -> tuple[Seen, ...]:
-        """The call as monitors see it.
+    def read(
+        self, offer: Offer, found: Json
+    ) -> tuple[tuple[Seen, ...], Mapping[str, State] | None]:
+        """The call as monitors see it, and its fields for the statements of version 1.2.
 
         Raises:
             Rejected: S203 which arguments there are, or which are shown; S204 a value that is none
@@ -325,6 +332,7 @@ class Arguments:
         _check_names(tool, given)
         opened: dict[str, object] = {}
         numbers: dict[str, str] = {}
+        values: dict[str, tuple[str, str]] = {}
         for parameter in tool.opened:
             if parameter.name not in given:
                 continue
@@ -332,9 +340,15 @@ class Arguments:
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
             opened[parameter.name] = str(members["digest"])
             value = self._value(offer.tool, parameter, members)
-            if value is not None and type_byte(parameter.type) == NUMBER:
+            kind = type_byte(parameter.type)
+            values[parameter.name] = (HIDDEN, "") if value is None else (kind.decode(), value)
+            if value is not None and kind == NUMBER:
                 numbers[parameter.name] = value
-        return self._monitors.see(offer.tool, offer.values, opened, numbers)
+        seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
+        statements = self._statements
+        if statements is None:
+            return seen, None
+        return seen, statements.states(offer.tool, offer.values, values)
 
     def _value(
         self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]

@@ -29,6 +29,7 @@ from tcc_certs.session.records import (
     Arguments,
     SessionHeader,
     answer_of,
+    open_name,
 )
 from tcc_certs.values.canonical import call_key
 
@@ -147,6 +148,14 @@ class ReplayedSession:
 
     def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
         core = machine.core
+        if machine.statements is not None:
+            # Without the values what the statements compare could not be derived again.
+            tools, shown = core.tools, header.shown
+            missing = sorted(
+                open_name(tools[tool].name, name) for tool, name in machine.statements.shown - shown
+            )
+            expected = "what statements compare, shown"
+            ensure(not missing, Code.SESSION_HEADER, "arguments", expected, missing)
         self.core = core
         self.machine = machine
         self.header = header
@@ -187,10 +196,10 @@ class ReplayedSession:
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
         self._beside(offer.tool, line)
-        seen = self.arguments.read(offer, record["open"])
+        seen, states = self.arguments.read(offer, record["open"])
         self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
         self._names(record, seq, line)
-        refused = self.course.refuses(offer, seen)
+        refused = self.course.refuses(offer, seen, states)
         if refused is not None:
             code, field, expected = _REFUSED[refused[0]]
             why = f"{said}, which is against: {refused[1]}" if refused[1] else said
@@ -198,7 +207,7 @@ class ReplayedSession:
         self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
         self.open[seq] = offer, line
-        self.course.begin(seq, offer, seen)
+        self.course.begin(seq, offer, seen, states)
 
     def _beside(self, tool: int, line: int) -> None:
         """A call of `tool` may begin beside those that are under way.

@@ -37,7 +37,8 @@ from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Command, Protocol, read_lock
+from tcc_runtime.mcp.sharing import SharedServer
+from tcc_runtime.mcp.upstream import Command, Program, Protocol, read_lock
 
 _MOST_NOTES = 100
 _CONNECT = 30.0  # seconds that one of several servers may take for its start
@@ -61,6 +62,8 @@ class _Web:
     tokens: tuple[Path, str, str | None] | None
     proxied: bool
     idle: float
+    metrics: tuple[str, int] | None
+    shares: bool
 
 
 def _address(
@@ -157,6 +160,18 @@ def _address(
 @input_option("--tls-key", "its private key, PEM")
 @click.option(
     "--behind-proxy", is_flag=True, help="a proxy in front speaks TLS; needed beyond loopback"
+)
+@click.option(
+    "--share-server",
+    "shares",
+    is_flag=True,
+    help="one server process for all sessions, in place of one for each: they share its memory",
+)
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    callback=_address,
+    help="counts for a monitoring system, at /metrics of an address of its own",
 )
 @input_option("--jwt-key", "public key (PEM) or keys (JWKS) of the tokens that clients bring")
 @click.option("--jwt-audience", metavar="AUD", help="audience that a token names")
@@ -273,7 +288,8 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
         "--host": given["names"], "--origin": given["origins"], "--tls-cert": given["tls_cert"],
         "--tls-key": given["tls_key"], "--behind-proxy": given["behind_proxy"],
         "--jwt-key": given["jwt_key"], "--jwt-audience": given["jwt_audience"],
-        "--jwt-issuer": given["jwt_issuer"],
+        "--jwt-issuer": given["jwt_issuer"], "--share-server": given["shares"],
+        "--metrics": given["metrics"],
     }  # fmt: skip
     if given["http"] is None:
         for name, value in names.items():
@@ -298,6 +314,8 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
         tokens=None if jwt is None else (jwt, audience, given["jwt_issuer"]),
         proxied=given["behind_proxy"],
         idle=3600.0 if given["idle"] is None else given["idle"],
+        metrics=given["metrics"],
+        shares=given["shares"],
     )
 
 
@@ -313,6 +331,11 @@ def _require_http(web: _Web, store: Path | None, kind: str, masks: bool) -> None
         raise click.UsageError("--mask is for a client over pipes: a list over HTTP is one for all")
     if kind == "principal" and web.tokens is None:
         raise click.UsageError("--session principal over HTTP needs --jwt-key: who is it?")
+    if web.metrics is not None and not (_is_loopback(web.metrics[0]) or web.proxied):
+        raise click.UsageError(
+            f"--metrics {web.metrics[0]} is reached from other machines, and asks nobody who he is:"
+            " a loopback address, or --behind-proxy"
+        )
     safe = web.tls is not None or web.proxied
     if not _is_loopback(web.address[0]) and (web.tokens is None or not safe):
         raise click.UsageError(
@@ -348,6 +371,7 @@ def _served(
     try:
         from tcc_runtime.mcp.hosting import Hosting, Terms
         from tcc_runtime.mcp.http import Listening
+        from tcc_runtime.mcp.metrics import Meter
         from tcc_runtime.mcp.tokens import Tokens
         from tcc_runtime.mcp.web import serve
     except ModuleNotFoundError as error:
@@ -385,7 +409,7 @@ def _served(
     if kind == "new" and _bounds(artifact) and not how.shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
-    command = how.command
+    command, shared = (how.command, ()) if not web.shares else _shared(how.command)
     if isinstance(command, Servers):
         command = replace(command, seen=probed.locked)
 
@@ -396,15 +420,43 @@ def _served(
             probed=probed,
             terms=Terms(kind=kind, idle=web.idle),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),
+            meter=None
+            if web.metrics is None
+            else Meter([tool.name for tool in artifact.core.tools]),
         )
         host, port = web.address
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve(listening, hosting, screen.say)
+        await serve(listening, hosting, screen.say, web.metrics)
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    finally:
+        for server in shared:
+            server.close()
     return CLEAN
+
+
+def _shared(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
+    """The same servers, each program of them one process for all sessions.
+
+    Raises:
+        click.UsageError: none of them is a program.
+    """
+    several = dict(command.commands) if isinstance(command, Servers) else {"": command}
+    made = {
+        name: SharedServer(one)
+        for name, one in several.items()
+        if isinstance(one, Sequence | Program)
+    }
+    if not made:
+        raise click.UsageError("--share-server is for servers that are programs")
+    if isinstance(command, Servers):
+        command = replace(command, commands={**several, **made})
+    else:
+        command = made[""]
+    return command, tuple(made.values())
 
 
 def _kind_of(

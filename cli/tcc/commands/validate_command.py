@@ -42,6 +42,8 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @audit_options
 @input_option("--adapters", "the registry that the adapters of a run have to stand in")
 @input_option("--account", "that the run drew on: its reservations have to stand there")
+@input_option("--parent", "the ledger of the session that this one is a part of")
+@input_option("--parent-artifact", "the artifact of that session")
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -64,8 +66,14 @@ def command(
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
     shown = chosen(output_format, as_json)
+    above = given["parent"], given["parent_artifact"]
+    if any(above) and not (all(above) and given["key"]):
+        raise click.UsageError("--parent, --parent-artifact and --key go together", ctx)
     require_artifact(artifact)
     require_ledger(ledger)
+    if all(above):
+        require_artifact(above[1])
+        require_ledger(above[0])
     pinned = None if pin is None else pin.hex()
     drawn_on = None if account is None else account_in(account)
     try:

@@ -253,7 +253,7 @@ class _Linting:
         from tcc.library.searching import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
-        from tcc_runtime.settings.predict import predict, why_not
+        from tcc_runtime.settings.predict import is_short, predict, why_not
         from tcc_runtime.settings.settings import Settings
 
         try:
@@ -261,6 +261,8 @@ class _Linting:
             why = why_not(artifact, settings)
             if why is None and artifact.manifest.edges > _MOST_EDGES:
                 why = f"the artifact has more than {_MOST_EDGES} edges"
+            if why is None and is_short(artifact, settings, self._config.long_search):
+                return []
             found = None if why is not None else predict(artifact, settings)
         except SettingsError as error:
             found, why = None, str(error)

@@ -218,6 +218,20 @@ def _decided(
     return found, certify
 
 
+def alone(
+    one: Artifact, other: Artifact, *, max_states: int = MAX_STATES, timeout: float | None = None
+) -> Found:
+    """As :func:`prove` with `implies`, for artifacts of which plans of `one` alone are known.
+
+    There is hardly a proof, so the session is searched for at once; what is found is the same.
+    """
+    clock = _Clock(timeout)
+    try:
+        return _searched(one, artifact_side(other), other, max_states, clock)
+    except Undecided as left:
+        return _undecided(left.code, left.why)
+
+
 def _kernel_system(asked: Asked) -> KernelSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:

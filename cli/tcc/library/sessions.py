@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from tcc.library import Given, artifact_of
-from tcc.library.proving import prove
+from tcc.library.proving import alone, prove
 from tcc.library.questions import compare_written
 from tcc_certs.core.model import Core
 from tcc_runtime.analysis.comparison import Comparison, Sessions
@@ -76,11 +76,11 @@ def with_sessions(
     bounds = bounds or Bounds()
     begun = time.monotonic()
     known = found.reason is None
-    added, open_added = _alone(new, old, known and not found.added.plans, bounds, 0.5)
+    added, open_added = _alone(new, old, found.added.plans if known else None, bounds, 0.5)
     if bounds.seconds is not None:
         left = max(0.001, bounds.seconds - (time.monotonic() - begun))
         bounds = replace(bounds, seconds=left)
-    removed, open_removed = _alone(old, new, known and not found.removed.plans, bounds, 1.0)
+    removed, open_removed = _alone(old, new, found.removed.plans if known else None, bounds, 1.0)
     sessions = Sessions(
         added=added, removed=removed, open_added=open_added, open_removed=open_removed
     )
@@ -88,23 +88,27 @@ def with_sessions(
 
 
 def _alone(
-    one: Artifact, other: Artifact, within: bool, bounds: Bounds, share: float
+    one: Artifact, other: Artifact, plans: int | None, bounds: Bounds, share: float
 ) -> tuple[Session | None, tuple[tuple[str, str], ...]]:
     """A shortest session of `one` alone, and why it is not known whether there is one.
 
     Args:
-        within: whether each plan of `one` is known to be one of `other`.
+        plans: of `one` alone; None: not known.
         share: of the seconds that are left.
     """
     exact, alike = one.manifest.relaxed is None, one.manifest.relaxed == other.manifest.relaxed
     if (_same_core(one, other) and (exact or alike)) or (
-        exact and within and _held_alike(one.core, other.core)
+        exact and plans == 0 and _held_alike(one.core, other.core)
     ):
         return None, ()
     seconds = None if bounds.seconds is None else bounds.seconds * share
     try:
         with bounds.at_most(seconds):
-            found = prove(one, implies=other, max_states=bounds.states, timeout=seconds)
+            found = (
+                alone(one, other, max_states=bounds.states, timeout=seconds)
+                if plans
+                else prove(one, implies=other, max_states=bounds.states, timeout=seconds)
+            )
     except bounds.over:
         return None, (_OVER,)
     return found.session, tuple(zip(found.codes, found.whys, strict=True))

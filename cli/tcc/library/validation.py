@@ -228,6 +228,8 @@ def validate(
     key: bytes | None = None,
     adapters: str | Path | None = None,
     account: Account | None = None,
+    parent: str | Path | bytes | None = None,
+    parent_artifact: RuntimeArtifact | str | Path | bytes | None = None,
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
     """Derive every number of a run's ledger again, or go through a session's, with the artifact.
@@ -245,6 +247,8 @@ def validate(
             each held to its folder.
         account: that it drew on: its reservations have to stand there as the ledger has them.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
+        parent, parent_artifact: of a delegated session, the ledger of its parent and its artifact:
+            each call is looked for there (S501 to S503); with `key`, which is that of both.
         nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
             which no verdict rests.
 
@@ -263,10 +267,25 @@ def validate(
         if any(given is not None for given in for_runs):
             expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
             raise SettingsError("ledger", expected, "a session")
-        gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
+        if parent is None and parent_artifact is None:
+            gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
+            return _held(gone, chunks, adapters, account)
+        if parent is None or parent_artifact is None or key is None:
+            expected = "parent, parent_artifact and key together"
+            raise SettingsError("parent", expected, "some of them")
+        from tcc_certs.session.delegation import validate_delegated
+
+        gone = validate_delegated(
+            chunks,
+            artifact_bytes(artifact),
+            parent if isinstance(parent, bytes) else LedgerInput(Path(parent)),
+            artifact_bytes(parent_artifact),
+            key=key,
+            pin=pin,
+        )
         return _held(gone, chunks, adapters, account)
-    if key is not None:
-        raise SettingsError("ledger", "a session, for its key", "a run")
+    if key is not None or parent is not None or parent_artifact is not None:
+        raise SettingsError("ledger", "a session, for its key and its parent", "a run")
 
     with collection_put_off(nodes is None):
         found = replay(

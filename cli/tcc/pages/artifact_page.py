@@ -59,6 +59,7 @@ from tcc_certs.core.model import (
     Limit,
     Monitor,
     OrderMonitor,
+    PolicyMonitor,
     Require,
     SumMonitor,
     Tool,
@@ -256,6 +257,8 @@ def _monitor(core: Core, of: Monitor) -> Html:
             )
         case OrderMonitor():
             return _order(core, of)
+        case PolicyMonitor(text=text):
+            return joined(["Held call by call: ", code(text), "."])
 
 
 def _order(core: Core, of: OrderMonitor) -> Html:

@@ -19,6 +19,7 @@ from tcc_certs.core.model import (
     Limit,
     Monitor,
     OrderMonitor,
+    PolicyMonitor,
     Selection,
     SumMonitor,
     UsesMonitor,
@@ -230,6 +231,8 @@ def never_refuses(plans: PlanAutomata, table: Table, monitor: Monitor) -> str | 
             most = most_used(plans, table, calls)
             if most <= value:
                 return f"no plan has more than {most} such calls"
+        case PolicyMonitor():
+            return None  # no automaton tells
         case SumMonitor():
             return _sum_never_reached(plans, table, monitor)
     return None

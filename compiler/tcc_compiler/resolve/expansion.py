@@ -38,6 +38,7 @@ class Expanded:
         cuts: words that are no plans, as the core writes them, but with call sets for numbers.
         asked: what plans have to be too, likewise.
         used: the call sets in these.
+        beside: statements that plans are cut by and that whoever makes the calls holds, too.
     """
 
     requires: list[tuple[str, CallSet, CallSet, Region]] = field(default_factory=list)
@@ -45,21 +46,11 @@ class Expanded:
     cuts: list[Json] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
     used: set[CallSet] = field(default_factory=set)
+    beside: list[Policy] = field(default_factory=list)
 
 
 class TooManyPairs(Exception):
     """A statement tells too many groups of calls apart, at this region."""
-
-    def __init__(self, region: Region) -> None:
-        self.region = region
-        super().__init__(region)
-
-
-class UnheldErrors(Exception):
-    """A forbid that plans are cut by speaks of errors that were read, at this region.
-
-    No automaton knows of a call that failed, so after such an error nothing would hold it.
-    """
 
     def __init__(self, region: Region) -> None:
         self.region = region
@@ -72,7 +63,6 @@ def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
     Raises:
         TooManyMembers: see :meth:`CallList.calls_of`.
         TooManyPairs: a statement would compare too many calls.
-        UnheldErrors: see there.
     """
     found = Expanded()
     for policy in policies:
@@ -83,7 +73,9 @@ def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
             before = len(found.cuts)
             expander.run()
             if len(found.cuts) > before and expander.forbids_after_errors():
-                raise UnheldErrors(policy.region)
+                # No automaton knows of a call that failed: after an error that was read the
+                # statement is held call by call.
+                found.beside.append(policy)
     return found
 
 

@@ -45,7 +45,11 @@ class Walk(Protocol):
 
 
 class OfPlans:
-    """The plans of an artifact, and what it leaves to the run."""
+    """The plans of an artifact, and what it leaves to the run.
+
+    Attributes:
+        is_plain: whether a place is one state and nothing else.
+    """
 
     def __init__(self, artifact: Artifact) -> None:
         numbers = core_calls(artifact)
@@ -54,6 +58,8 @@ class OfPlans:
         core, relaxed = artifact.core, artifact.manifest.relaxed
         self._machine = SessionMachine(core, artifact.automaton, numbers, relaxed)
         self.start: Place = self._machine.start[0]
+        self._artifact = artifact
+        self.is_plain = relaxed is None and not artifact.nondeterministic
 
     def step(self, place: Place, call: int) -> Place | None:
         """See :class:`Walk`."""
@@ -68,6 +74,17 @@ class OfPlans:
         """See :class:`Walk`."""
         found = {call for q in place[0] for call in self._machine.row(q)}
         return [self._numbers[call] for call in sorted(found)]
+
+    # Where `is_plain`: places are states.
+
+    def row(self, q: int) -> list[tuple[int, int]]:
+        """The edges of a state as (call of the core, target), in the order of :meth:`calls`."""
+        numbers = self._numbers
+        return [(numbers[call], target) for call, target in self._artifact.edges(q)]
+
+    def ends(self, q: int) -> bool:
+        """Whether a session may end in a state."""
+        return self._artifact.accepts(q)
 
 
 class OfStatements:

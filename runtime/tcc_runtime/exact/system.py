@@ -512,7 +512,7 @@ class System:
         if number is None:
             return None
         tool = self.right.core.tools[number]
-        theirs = self._pair(call, kind, tokens)
+        theirs = self.pair(call, kind, tokens)
         if theirs is None:
             return None
         place = self.right.walk.step(state.right, theirs)
@@ -556,7 +556,7 @@ class System:
             return False
         return self._types[sort].index(kind) in atom.types
 
-    def _pair(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> int | None:
+    def pair(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> int | None:
         """The right side's call for a call of the left; None: it has none."""
         key = call, tokens
         if key in self._paired:

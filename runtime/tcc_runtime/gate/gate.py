@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -27,21 +28,24 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
+from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
 from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of
-from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.shared import (
     Home,
     Rolled,
     Shared,
     UnderWay,
     admit,
+    admitted,
     begin_budget,
     finish,
     note_search,
     refuse,
+    resolution,
     resolve,
     settle,
 )
@@ -87,6 +91,8 @@ class Budgeted(Inspection):
         drawn_on = None if account is None else (account.id, account.caps)
         found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
         shared = self._shared
+        if shared.follower.parent is not None:
+            raise SettingsError("parent", "the budget of the parent's gate", "one of the child's")
         ticket = shared.enter_alone()
         try:
             with shared.lock:
@@ -222,6 +228,9 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
         raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
+    if policy.machine.statements is not None:
+        compared = policy.machine.statements.shown
+        expected |= {open_name(tools[tool].name, name) for tool, name in compared}
     return tuple(sorted({*show, *expected}))
 
 
@@ -251,12 +260,18 @@ class Gate(Budgeted):
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
         shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
-            block of the call is entered, with a permit that is `shadowed`.  Such a session
-            shows nothing, and counts such calls as not made.
+            block of the call is entered, with a permit whose `shadowed` is the code.  Such a
+            session shows nothing, and counts such calls as not made.
+        parent: another gate: each call of this session is one of the parent's session, too, and is
+            decided by both (docs/gate.md).  The key is the parent's.
+        proof: that every session of this artifact is one of the parent's, by
+            ``tcc prove CHILD --implies PARENT -o PROOF``: the file, or its bytes.
 
     Raises:
-        ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
-        Rejected: the artifact is refused; L1xx: the ledger's lines are no chain.
+        ResumeError: the ledger is another artifact's or key's, has ended, or was changed; it is a
+            session of another parent, of none, or of one that has not its calls.
+        Rejected: the artifact is refused; L1xx: the ledger's lines are no chain; Txxx, Dxxx: there
+            is a parent, and no proof that holds.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` where
             it is not waited for.
         SettingsError: an argument is out of its range.
@@ -277,10 +292,22 @@ class Gate(Budgeted):
         rolls: bool = False,
         home: Home | None = None,
         shadow: bool = False,
+        parent: Gate | None = None,
+        proof: bytes | str | Path | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
         kept = home or Home(rolls=rolls, shadow=shadow)
+        if parent is not None:
+            require_proof(proof, policy.artifact, parent.artifact)
+            if kept.shadow or parent._shared.follower.shadow:
+                raise SettingsError("parent", "sessions that are not in the shadow", "one that is")
+            if key not in (None, parent._shared.follower.key):
+                raise SettingsError("key", "the key of the parent's session, or none", "another")
+            key, kept = parent._shared.follower.key, replace(kept, parent=parent.session_id)
+        elif proof is not None:
+            raise SettingsError("proof", "a parent, whose sessions the proof is about", "none")
+        self._above = None if parent is None else Above(parent, parent._shared)
         shared = None
         while shared is None:
             with suppress(Rolled):
@@ -307,6 +334,12 @@ class Gate(Budgeted):
         if show and shared.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
+        if self._above is not None:
+            try:
+                self._above.require_calls(shared.follower)
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def session_id(self) -> str:
@@ -343,11 +376,32 @@ class Gate(Budgeted):
         Raises:
             Refused: R306.
         """
-        return self._shared.try_enter("")
+        ticket = self._shared.try_enter("")
+        if ticket is None or self._above is None:
+            return ticket
+        try:
+            if self._above.try_turn(ticket):
+                return ticket
+        except BaseException:
+            self._shared.leave(ticket)
+            raise
+        self._shared.leave(ticket)
+        return None
 
     def give_back(self, turn: Ticket) -> None:
         """Gives back a turn of :meth:`try_turn` that was not used."""
+        if self._above is not None:
+            self._above.give_back(turn)
         self._shared.leave(turn)
+
+    def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
+        """Whether a call may be made now, by the parent too where there is one.
+
+        A call that is under way counts as unknown.
+        """
+        found = super().check(tool, arguments)
+        above = self._above if found.allowed else None
+        return found if above is None else above.gate.check(tool, arguments)
 
     def call(
         self,
@@ -396,7 +450,7 @@ class Gate(Budgeted):
             with shared.lock:
                 refusal = refuse(shared, code, tool, reason)
         finally:
-            shared.leave(ticket)
+            self.give_back(ticket)
         self._observer.refused(tool, code)
         raise refusal
 
@@ -447,17 +501,33 @@ class Gate(Budgeted):
                 inside = bool(shared.pending)
                 if inside:
                     try:
-                        resolve(shared, seq, outcome, observed, who)
+                        self._resolve(seq, outcome, observed, who)
                     finally:
                         shared.changed()
         if not inside:
             ticket = shared.enter("") if turn is None else turn
             try:
+                self._give_back_above(ticket)
                 with shared.lock:
-                    resolve(shared, seq, outcome, observed, who)
+                    self._resolve(seq, outcome, observed, who)
             finally:
-                shared.leave(ticket)
+                self.give_back(ticket)
         self._observer.resolved(seq, outcome)
+
+    def _resolve(
+        self, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None, who: str | None
+    ) -> None:
+        """The parent first: what is broken off between both can be said again."""
+        if self._above is not None:
+            resolution(self._shared, seq, outcome, observed, who)  # may it be said at all?
+            session_id = self._shared.follower.session_id
+            self._above.resolve(session_id, seq, outcome, observed, who)
+        resolve(self._shared, seq, outcome, observed, who)
+
+    def _give_back_above(self, ticket: Ticket) -> None:
+        """The parent's turn of a :meth:`try_turn` that is not used for a call."""
+        if self._above is not None:
+            self._above.give_back(ticket)
 
     def finish(self, *, abandon: bool = False, turn: Ticket | None = None) -> None:
         """End the session; `abandon` ends it where no plan does.
@@ -478,7 +548,7 @@ class Gate(Budgeted):
                         raise NotYet
                     finish(shared, abandon)
             finally:
-                shared.leave(ticket)
+                self.give_back(ticket)
         except Refused as refusal:
             self._observer.refused("", refusal.decision.code)
             raise
@@ -525,21 +595,25 @@ class Gate(Budgeted):
                 while True:
                     changes = shared.changes()
                     try:
+                        if self._above is not None:
+                            self._reserve(self._above, permit, ticket).__enter__()
                         with shared.lock:
                             self._admit(permit, ticket, sync=True)
                         break
                     except NotYet:
                         if permit.turn is not None:
                             raise
+                    self._leave_above(ticket, made=False)
                     shared.wait(ticket, changes)
             except BaseException:
+                self._leave_above(ticket, made=False)
                 shared.leave(ticket)
                 raise
         except Refused as refusal:
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
@@ -551,7 +625,7 @@ class Gate(Budgeted):
             self._observer.refused(permit.tool, refusal.decision.code)
             if not self._shared.shadows(refusal.decision):
                 raise
-            permit.shadow()
+            permit.shadow(str(refusal.decision.code))
             return
         self._begin(permit)
 
@@ -562,12 +636,15 @@ class Gate(Budgeted):
             while True:
                 changes = shared.changes()
                 try:
+                    if self._above is not None:
+                        await self._reserve(self._above, permit, ticket).__aenter__()
                     with shared.lock:
                         self._admit(permit, ticket, sync=False)
                     break
                 except NotYet:
                     if permit.turn is not None:
                         raise
+                self._leave_above(ticket, made=False)
                 await shared.wait_in_task(ticket, changes)
             await self.sync_in_task()
         except BaseException as error:
@@ -575,6 +652,7 @@ class Gate(Budgeted):
                 self.settle(ticket, "unknown", sync=False)
                 with shared.lock:
                     shared.pending.pop(ticket, None)
+            self._leave_above(ticket, made=False)
             shared.leave(ticket)
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
@@ -592,9 +670,26 @@ class Gate(Budgeted):
             permit.__exit__(None, None, None)
             raise
 
+    def _reserve(self, above: Above, permit: Permit, ticket: Ticket) -> Permit:
+        """The parent's permit for a call that this gate lets through; it is to be entered.
+
+        Nobody has a lock of this session while the parent is waited for: calls under way end.
+        """
+        shared = self._shared
+        with shared.lock:
+            admitted(shared, permit.tool, permit.arguments, permit.ref)
+            return above.permit(shared.follower, ticket, permit)
+
+    def _leave_above(self, ticket: Ticket, *, made: bool = True) -> None:
+        if self._above is not None:
+            self._above.leave(ticket, made=made)
+
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
-        self._require_bound(permit.tool, permit.takes_model)
+        if self._above is None:
+            self._require_bound(permit.tool, permit.takes_model)
         seq, key, model = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
+        if self._above is not None:
+            model = self._above.model(ticket)
         self._shared.pending[ticket] = UnderWay(seq=seq, began=self._shared.clock())
         permit.admitted(seq, key, ticket, model)
 
@@ -634,6 +729,12 @@ class Gate(Budgeted):
             call = shared.pending.get(ticket)
             if call is None or call.seq not in shared.session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
+            above = False
+            if self._above is not None:
+                table = shared.session.made[call.seq - 1].offer.tool
+                if read and not self._policy.core.tools[table].errors_failed:
+                    raise SettingsError("answered", "a tool whose errors mean failed", "another")
+                above = self._above.settle(ticket, outcome, result, observed, reason, told, read)
             took = max(0, shared.clock() - call.began)
             answer = None if told is None else told.answer
             executions = shared.follower.executions
@@ -641,14 +742,15 @@ class Gate(Budgeted):
             kept = settle(
                 shared, call.seq, outcome, result, observed, took, answer, sync=sync, read=read
             )
-            call.outcome = kept[0], reason, kept[1]
+            call.outcome = kept[0], reason, kept[1] or above
         shared.changed()
-        return kept
+        return kept[0], kept[1] or above
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
         with self._shared.lock:
             call = self._shared.pending.pop(ticket, None)
+        self._leave_above(ticket)
         self._shared.leave(ticket)
         if call is not None:
             self._observer.ended(call.watched, call.seq, *call.outcome)
@@ -659,6 +761,8 @@ class Gate(Budgeted):
         Raises:
             LedgerError: the system refuses.
         """
+        if self._above is not None:
+            await self._above.outcome_in_task(ticket)
         call = self._shared.pending.get(ticket)
         if call is not None and call.waits:
             call.waits = False

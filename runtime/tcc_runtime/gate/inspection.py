@@ -216,11 +216,16 @@ class Inspection:
 
     def outcome_of(self, ref: str) -> Outcome | None:
         """The outcome of the call with this id of the caller's; None where there is none."""
+        seq = self.seq_of(ref)
+        with self._shared.lock:
+            return None if seq is None else self._shared.session.made[seq - 1].outcome
+
+    def seq_of(self, ref: str) -> int | None:
+        """The number of the call with this id of the caller's; None where there is none."""
         self._looked_at()
         with self._shared.lock:
             follower = self._shared.follower
-            seq = follower.refs.get(follower.writer.reference(ref))
-            return None if seq is None else follower.session.made[seq - 1].outcome
+            return follower.refs.get(follower.writer.reference(ref))
 
     def word(self) -> tuple[str, ...]:
         """The calls that were done, in order, canonical texts: what a search begins after.

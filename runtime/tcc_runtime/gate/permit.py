@@ -349,8 +349,8 @@ class Permit:
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
         model: that makes the call, chosen where the block is entered; empty where none does.
-        shadowed: the call is refused, and made all the same, as the session is in the shadow: it
-            has no number and no key, and its outcome is told to nobody.
+        shadowed: the code of a call that is refused and made all the same, as the session is in
+            the shadow: it has no number and no key, and its outcome is told to nobody.
     """
 
     __slots__ = (
@@ -375,7 +375,8 @@ class Permit:
         self.takes_model = takes_model
         self.turn = turn
         self.outcome: Outcome | None = None
-        self.unforeseen = self.shadowed = False
+        self.unforeseen = False
+        self.shadowed = ""
         self.model = ""
         self._seq = 0
         self._key = ""
@@ -389,7 +390,7 @@ class Permit:
     @property
     def seq(self) -> int:
         """The number of the call in its session, from 1; 0 of one that is `shadowed`."""
-        self._require(self._seq > 0 or self.shadowed, "the block was not entered")
+        self._require(self._seq > 0 or bool(self.shadowed), "the block was not entered")
         return self._seq
 
     @property
@@ -398,7 +399,7 @@ class Permit:
 
         Empty of one that is `shadowed`.
         """
-        self._require(self._seq > 0 or self.shadowed, "the block was not entered")
+        self._require(self._seq > 0 or bool(self.shadowed), "the block was not entered")
         return self._key
 
     def done(
@@ -457,9 +458,9 @@ class Permit:
         """The gate lets it through."""
         self._seq, self._key, self._ticket, self.model = seq, key, ticket, model
 
-    def shadow(self) -> None:
+    def shadow(self, code: str) -> None:
         """The gate refuses it, and lets it through all the same."""
-        self.shadowed = True
+        self.shadowed = code
 
     def __enter__(self) -> Permit:
         self._require(self._seq == 0 and not self.shadowed, "a permit is for one call")

@@ -39,6 +39,7 @@ from tcc_certs.values.canonical import (
     record_mac,
     reference_digest,
 )
+from tcc_certs.values.places import State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
@@ -59,12 +60,14 @@ def session_record(
     shown: Sequence[str],
     principal: str | None = None,
     *,
+    parent: str | None = None,
     shadow: bool = False,
 ) -> dict[str, Json]:
     """`session`; `nonce` keeps apart what one key began in one millisecond.
 
     Args:
         principal: whose it is, hex.
+        parent: the id of the session that its calls are calls of, too.
         shadow: whether calls that are refused are made.
     """
     manifest = policy.artifact.manifest
@@ -83,6 +86,8 @@ def session_record(
     }
     if principal is not None:
         record["principal"] = principal
+    if parent is not None:
+        record["parent"] = parent
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
@@ -321,7 +326,9 @@ class Session:
         """The states that the session may be in, as a ledger has them."""
         return self.policy.machine.shown(self.course.held)
 
-    def refusal(self, offer: Offer, seen: Sequence[Seen]) -> tuple[Code, str] | None:
+    def refusal(
+        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+    ) -> tuple[Code, str] | None:
         """Why a call may not be made, and which monitor forbids it; None where it may.
 
         While another is under way its outcome counts as unknown.
@@ -330,7 +337,7 @@ class Session:
             return Code.ENDED, ""
         if self.unforeseen:
             return Code.UNFORESEEN, ""
-        return self.course.refuses(offer, seen)
+        return self.course.refuses(offer, seen, states)
 
     def may_finish(self) -> bool:
         """Whether a plan ends here, whatever the unknown outcomes are."""
@@ -345,11 +352,17 @@ class Session:
             return None
         return [made.offer.calls[made.observed or ()] for made in done]
 
-    def begin(self, offer: Offer, seen: Sequence[Seen], line: int = 0) -> Made:
+    def begin(
+        self,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+        line: int = 0,
+    ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
         made = Made(offer=offer, line=line, seen=seen)
         self.made.append(made)
-        self.course.begin(len(self.made), offer, seen)
+        self.course.begin(len(self.made), offer, seen, states)
         self.under_way = (*self.under_way, len(self.made))
         return made
 
@@ -383,7 +396,12 @@ class Session:
         if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
             return any(self.policy.leads_on(place, offer) for place in self.held)
         if code is Code.MONITOR_FORBIDS:
-            texts = self.policy.machine.monitors.texts
+            machine = self.policy.machine
+            if machine.statements is not None:
+                tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
+                if machine.statements.remembers(place, tools):
+                    return True
+            texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
             return place not in texts or any(texts[one.rule.number] == place for one in seen)
         return code is Code.MANY_STATES
@@ -437,6 +455,7 @@ class Follower:
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
+        parent: the id of the session that its calls are calls of, too; None: there is none.
         shadow: whether calls that are refused are made.
         executions: the calls that models make; None where no budget says who.
     """
@@ -450,6 +469,7 @@ class Follower:
         self.key = key
         self.session_id = ""
         self.principal: str | None = None
+        self.parent: str | None = None
         self.shadow = False
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
@@ -500,6 +520,8 @@ class Follower:
             self.open(tuple(map(str, shown)), text(record, "session_id"))
             if "principal" in record:
                 self.principal = text(record, "principal")
+            if "parent" in record:
+                self.parent = text(record, "parent")
             self.shadow = "shadow" in record
         elif kind == "call":
             self._call(record, line)
@@ -521,7 +543,9 @@ class Follower:
         offer = self._policy.machine.offer(text(record, "call"))
         if offer is None:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
-        made = self.session.begin(offer, self._seen(offer, opened_of(record), line), line)
+        opened = opened_of(record)
+        seen = self._seen(offer, opened, line)
+        made = self.session.begin(offer, seen, self._states(offer, opened), line)
         made.opened = opened_of(record)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):
@@ -530,6 +554,16 @@ class Follower:
             made.model = execution.choice.model.name
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
+
+    def _states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
+        """The fields of a call, for the statements of version 1.2."""
+        statements = self._policy.machine.statements
+        if statements is None:
+            return None
+        values = {
+            name: (_member(opened, name, "type"), _member(opened, name, "value")) for name in opened
+        }
+        return statements.states(offer.tool, offer.values, values)
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors

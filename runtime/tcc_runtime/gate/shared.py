@@ -29,6 +29,7 @@ from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
+from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
@@ -63,13 +64,14 @@ class Permitted:
 
     Attributes:
         asked: which.
-        seen: as monitors see it.
+        seen: as monitors see it; states: its fields, for statements of version 1.2.
         digests: of those open arguments that monitors compare.
     """
 
     asked: Asked
     seen: Sequence[Seen]
     digests: Mapping[str, str]
+    states: Mapping[str, State] | None = None
 
 
 def decide(follower: Follower, tool: object, arguments: object) -> Permitted | Decision:
@@ -84,13 +86,17 @@ def decide(follower: Follower, tool: object, arguments: object) -> Permitted | D
     if not isinstance(asked, Asked):
         return decision(session, asked[0], clip(asked[1], 80))
     seen, digests = _seen(session.policy.machine.monitors, follower.writer, asked)
-    refused = session.refusal(asked.offer, seen)
+    statements, states = session.policy.machine.statements, None
+    if statements is not None:
+        values = {name: (kind.decode(), data.decode()) for name, kind, data in asked.opened}
+        states = statements.states(asked.offer.tool, asked.offer.values, values)
+    refused = session.refusal(asked.offer, seen, states)
     if refused is not None:
         return decision(session, refused[0], refused[1], asked)
     executions, tool = follower.executions, asked.offer.tool
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked=asked, seen=seen, digests=digests)
+    return Permitted(asked=asked, seen=seen, digests=digests, states=states)
 
 
 def _seen(
@@ -169,6 +175,7 @@ class Home:
         rolls: a finished one is kept under another name, and a new session begun.
         private: it is of a store: it is there, and its owner's alone.
         begun: it was begun just now, for this gate alone.
+        parent: the id of the session that its calls are calls of, too; None: there is none.
         way_on: what whoever is refused by a spent session can do.
         shadow: what would be refused is recorded as refused and made all the same.
     """
@@ -176,6 +183,7 @@ class Home:
     rolls: bool = False
     private: bool = False
     begun: bool = False
+    parent: str | None = None
     way_on: str = "its owner ends it and opens another ledger"
     shadow: bool = False
 
@@ -272,9 +280,16 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
+        parent = follower.parent = self.home.parent
         shadow = follower.shadow = self.home.shadow
         record = session_record(
-            self.policy, follower.key, started, nonce.hex(), shown, shadow=shadow
+            self.policy,
+            follower.key,
+            started,
+            nonce.hex(),
+            shown,
+            parent=parent,
+            shadow=shadow,
         )
         follower.open(shown, str(record["session_id"]))
         follower.session.way_on = self.home.way_on
@@ -313,6 +328,10 @@ class Shared:
             if new:
                 self._begun_by = self._pid
                 self._begin(follower, shown)
+            elif follower.parent != self.home.parent:
+                # Before anything is written: nobody goes on with a session without its parent.
+                due, found = follower.parent, self.home.parent
+                raise ResumeError("line 1: parent", due or "no parent", found or "no parent")
             elif follower.session.ended:
                 if self.home.rolls:
                     journal.roll(follower.session_id)
@@ -741,6 +760,40 @@ def _nothing() -> None:
 # What changes it. Callers have the turn, the lock of the file and that of the session.
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A call that may begin, and has no record yet.
+
+    Attributes:
+        found: which.
+        reference: what stands for the caller's id.
+    """
+
+    found: Permitted
+    reference: str | None
+
+
+def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> Admitted:
+    """A call that may begin now; only a refusal is recorded.
+
+    Raises:
+        Refused: it is not allowed; AlreadyDone: the session has the id.
+        NotYet: it has to wait for an outcome of a call that is under way.
+    """
+    reference = None if ref is None else _reference(shared, tool, ref)
+    found = decide(shared.follower, tool, arguments)
+    session = shared.session
+    if not isinstance(found, Permitted):
+        code, offer = found.code, found.offer
+        if code is not None and offer is not None and session.may_come(code, found.place, offer):
+            raise NotYet
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool)
+    if session.under_way and _waits(shared, found):
+        raise NotYet
+    return Admitted(found=found, reference=reference)
+
+
 def admit(
     shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
 ) -> tuple[int, str, str]:
@@ -751,17 +804,9 @@ def admit(
         NotYet: it has to wait for an outcome of a call that is under way.
         Rejected: K101, K103, K104, K106 of the account.
     """
-    reference = None if ref is None else _reference(shared, tool, ref)
-    found = decide(shared.follower, tool, arguments)
+    may = admitted(shared, tool, arguments, ref)
+    found, reference = may.found, may.reference
     follower, session = shared.follower, shared.session
-    if not isinstance(found, Permitted):
-        code, offer = found.code, found.offer
-        if code is not None and offer is not None and session.may_come(code, found.place, offer):
-            raise NotYet
-        _record_refusal(shared, found, tool)
-        raise Refused(found, tool)
-    if session.under_way and _waits(shared, found):
-        raise NotYet
     seq = len(session.made) + 1
     executions, execution = follower.executions, _execution(shared, found, tool)
     execute = None
@@ -773,7 +818,7 @@ def admit(
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(found.asked.offer, found.seen, shared.journal.records)
+        made = session.begin(found.asked.offer, found.seen, found.states, shared.journal.records)
         made.opened, made.model = opened_of(record), model
         if executions is not None and execution is not None:
             executions.begin(execution)
@@ -986,6 +1031,22 @@ def resolve(
             have to be gone through again than a validator does; `who` is no name.
         Refused: R303, R306.
     """
+    record, indices = resolution(shared, seq, outcome, observed, who)
+    shared.write(record, lambda: shared.session.resolve(seq, outcome, indices))
+
+
+def resolution(
+    shared: Shared,
+    seq: int,
+    outcome: Outcome,
+    observed: Mapping[str, Any] | None,
+    who: str | None = None,
+) -> tuple[dict[str, Json], Observed | None]:
+    """The record of what an unknown outcome turned out to be, and the answer; nothing is written.
+
+    Raises:
+        ValueError, Refused: as :func:`resolve`.
+    """
     session = shared.session
     if session.ended:
         shared.refuse(Code.ENDED)
@@ -1005,8 +1066,7 @@ def resolve(
     if who is not None and not is_name(who):
         raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
     at_ms = None if who is None else shared.clock()
-    record = resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms)
-    shared.write(record, lambda: session.resolve(seq, outcome, indices))
+    return resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms), indices
 
 
 def finish(shared: Shared, abandon: bool) -> None:
@@ -1019,7 +1079,9 @@ def finish(shared: Shared, abandon: bool) -> None:
     if session.ended:
         shared.refuse(Code.ENDED)
     if not abandon and not session.may_finish():
-        shared.refuse(Code.MAY_NOT_FINISH)
+        machine, held = session.policy.machine, session.held
+        owed = session.course.owed() if all(map(machine.accepts, held)) else ""
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed))
 
     def end() -> None:
         session.ended = True

@@ -42,8 +42,8 @@ class GatePermit(Protocol):
     model: str
     """That makes the call, by the budget of the session; empty where none does."""
 
-    shadowed: bool
-    """Whether it is refused and made all the same; then it has no number, and no outcome."""
+    shadowed: str
+    """Why it is refused and made all the same; then it has no number and no outcome. Else empty."""
 
     def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
         """It happened."""

@@ -38,6 +38,7 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
 from tcc_runtime.mcp.guarding import Guarded, Probed, Start
+from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import Relay
 from tcc_runtime.mcp.tokens import Principal
 from tcc_runtime.mcp.upstream import Pipe, Stopping
@@ -155,6 +156,7 @@ class Hosting:
         probed: what the server is, as it was seen at the start.
         terms: how sessions are had.
         note: is told, for people, what went wrong.
+        meter: counts what happens, where somebody asks for that.
     """
 
     def __init__(
@@ -165,7 +167,9 @@ class Hosting:
         probed: Probed,
         terms: Terms,
         note: Callable[[str], None],
+        meter: Meter | None = None,
     ) -> None:
+        self.meter = meter
         self._store = store
         self.how = how
         self._probed = probed
@@ -336,6 +340,27 @@ class Hosting:
             asyncio.to_thread(hosted.close, ends=False) for hosted in tuple(self._live.values())
         ]
         await asyncio.gather(*closing)
+
+    def metrics(self) -> bytes:
+        """What a monitoring system reads."""
+        if self.meter is None:
+            return b""
+        live = tuple(self._live.values())
+        return self.meter.text(
+            [
+                ("tcc_sessions_live", "Sessions that are live here.", len(live)),
+                (
+                    "tcc_calls_under_way",
+                    "Calls that wait or are under way.",
+                    sum(one.under_way for one in live),
+                ),
+                (
+                    "tcc_server_processes",
+                    "Sessions that have a server started for them.",
+                    sum(1 for one in live if one.relays),
+                ),
+            ]
+        )
 
     # Handles.
 
@@ -608,7 +633,7 @@ class Hosted:
         door = _Door(self._calls)
         relay = Relay(
             client=running.lines, door=door, stopping=running.stopping, seconds=how.seconds,
-            note=note,
+            note=note, watch=self.hosting.meter,
         )  # fmt: skip
         start = Start(relay, door, how, running.stopping)
         try:

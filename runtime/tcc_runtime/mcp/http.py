@@ -295,6 +295,7 @@ class _Connection:
         if close or unread:
             fields.append((b"connection", b"close"))
         reason = _REASONS.get(status, b"")
+        self._count(status)
         await self._send(h11.Response(status_code=status, headers=fields, reason=reason))
         if body:
             await self._send(h11.Data(data=body))
@@ -307,7 +308,13 @@ class _Connection:
             (b"content-type", b"text/event-stream"),
             (b"cache-control", b"no-store"),
         ]
+        self._count(200)
         await self._send(h11.Response(status_code=200, headers=fields, reason=b"OK"))
+
+    def _count(self, status: int) -> None:
+        meter = self.listener.hosting.meter
+        if meter is not None:
+            meter.answered(status)
 
     async def event(self, message: bytes) -> None:
         """A message in the stream."""

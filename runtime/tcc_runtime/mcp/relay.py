@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tcc_certs.errors import Code
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
@@ -95,6 +95,16 @@ class Served:
     look: Callable[[], Steps[None]]
 
 
+class Watch(Protocol):
+    """Whoever counts what becomes of calls; told from the thread of the relay."""
+
+    def refused(self, tool: str, code: str) -> None:
+        """A call was refused; `tool` is what the client named."""
+
+    def ended(self, tool: str, outcome: str) -> None:
+        """A call that was let through has an outcome."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
     """Steps that are gone through: what they wait for, under which id, until when."""
@@ -115,6 +125,7 @@ class Relay:
         seconds: how long a call may take.
         note: is told, for people, what went wrong.
         idle: seconds without a word of the client, and nothing under way, after which it is gone.
+        watch: is told of each call that is refused or ends.
 
     Attributes:
         upstream: the server; None before it is started.
@@ -130,8 +141,10 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._idle = idle
+        self._watch = watch
         self._heard = time.monotonic()  # when the client last said something, or was answered
         self.upstream: Upstream | None = None
         self.served: Served | None = None
@@ -433,7 +446,8 @@ class Relay:
         if not self._waiting or self._waiting.first is self._blocked:
             return False
         return all(
-            self._tool(opened).parallel or opened.permit.shadowed for opened in self._open.values()
+            self._tool(opened).parallel or bool(opened.permit.shadowed)
+            for opened in self._open.values()
         )
 
     def _step_of_task(self, task: _Task, now: float) -> None:
@@ -522,9 +536,12 @@ class Relay:
             return
         except Refused as refusal:
             self._waiting.take()
+            self._note_refusal(call, str(refusal.code))
             self._client.send(self._door.answer(call, refusal_result(refusal)))
             return
         self._waiting.take()
+        if permit.shadowed:
+            self._note_refusal(call, permit.shadowed)
         if not is_kept(call.arguments):
             what = "a number of which the server would get another one"
             with leave:
@@ -552,8 +569,13 @@ class Relay:
         self._blocked = None
         with opened.leave:
             opened.permit.failed("its server is away: not sent")
+        self._note_refusal(opened.call, str(Code.SERVER_AWAY))
         refusal = Refused(Decision(Code.SERVER_AWAY, reason, list, tuple), opened.call.tool)
         self._client.send(self._door.answer(opened.call, refusal_result(refusal)))
+
+    def _note_refusal(self, call: ClientCall, code: str) -> None:
+        if self._watch is not None:
+            self._watch.refused(call.tool, code)
 
     def _tell_cancelled(self, opened: OpenCall) -> None:
         if self.upstream is not None:
@@ -577,7 +599,9 @@ class Relay:
                 record(opened.permit, ending, self._tool(opened))
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
-        known = answer is not None or opened.permit.shadowed
+        if self._watch is not None and not opened.permit.shadowed:
+            self._watch.ended(opened.call.tool, ending.outcome)
+        known = answer is not None or bool(opened.permit.shadowed)
         if not known and ending.outcome == "unknown" and self._late is not None:
             self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
         if answered:

@@ -23,18 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, expm1, inf, isfinite, log, log1p
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from blake3 import blake3
 
 from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.constraints import constraints_of
-from tcc_runtime.artifact.counts import race_counts, residual_bound, rounded_to
+from tcc_runtime.artifact.counts import race_counts, residual_bound, rounded_to, step_envelope
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import root_of
 from tcc_runtime.settings.modes import Terms, terms_of
 from tcc_runtime.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from tcc_runtime.fastcheck.spans import Array
 
 Bucket: TypeAlias = "tuple[float, float, float]"  # weight; least and greatest beta * cost
 
@@ -43,6 +47,8 @@ MOST_EDGES = 10_000  # beyond, nothing is predicted unasked
 _MOST_BUCKETS = 256
 _MARGIN = 1e-9  # far above what rounding adds up to
 _STEEPEST = 690.0  # e to this is still a float
+_LOOSE = 1e-6  # above what sums in another order add up to
+_LEVEL = 8  # states of a rank at the mean, below which arrays are slower than numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,92 @@ def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> 
     if not (isfinite(upper) and lower > 0):
         return None
     return Prediction(lower=max(1.0, lower * (1 - _MARGIN)), upper=upper * (1 + _MARGIN))
+
+
+def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
+    """Whether no prediction of such a run says that it expands more nodes than `most`.
+
+    A bound on the enclosure's upper end, state by state in arrays, with the widest bucket for each
+    state; False where the arrays do not show it.  A tenth of the time of :func:`predict`.
+
+    Args:
+        settings: with which :func:`why_not` has nothing to say.
+
+    Raises:
+        SettingsError: as a run with these settings.
+    """
+    import numpy as np
+
+    from tcc_runtime.fastcheck.spans import column, levels
+
+    file, manifest = artifact.file, artifact.manifest
+    members = root_of(artifact, settings.after).members
+    ordinary = artifact.verified and settings.inflate == "1" and not manifest.gate
+    if not ordinary or rounded_to(artifact, "1", settings.count_bits, members) is not None:
+        return False
+    rank = column(file, "rank").astype(np.int64)
+    begins = levels(rank)
+    if begins is None or len(begins) * _LEVEL > len(rank):
+        return False
+    beta, places = manifest.beta
+    step = np.array([beta * cost / 10 ** (places + 9) for cost in artifact.cost_low])
+    start = column(file, "edge_start").astype(np.int64)
+    calls, targets = column(file, "edge_call"), column(file, "edge_target")
+    spans = [(int(a), int(b)) for a, b in pairwise(begins) if a < b]
+    rows = [(slice(a, b), slice(start[a], start[b]), np.diff(start[a : b + 1])) for a, b in spans]
+    with np.errstate(all="ignore"):
+        weight, size = np.exp(-step), np.abs(step)
+        below, steep = column(file, "accept").astype(float), np.zeros(len(rank))
+        for states, edges, degrees in rows[1:]:
+            call, target = calls[edges], targets[edges]
+            ends = np.cumsum(degrees) - degrees
+            below[states] += np.add.reduceat(weight[call] * below[target], ends)
+            steep[states] = np.maximum.reduceat(size[call] + steep[target], ends)
+        whole = float(below[list(members)].sum())
+        if not (steep[list(members)].max() < _STEEPEST - 1 and 0 < whole < inf):
+            return False
+        logs = _logs(artifact) - manifest.fraction_bits * log(2) * rank
+        if settings.recipe == "r2":
+            residual = column(file, "residual_to_go").astype(float)
+        else:
+            residual = rank * float(step_envelope(artifact))
+        rate = np.exp(logs + (residual / (1 << 32) - log(whole)))
+        slack = np.maximum(0.0, rate * (1 - _LOOSE) - below / whole * (1 + _LOOSE))
+        mass, far = np.zeros(len(rank)), np.full(len(rank), -inf)
+        np.add.at(mass, list(members), 1.0)
+        far[list(members)] = 0.0
+        for states, edges, degrees in reversed(rows[1:]):
+            call, target = calls[edges], targets[edges]
+            np.add.at(mass, target, np.repeat(mass[states], degrees) * weight[call])
+            np.maximum.at(far, target, np.repeat(far[states], degrees) + step[call])
+        reached = mass > 0
+        mass, rate, slack, far = mass[reached], rate[reached], slack[reached], far[reached]
+        return bool((mass * rate / (1 + slack * np.exp(-far))).sum() * (1 + _LOOSE) <= most)
+
+
+def _logs(artifact: Artifact) -> Array:
+    """The natural logarithm of each state's race count, in arrays."""
+    import numpy as np
+
+    from tcc_runtime.fastcheck.spans import column
+
+    if artifact.manifest.round_counts is not None:
+        mantissa, exponent = (
+            column(artifact.file, f"race_{of}").astype(float) for of in ("mantissa", "exponent")
+        )
+        logs: Array = np.log(mantissa) + log(2) * exponent
+        return logs
+    limbs = column(
+        artifact.file, "race_count" if "race_count" in artifact.file.columns else "plans"
+    )
+    found = np.full(len(limbs), -inf)
+    for at in reversed(range(limbs.shape[1])):
+        part = limbs[:, at].astype(float)
+        if at:
+            part += limbs[:, at - 1] / 2.0**64
+        open_rows = np.isneginf(found) & (limbs[:, at] > 0)
+        found[open_rows] = np.log(part[open_rows]) + 64 * log(2) * at
+    return found
 
 
 class Ground:

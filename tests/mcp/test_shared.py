@@ -1,0 +1,283 @@
+"""One server for all sessions, and what a monitoring system reads of them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcc_runtime.errors import ServerError
+from tcc_runtime.mcp.metrics import Meter
+from tcc_runtime.mcp.sharing import SharedServer
+from tcc_runtime.mcp.upstream import Upstream, ready
+from tcc_runtime.mcp.wire import Response, read_line
+from tests.mcp.speaking import environment, tcc
+from tests.mcp.test_http import Web
+
+SERVER = """
+import json, os, sys, time
+counted = 0
+def say(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + chr(10)); sys.stdout.flush()
+greeted = 0
+for line in sys.stdin:
+    told = json.loads(line)
+    method, params = told["method"], told.get("params", {})
+    if method == "initialize":
+        greeted += 1
+        say({"id": told["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {},
+             "serverInfo": {"name": "one", "version": str(greeted)}}})
+    elif method == "tools/list":
+        say({"id": told["id"], "result": {"tools": [{"name": "add", "inputSchema": {}}]}})
+    elif method == "tools/call":
+        what = params["arguments"].get("do")
+        if what == "die":
+            os._exit(3)
+        if what == "garbage":
+            sys.stdout.write("{garbage" + chr(10)); sys.stdout.flush(); continue
+        if what == "wait":
+            continue
+        token = params.get("_meta", {}).get("progressToken")
+        if token is not None:
+            say({"method": "notifications/progress",
+                 "params": {"progressToken": token, "progress": 1}})
+        if what == "changed":
+            say({"method": "notifications/tools/list_changed"})
+        counted += 1
+        text = json.dumps({"pid": os.getpid(), "n": counted, "greeted": greeted})
+        say({"id": told["id"], "result": {"content": [{"type": "text", "text": text}]}})
+    elif method == "notifications/cancelled":
+        say({"method": "notifications/message", "params": {}})
+        sys.stderr.write("cancelled " + str(params["requestId"]) + chr(10))
+"""
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[SharedServer]:
+    path = tmp_path / "server.py"
+    path.write_text(SERVER)
+    found = SharedServer((sys.executable, str(path)))
+    yield found
+    found.close()
+
+
+def connected(shared: SharedServer) -> Upstream:
+    upstream = Upstream(shared, seconds=20, version="0")
+    upstream.connect("handshake")
+    return upstream
+
+
+def lines(upstream: Upstream, seconds: float = 20) -> Iterator[Any]:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not upstream.pipe.ended:
+        if ready([upstream.pipe], 0.05):
+            yield from upstream.pipe.read()
+
+
+def call(upstream: Upstream, **arguments: Any) -> dict[str, Any]:
+    """What the server says of itself in its answer to a call."""
+    identity = upstream.request("tools/call", {"name": "add", "arguments": arguments})
+    for line in lines(upstream):
+        told = read_line(line)
+        if isinstance(told, Response):
+            assert told.identity == identity and told.result is not None
+            found: dict[str, Any] = json.loads(told.result["content"].value[0]["text"])
+            return found
+    raise AssertionError("no answer")
+
+
+def asks(upstream: Upstream, do: str) -> int:
+    """A call that is sent, and not waited for; its id."""
+    identity = upstream.request("tools/call", {"name": "add", "arguments": {"do": do}})
+    while upstream.pipe.waiting:
+        ready([upstream.pipe], 0.01)
+    return identity
+
+
+def test_all_have_one_process_and_one_handshake(shared: SharedServer) -> None:
+    one, other = connected(shared), connected(shared)
+    assert [tool["name"] for tool in other.tools()] == ["add"]
+    first, second, third = call(one), call(other), call(one)
+    assert first["pid"] == second["pid"] == third["pid"]
+    assert [first["n"], second["n"], third["n"]] == [1, 2, 3]
+    assert third["greeted"] == 1 and one.info == other.info
+    one.close()
+    assert call(other)["n"] == 4  # it goes on for others
+
+
+def test_answers_go_to_who_asked(shared: SharedServer) -> None:
+    many = [connected(shared) for _ in range(8)]
+    found: dict[int, list[int]] = {}
+
+    def work(at: int) -> None:
+        found[at] = [call(many[at])["n"] for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(n for ns in found.values() for n in ns) == list(range(1, 161))
+
+
+def test_a_session_that_ends_takes_no_answer_of_others(shared: SharedServer) -> None:
+    one, other = connected(shared), connected(shared)
+    asks(one, "wait")
+    one.close()
+    assert call(other)["n"] == 1
+
+
+def test_progress_comes_under_the_sessions_token(shared: SharedServer) -> None:
+    one, other = connected(shared), connected(shared)
+    call(other)
+    asked = {"name": "add", "arguments": {}, "_meta": {"progressToken": "mine"}}
+    one.request("tools/call", asked)
+    told = [json.loads(line) for line in _until_answer(one)]
+    assert told[0]["params"]["progressToken"] == "mine"
+    assert not ready([other.pipe], 0.05)
+
+
+def _until_answer(upstream: Upstream) -> list[bytes]:
+    found = []
+    for line in lines(upstream):
+        found.append(line)
+        if isinstance(read_line(line), Response):
+            return found
+    raise AssertionError("no answer")
+
+
+def test_cancelled_is_under_the_servers_id(
+    shared: SharedServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    one, other = connected(shared), connected(shared)
+    waited = asks(other, "wait")
+    call(one)
+    one.notify("notifications/cancelled", {"requestId": waited})  # another's: nothing
+    call(one)
+    assert "cancelled" not in capfd.readouterr().err
+    other.notify("notifications/cancelled", {"requestId": waited})
+    call(other)
+    assert "cancelled" in capfd.readouterr().err
+
+
+def test_a_changed_list_is_told_to_all(shared: SharedServer) -> None:
+    one, other = connected(shared), connected(shared)
+    call(one, do="changed")
+    assert json.loads(next(lines(other)))["method"] == "notifications/tools/list_changed"
+
+
+def test_a_line_that_is_refused_reaches_all_who_wait(shared: SharedServer) -> None:
+    one, other, third = connected(shared), connected(shared), connected(shared)
+    asks(other, "wait")
+    call(third)
+    asks(one, "garbage")
+    for waits in (one, other):
+        assert next(lines(waits)).startswith(b"{")
+    assert not ready([third.pipe], 0.05)
+    assert call(third)["n"] == 2
+
+
+def test_a_server_that_ends_is_started_by_who_comes_next(shared: SharedServer) -> None:
+    one, other = connected(shared), connected(shared)
+    pid = call(one)["pid"]
+    asks(one, "die")
+    for session in (one, other):
+        assert list(lines(session, 20)) == [] and session.pipe.ended
+    assert call(connected(shared))["pid"] != pid
+
+
+def test_after_its_end_nothing_starts(shared: SharedServer) -> None:
+    pid = call(connected(shared))["pid"]
+    shared.close()
+    with pytest.raises(ServerError):
+        shared.start(1 << 20)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+# Over HTTP.
+
+
+def test_sessions_over_http_share_a_server(tmp_path: Path, artifact: Path) -> None:
+    web = Web(tmp_path, artifact, "--share-server", "--metrics", "127.0.0.1:0")
+    try:
+        assert web.process.stderr is not None
+        while b"metrics at" not in (said := web.process.stderr.readline()):
+            assert said
+        port = int(said.decode().rsplit(":", 1)[1].split("/")[0])
+        one, other = web.greet(), web.greet()
+        for handle in (one, other):
+            assert "isError" not in web.call(handle, "open_case", {"id": "c-1"})["result"]
+        refused = web.call(one, "act", {"kind": "risky", "how": "", "id": "c-secret"})
+        assert refused["result"]["isError"]
+        web.call(one, "a_secret_name", {})
+        assert len(_children(web.process.pid)) == 1
+        told = _read(port, "/metrics")[1].decode()
+        assert 'tcc_calls_total{tool="open_case",outcome="done"} 2' in told
+        assert 'tcc_refusals_total{tool="act",code="R105"} 1' in told
+        assert 'tcc_refusals_total{tool="unknown tool",code="R101"} 1' in told
+        assert 'tcc_http_answers_total{code="200"}' in told and "tcc_sessions_live 2" in told
+        assert "secret" not in told and one not in told and "c-1" not in told
+        assert _read(port, "/mcp")[0] == 404
+        assert _read(port, "/metrics", method="POST")[0] == 405
+        assert _read(port, "/metrics", Host="evil.example")[0] == 421
+        assert _read(port, "/metrics", Origin="http://127.0.0.1")[0] == 403
+        assert web.ask({}, path="/metrics", method="GET")[0] == 404
+    finally:
+        web.process.send_signal(signal.SIGTERM)
+        assert web.process.wait(30) == 0
+        for pipe in (web.process.stdout, web.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _read(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def _children(pid: int) -> list[str]:
+    found: list[str] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += (task / "children").read_text().split()
+    return found
+
+
+def test_labels_are_quoted() -> None:
+    meter = Meter(['odd"name\\'])
+    meter.ended('odd"name\\', "done")
+    meter.refused("no tool\n", "R101")
+    text = meter.text([]).decode()
+    assert 'tcc_calls_total{tool="odd\\"name\\\\",outcome="done"} 1' in text
+    assert 'tool="unknown tool"' in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--http", "127.0.0.1:0", "--metrics", "0.0.0.0:9", "--", "x"),
+        ("--metrics", "127.0.0.1:9", "--", "x"),
+        ("--share-server", "--", "x"),
+    ],
+)
+def test_what_does_not_go_together(
+    tmp_path: Path,
+    artifact: Path,
+    options: tuple[str, ...],
+) -> None:
+    ended = tcc("gate", str(artifact), "--store", str(tmp_path / "s"), *options, env=environment())
+    assert ended.returncode == 2 and "--" in ended.stderr
