@@ -112,9 +112,14 @@ def _never() -> None:
     """No time is kept."""
 
 
+def _not_replayed(session: Session) -> bool:
+    """Nobody has replayed it."""
+    return False
+
+
 def included(
     make: Callable[[], System],
-    real: Callable[[Session], bool],
+    real: Callable[[Session], bool] = _not_replayed,
     *,
     max_states: int = MAX_STATES,
     check_time: Callable[[], None] = _never,
