@@ -286,3 +286,72 @@ def test_the_whole_action_with_its_installation(
     assert job.failed == ["Compare with the base"], job.out
     installed = Path(job.path) / "tcc"
     assert installed.is_file() and str(installed).startswith(str(folder))
+
+
+HELD = """grammar g version "1"
+tool find(; order: text max 9) { cost 1 }
+tool refund(; order: text max 9, amount: integer 1 .. 20) { cost 1 }
+plan = (find | refund){0,3}
+require find before refund same order
+limit sum(refund.amount) <= 30
+"""
+
+
+def test_the_summary_shows_a_session_that_monitors_let_through_now(
+    tmp_path: Path, checkout: Path
+) -> None:
+    """Plans are the same on both sides: only a monitor has gone."""
+    (checkout / "g.tcg").write_text(HELD)
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(HELD.replace("<= 30", "<= 35"))
+    job = run(tmp_path, checkout, base)
+    assert job.failed == ["Compare with the base"]
+    assert "| sessions | wider |" in job.summary
+    assert re.search(r"\| added 1 \| find\\\(order=.*\| added 3 \| refund", job.summary, re.DOTALL)
+    [(kind, message)] = [
+        (kind, message)
+        for kind, message in map(read_kind, job.out.splitlines())
+        if "tcc diff" in kind
+    ]
+    assert kind.startswith("error") and "added 2: refund(order=" in message
+
+
+def read_kind(line: str) -> tuple[str, str]:
+    """A workflow command and its text."""
+    head, _, text = line.partition("::")[2].partition("::")
+    return head, text.replace("%0A", "\n")
+
+
+def test_what_a_grammar_expects_of_sessions_fails_the_action(
+    tmp_path: Path, checkout: Path
+) -> None:
+    never = "expect never refund before find same order\n"
+    (checkout / "g.tcg").write_text(HELD + never)
+    job = run(tmp_path, checkout)
+    assert job.failed == ["Test the grammars"] and "TCC505" in job.out
+    barred = "forbid refund before find same order\n"
+    (checkout / "g.tcg").write_text(HELD + barred + never)
+    assert run(tmp_path, checkout).failed == []
+
+
+@pytest.mark.parametrize(
+    ("hook", "text", "code"),
+    [
+        ("tcc-lint", HELD + "forbid find before refund same order\n", "TCC716"),
+        ("tcc-lint", HELD.replace("<= 30", "<= 60"), "TCC704"),
+        ("tcc-test", HELD + "expect never refund before find same order\n", "TCC505"),
+        ("tcc-test", HELD + "expect reachable find\n", ""),
+        ("tcc-lint", HELD, ""),
+    ],
+)
+def test_a_hook_asks_about_sessions(
+    tmp_path: Path, checkout: Path, hook: str, text: str, code: str
+) -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    [entry] = [one["entry"] for one in hooks if one["id"] == hook]
+    (checkout / "g.tcg").write_text(text)
+    ended = subprocess.run(
+        ["bash", "-c", f"{entry} g.tcg"], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == (1 if code else 0), ended.stdout + ended.stderr
+    assert code in ended.stdout + ended.stderr

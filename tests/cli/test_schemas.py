@@ -25,6 +25,7 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas"
 OPEN = {
     ("verify", "predicate"), ("sign", "predicate"), ("schema", "additionalProperties"),
     ("prove", "arguments"), ("prove", "answer"), ("diff", "arguments"), ("diff", "answer"),
+    ("why", "arguments"), ("why", "answer"),
 }  # fmt: skip
 
 

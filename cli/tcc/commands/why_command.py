@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from tcc import screen
+from tcc.library import CompileError
+from tcc.library.blaming import Blamed, blame_sessions, blamed_output, undecided
+from tcc.library.proving import session_lines
 from tcc.library.questions import Why, statement_line, why, why_output
-from tcc.opening import open_artifact, options_of, refusing
+from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
-from tcc.screen import CLEAN, FINDINGS
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.core.enforced import shortened
+from tcc_runtime.analysis.statements import WrittenStatement
 from tcc_runtime.artifact.root import CallTextError
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.exact.search import MAX_STATES
+
+if TYPE_CHECKING:
+    from tcc_compiler.options import Options
 
 
 @click.command("why")
 @artifact_argument
-@click.argument("plan")
+@click.argument("plan", required=False)
+@click.option("--reachable", metavar="PATTERN", help="ask which statements bar these calls")
+@click.option("--finish", is_flag=True, help="ask which statements keep sessions from finishing")
 @click.option("--prefix", is_flag=True, help="ask whether a plan begins with these calls")
 @click.option("--all", "every", is_flag=True, help="all smallest sets of statements to blame")
 @compile_options
@@ -29,7 +43,9 @@ def command(
     ctx: click.Context,
     /,
     artifact: Path,
-    plan: str,
+    plan: str | None,
+    reachable: str | None,
+    finish: bool,
     prefix: bool,
     every: bool,
     as_json: bool,
@@ -41,7 +57,19 @@ def command(
     its patterns; "" is the empty plan. Blamed is a smallest set of statements without which it
     would be possible. Of a grammar they come as they are written, with their places. Ends with 1
     where PLAN is not allowed.
+
+    With --reachable or --finish, whether any session of a grammar ends in such a call, or can
+    finish, monitors included; if none, a smallest set of statements that make it impossible
+    together. Ends with 1 where it is impossible, with 2 where that is not decided.
     """
+    asked = [plan is not None, reachable is not None, finish]
+    if sum(asked) != 1:
+        raise click.UsageError("ask one question: PLAN, --reachable or --finish", ctx)
+    if plan is None:
+        if prefix or every:
+            raise click.UsageError("--prefix and --all are about PLAN", ctx)
+        _of_sessions(ctx, artifact, reachable, options_of(given), as_json)
+        return
     opened = open_artifact(artifact, command="why", options=options_of(given))
     try:
         with refusing(artifact):
@@ -53,6 +81,60 @@ def command(
     else:
         _print(found, prefix)
     ctx.exit(CLEAN if found.allowed else FINDINGS)
+
+
+_ENDS = {"possible": CLEAN, "impossible": FINDINGS, "undecided": DECLINED}
+
+
+def _of_sessions(
+    ctx: click.Context, path: Path, reachable: str | None, options: Options, as_json: bool
+) -> None:
+    """Which statements make a call, or the end of a session, impossible together."""
+    given = ctx.get_parameter_source("max_states") not in (None, ParameterSource.DEFAULT)
+    states = options.max_states if given else MAX_STATES
+    begun = time.monotonic()
+    artifact = open_artifact(path, command="why", options=options)
+    if options.timeout is not None:
+        left = max(0.001, options.timeout - (time.monotonic() - begun))
+        options = replace(options, timeout=left)
+    because: Sequence[WrittenStatement] = ()
+    try:
+        with at_most(None if options.timeout is None else options.timeout + 1):
+            found, because = blame_sessions(
+                artifact, path, options, reachable=reachable, max_states=states
+            )
+    except OutOfTime:
+        found = undecided("P507")
+    except SettingsError as error:
+        raise click.BadParameter(str(error), param_hint="ARTIFACT") from None
+    except CompileError as error:
+        raise click.BadParameter(str(error), param_hint="--reachable") from None
+    if as_json:
+        screen.print_output(blamed_output(found, because, reachable))
+    else:
+        _print_blamed(found, because, reachable)
+    ctx.exit(_ENDS[found.verdict])
+
+
+def _print_blamed(
+    found: Blamed, written: Sequence[WrittenStatement], reachable: str | None
+) -> None:
+    what = "a session can finish" if reachable is None else f"a session ends in {reachable}"
+    if found.verdict == "possible":
+        screen.good(f"possible: {what}")
+        lines = [] if found.session is None else session_lines(found.session)
+        for number, line in enumerate(lines, 1):
+            screen.say(f"  {number}. {line}")
+        return
+    screen.bad(f"{found.verdict}: {what}")
+    rows: list[tuple[str, object]] = []
+    if found.verdict == "impossible":
+        lines = [statement_line(one) for one in written] or ["the plan and the limits on depth"]
+        rows += [("because" if at == 0 else "and", line) for at, line in enumerate(lines)]
+        if not found.smallest:
+            rows.append(("", "(fewer statements may be enough)"))
+    rows += [("undecided", f"{code}: tcc explain {code}") for code in found.codes]
+    screen.print_fields(rows)
 
 
 def _print(found: Why, prefix: bool) -> None:

@@ -1,4 +1,4 @@
-"""Lints over monitors: TCC704 and TCC705 of statements that a gate holds, and TCC716.
+"""Lints over monitors: TCC704 and TCC705 of statements that a gate holds, TCC707 and TCC716.
 
 A statement is redundant where every session of the grammar without it is one with it: the grammar
 is compiled once more without the statement, and what only it makes (its shadow in the automaton,
@@ -11,13 +11,13 @@ statement; for TCC716 the same for each tool that no short search calls.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tcc.library import CompileError, check_for_use, opened
+from tcc.library import CompileError, check_for_use
+from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove, statement_core
 from tcc_certs.core.model import Core, SumMonitor, Tool
 from tcc_certs.formats.codec import written
@@ -88,6 +88,7 @@ class _Lints:
             if item.monitors and self._sources[0].place(item.region.start) not in told:
                 self._statement(item)
         self._tools()
+        self._finish()
         return MonitorLints(findings=tuple(self._findings), undecided=tuple(self._undecided))
 
     def _left(self) -> float | None:
@@ -120,24 +121,9 @@ class _Lints:
         Raises:
             Undecided: P503, it does not compile within the limits.
         """
-        from tcc_compiler.frontend import read_grammar_bytes, read_grammar_text
-        from tcc_compiler.pipeline import compile_frontend
-        from tcc_compiler.resources import Timer
-
-        root = self._sources[0]  # files that it uses have tools alone
-        start = item.region.start
-        size = len(root.statement(root.span(item.region)))
-        # Not a character is moved, so that nothing else becomes another statement.
-        text = root.text[:start] + " " * size + root.text[start + size :]
-        if root.path is None:
-            front = read_grammar_bytes(text.encode(), root.name, Path())
-        else:
-            front = read_grammar_text(text, root.name, path=root.path)
         options = replace(self._options, check=check_for_use, timeout=self._left())
-        bare = replace(front, examples=(), expects=())
-        compiled = compile_frontend(bare, options, Timer(options))
         try:
-            return opened(compiled)
+            return without(self._front, (item,), options)
         except CompileError as error:
             if {one.code for one in error.diagnostics} & {"TCC401"}:  # infinitely many plans
                 return None
@@ -235,15 +221,74 @@ class _Lints:
             return
         region = program.tools[tool.name].name.region
         message = f"no session calls `{name}`: monitors refuse it wherever a plan has it"
-        self._find("TCC716", message, region, f'`tcc prove G --reachable "{name}"` asks for it')
+        self._find("TCC716", message, region, f'`tcc why G --reachable "{name}"` says by what')
 
-    def _find(self, code: str, message: str, region: Region, hint: str) -> None:
-        from tcc_compiler.language.diagnostics import Diagnostic
+    # The end.
+
+    def _finish(self) -> None:
+        """TCC707: statements with which no session can finish, though plans do."""
+        try:
+            if self._refuted(self._artifact, never_finishes(self._artifact)):
+                return
+        except Undecided as left:
+            self._undecided.append(("TCC707", f"{left.why} ({left.code})"))
+            return
+        blaming = Blaming(
+            self._front,
+            self._artifact,
+            self._options,
+            max_states=MOST_STATES,
+            seconds=self._left(),
+        )
+        try:
+            found = blaming.blamed(None)
+        except Undecided as left:
+            self._undecided.append(("TCC707", f"{left.why} ({left.code})"))
+            return
+        if found.verdict == "undecided":
+            why = "whether a session can finish was not decided"
+            self._undecided.append(("TCC707", f"{why} ({found.codes[0]})"))
+        if found.verdict != "impossible" or not found.because:
+            return
+        from tcc_compiler.lint.finding import statement_text
+
+        *others, last = found.because
+        texts = [statement_text(self._sources, one.region) for one in found.because]
+        if not others:
+            message = f"{texts[-1]} lets no session finish"
+        elif len(others) == 1:
+            message = f"{texts[-1]} and {texts[0]} let no session finish together"
+        else:
+            message = (
+                f"{texts[-1]} and {len(others)} other statements let no session finish together"
+            )
+        hint = "change one of them; `tcc why G --finish` asks again"
+        self._find("TCC707", message, last.region, hint, [one.region for one in others])
+
+    def _find(
+        self,
+        code: str,
+        message: str,
+        region: Region,
+        hint: str,
+        others: Sequence[Region] = (),
+    ) -> None:
+        from tcc_compiler.language.diagnostics import Diagnostic, Note
         from tcc_compiler.lint.finding import LintFinding
 
-        span = self._sources[region.source].span(region)
         diagnostic = Diagnostic(
-            code=code, severity="warning", message=message, span=span, hint=hint
+            code=code,
+            severity="warning",
+            message=message,
+            span=self._sources[region.source].span(region),
+            hint=hint,
+            notes=tuple(
+                Note(
+                    message="it cannot stand with this",
+                    span=self._sources[other.source].span(other),
+                )
+                for other in others
+            ),
         )
         self._findings.append(LintFinding(diagnostic=diagnostic))
 

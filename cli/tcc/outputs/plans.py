@@ -27,6 +27,21 @@ from tcc.outputs import (
 )
 
 
+class SessionCallJson(Part, frozen=True, kw_only=True):
+    """A call of a session: its arguments, and its answer if the tool gives one."""
+
+    tool: str
+    arguments: dict[str, Any]
+    answer: dict[str, Any] | UnsetType = UNSET
+
+
+class SessionJson(Part, frozen=True, kw_only=True):
+    """A shortest session that decides a question."""
+
+    calls: list[SessionCallJson]
+    ends: Annotated[str, one_of("call", "finish", "stuck")]
+
+
 class WhyOutput(Output, frozen=True, kw_only=True):
     """Whether a sequence is a plan, and if not, why."""
 
@@ -42,19 +57,16 @@ class WhyOutput(Output, frozen=True, kw_only=True):
     hint: str | UnsetType = UNSET
 
 
-class SessionCallJson(Part, frozen=True, kw_only=True):
-    """A call of a session: its arguments, and its answer if the tool gives one."""
+class WhySessionsOutput(Output, frozen=True, kw_only=True):
+    """Whether a session ends in a call of a pattern, or can finish, and if not, why."""
 
-    tool: str
-    arguments: dict[str, Any]
-    answer: dict[str, Any] | UnsetType = UNSET
-
-
-class SessionJson(Part, frozen=True, kw_only=True):
-    """A shortest session that decides a question."""
-
-    calls: list[SessionCallJson]
-    ends: Annotated[str, one_of("call", "finish", "stuck")]
+    document: ClassVar[str] = "why"
+    verdict: Annotated[str, one_of("possible", "impossible", "undecided")]
+    reachable: str | UnsetType = UNSET
+    session: SessionJson | None
+    because: list[StatementJson]
+    smallest: bool
+    codes: list[str]
 
 
 class QuestionJson(Part, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
     "experiments": (plans.ExperimentsOutput, plans.ExperimentListOutput),
     "mine": (plans.MineOutput, RefusedOutput),
     "replay": (plans.ReplayOutput, RefusedOutput),
-    "why": (plans.WhyOutput, RefusedOutput),
+    "why": (plans.WhyOutput, plans.WhySessionsOutput, RefusedOutput),
     "diff": (plans.DiffOutput, RefusedOutput),
     "prove": (plans.ProveOutput, RefusedOutput),
     "cheapest": (plans.CheapestOutput, RefusedOutput),

@@ -55,7 +55,9 @@ LINTS: Mapping[str, Entry] = {
         "contradictory statements",
         "These statements leave no plan together, and without any one of them the others leave\n"
         "plans. The set is a smallest one; the finding stands at its last statement, the notes\n"
-        "at the others. The compiler says TCC402 of such a grammar.",
+        "at the others. The compiler says TCC402 of such a grammar.\n"
+        "It is also found of sessions: plans end, and monitors let no session finish. Then limits\n"
+        "on depth are held throughout, and `tcc why G --finish` asks the same with more states.",
         _TOOLS + "plan = (a | b){1,3}\nlimit depth <= 2\nlimit uses(a) >= 2\nrequire b before a\n",
     ),
     "TCC708": Entry(
