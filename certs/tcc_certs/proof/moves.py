@@ -24,7 +24,7 @@ from tcc_certs.proof.compared import (
     held_tokens,
     named,
 )
-from tcc_certs.proof.parts import Parts
+from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Seen, Values
@@ -41,7 +41,7 @@ NOT_WALKED: Place = ((), ())
 _Looks: TypeAlias = "tuple[Any, Any, int, str, bool]"
 
 
-class System(Parts):
+class System(KeyParts):
     """Two sides, the atoms of their values, and what has to be tried at a state."""
 
     def __init__(self, left: Side, right: Side) -> None:

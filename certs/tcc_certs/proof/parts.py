@@ -19,7 +19,7 @@ MAX_PARTS = 4096
 _Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
 
 
-class Parts(Compared):
+class KeyParts(Compared):
     """Two sides, and the lists that one question about them is split into."""
 
     def parts(
