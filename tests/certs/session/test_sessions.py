@@ -42,7 +42,7 @@ def test_a_session_that_ends_where_a_plan_ends_is_conformant() -> None:
     found = validate(writer.ledger(), desk())
     assert (found.verdict, found.word, found.claim_type) == (0, "VALID", "Conformant")
     assert found.claim_upheld and not found.findings
-    assert found.checked == {"calls": 3, "outcomes": 3, "refusals": 0, "unknown": 0, "unforeseen": 0}
+    assert found.checked == {"calls": 3, "outcomes": 3, "refusals": 0, "unknown": 0}
     assert found.monitors == tuple(m.text for m in desk().core.monitors)
     known = validate(writer.ledger(), desk(), key=KEY)
     assert (known.claim_type, known.summary) == ("Conformant", found.summary)
