@@ -480,7 +480,7 @@ class _Writer:
             number = first[id(one)]
             span = system.span(number, (one.atom, 0))
             put(one, number, span[0], system.sums[number].step)
-        over = self._moves[-1][0].over
+        over = self._moves[-1][0].over if self._moves else None
         for one in free:
             number = first[id(one)] if over is None else over
             if ends != "stuck" and (over is None or one not in sums.get(over, ())):
