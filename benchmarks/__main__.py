@@ -19,6 +19,7 @@ TABLES = (
     "cheapest",
     "frontend",
     "growth",
+    "exponents",
     "search",
     "rungs",
     "validate",

@@ -37,14 +37,14 @@ def table() -> Iterator[str]:
         yield row(name, *(f"{cell * 1e3:.1f}" for cell in cells))
 
 
-def grammar() -> str:
-    """A grammar of `LINES` lines."""
+def grammar(length: int = LINES) -> str:
+    """A grammar of so many lines, at least 60."""
     lines = ['grammar g version "1"']
-    for at in range(TOOLS):
+    for at in range(max(31, TOOLS * length // LINES)):
         lines += [f"tool t{at}(k: a | b | c, q: 1 | 2) {{", f"  cost 0.{at + 1} price {at}", "}"]
     lines += [f"rule r{at} = t{at} t{at + 1}?" for at in range(30)]
     lines += ["plan = " + " | ".join(f"r{at}" for at in range(30))]
-    lines += [f"forbid t{at} t{at + 1}" for at in range(LINES - len(lines))]
+    lines += [f"forbid t{at} t{at + 1}" for at in range(length - len(lines))]
     return "\n".join([*lines, ""])
 
 

@@ -173,6 +173,8 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     A nondeterministic table is minimal if no two states are bisimilar.
     """
     calls = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
+    if table.is_narrow and not table.nondeterministic:
+        return _numbered_narrow(table, _narrow_digests(calls, table, edges, guard))
     heads = [bytes(30) + head for head in _HEADS]
     # The halves of cells: heads, calls, then the states, level by level.
     halves = np.zeros((len(heads) + len(calls) + table.states, 4), dtype=np.uint64)
@@ -196,6 +198,41 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     return _numbered(levels, digest)
 
 
+def _narrow_digests(
+    calls: Sequence[bytes], table: Table, edges: CallEdges, guard: Guard
+) -> list[bytes]:
+    """The digest of each state, one state at a time."""
+    hasher = blake3()
+    reset, update, digest = hasher.reset, hasher.update, hasher.digest
+    found: list[bytes] = []
+    add = found.append
+    accept = table.accept.tolist()
+    for begin, end in portions(edges.start):
+        call, target = edges.of(np.arange(begin, end))
+        guard.tick(len(call))
+        pairs = list(zip(call.tolist(), target.tolist(), strict=True))
+        first = (edges.start[begin : end + 1] - edges.start[begin]).tolist()
+        for q, (low, high) in enumerate(pairwise(first), begin):
+            reset()
+            parts = [_HEADS[accept[q]]]
+            for at, to in pairs[low:high]:
+                parts += (calls[at], found[to])
+            update(b"".join(parts))
+            add(digest())
+    return found
+
+
+def _numbered_narrow(table: Table, found: Sequence[bytes]) -> Numbering:
+    """:func:`_numbered`, one level at a time without arrays."""
+    order: list[int] = []
+    for first, last in pairwise(table.levels.tolist()):
+        if last - first == 1:
+            order.append(first)
+        else:
+            order += sorted(range(first, last), key=found.__getitem__)
+    return _numbering(np.array(order, dtype=np.int64), _digests(found))
+
+
 def _hashed(data: memoryview, first: Ints) -> list[bytes]:
     """The digests of messages: `first` cells [states+1] have their heads at their ends."""
     # One hasher, and bound methods: for a small file this loop takes a third of the whole time.
@@ -215,6 +252,10 @@ def _numbered(levels: Ints, digest: Digests) -> Numbering:
     for first, last in pairwise(levels.tolist()):
         order[first:last] = _by_digest(digest[first:last])
         order[first:last] += first
+    return _numbering(order, digest)
+
+
+def _numbering(order: Ints, digest: Digests) -> Numbering:
     number = np.empty(len(digest), dtype=np.int32)
     number[order] = np.arange(len(digest), dtype=np.int32)
     return Numbering(order=order, number=number, digest=digest)

@@ -287,6 +287,7 @@ _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
 _NARROW = 64  # edges a level, below which edge by edge is faster
 _NEAR = 256  # bits between the terms of a sum that is written out
+_STEPS = 1 << 10  # between looks at the clock
 
 
 def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard) -> Limbs:
@@ -320,30 +321,46 @@ def rounded_sums(
     accept = table.accept.tolist()
     value, exponent = [0] * table.states, [0] * table.states
     level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
+    waiting = 0
     for q, (begin, end) in enumerate(pairwise(first)):
-        guard.tick(1 + end - begin)
+        waiting += 1 + end - begin
+        if waiting > _STEPS:
+            guard.tick(waiting)
+            waiting = 0
         above = fraction_bits * (level[q] - 1)
-        terms = [
-            (factor[edge] * value[p], exponent[p] + above - fraction_bits * level[p])
-            for edge, p in zip(range(begin, end), target[begin:end], strict=True)
-        ]
-        if accept[q]:
-            terms.append((1, fraction_bits * level[q]))
-        value[q], exponent[q] = _rounded(terms, round_bits)
+        low = high = fraction_bits * level[q]
+        terms = [(1, low)] if accept[q] else []
+        for edge in range(begin, end):
+            p = target[edge]
+            shift = exponent[p] + above - fraction_bits * level[p]
+            if not terms:
+                low = high = shift
+            elif shift < low:
+                low = shift
+            elif shift > high:
+                high = shift
+            terms.append((factor[edge] * value[p], shift))
+        value[q], exponent[q] = _rounded(terms, low, high, round_bits)
+    guard.tick(waiting)
     return value, exponent
 
 
-def _rounded(terms: list[tuple[int, int]], bits: int) -> tuple[int, int]:
-    """The sum of value * 2^shift over the terms, rounded up to `bits` bits; canonical."""
+def _rounded(terms: list[tuple[int, int]], low: int, high: int, bits: int) -> tuple[int, int]:
+    """The sum of value * 2^shift over the terms, rounded up to `bits` bits; canonical.
+
+    Args:
+        low, high: the least and the greatest shift.
+    """
     if not terms:
         return 0, 0
-    shifts = [shift for _, shift in terms]
-    low = min(shifts)
-    if max(shifts) - low <= _NEAR:
+    if high - low <= _NEAR:
         total = 0
         for term, shift in terms:
             total += term << shift - low
-        if not low or total.bit_length() >= bits:
+        wide = total.bit_length()
+        if wide == bits:
+            return total, low
+        if not low or wide > bits:
             mantissa, exponent = round_up(total, bits)
             return mantissa, exponent + low
     return sum_rounded_up(terms, bits)

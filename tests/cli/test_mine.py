@@ -200,3 +200,25 @@ def test_schemas_that_are_none_are_declined(tcc: Tcc, tmp_path: Path) -> None:
         schemas.write_text(text)
         found = tcc("mine", traces, "--schemas", schemas, "-o", tmp_path / "g.tcg")
         assert found.code == 2, found.err
+
+
+def test_sessions_are_replayed_once_where_folds_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tcc.traces import mining
+
+    replayed: list[int] = []
+    once = mining.replay
+
+    def counting(artifact: Any, traces: Any) -> Any:
+        replayed.append(len(traces))
+        return once(artifact, traces)
+
+    monkeypatch.setattr(mining, "replay", counting)
+    calls = [
+        TraceCall(tool="find", arguments={"order": "o-1"}, answer="ok", outcome="done"),
+        TraceCall(tool="pay", arguments={"order": "o-1"}, answer="ok", outcome="done"),
+    ]
+    found = mining.mine([Trace(name=str(at), calls=tuple(calls)) for at in range(40)], "g")
+    assert (found.admitted, found.held_out) == (40, 40)
+    assert replayed == [40]

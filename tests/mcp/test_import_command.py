@@ -173,3 +173,18 @@ def test_a_program_that_is_not_there() -> None:
     done = tcc("import", "mcp", "--", "/no/such/program")
     assert done.returncode == 2
     assert done.stderr.startswith("TCC611: cannot start /no/such/program: No such file")
+
+
+def test_what_is_written_has_files_of_its_own(tmp_path: Path) -> None:
+    config, out = tmp_path / "mcp.json", tmp_path / "g.tcg"
+    config.write_text('{"mcpServers": {"a": {"command": "false"}}}')
+    out.write_text("kept")
+    link = tmp_path / "link"
+    link.hardlink_to(out)
+    for rewrite in (out, tmp_path / "." / "g.tcg", link):
+        told = ("--config", str(config), "-o", str(out), "--overwrite", "--rewrite", str(rewrite))
+        ended = tcc("import", "mcp", *told)
+        assert ended.returncode == 2 and "are one file" in ended.stderr, ended.stderr
+    ended = tcc("import", "mcp", "-o", str(out), "--lock", str(out), "--overwrite", *SERVER)
+    assert ended.returncode == 2 and "-o and --lock are one file" in ended.stderr
+    assert out.read_text() == "kept"

@@ -309,3 +309,39 @@ def test_other_headers_are_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=r"header|value|message") as refused:
         check_header(name, value)
     assert value not in str(refused.value) or value in ("x", "", "1")
+
+
+def test_a_call_that_a_lone_server_is_not_there_for_did_not_happen(
+    tmp_path: Path, artifact: Path
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, str(SERVERS / "official.py")],
+        env=environment(EXECUTED=str(tmp_path / "executed"), PORT=str(port)),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.05)
+
+        async def say(client: Any) -> None:
+            opened = await client.call_tool("open_case", {"id": "c-1"})
+            assert not opened.is_error
+            process.kill()
+            process.wait()
+            refused = await client.call_tool("open_case", {"id": "c-1"})
+            assert refused.is_error and refused.structured_content["code"] == "R307"
+
+        url = f"http://127.0.0.1:{port}/mcp"
+        talk(tmp_path, artifact, say, "--protocol", "handshake", "--", url)
+    finally:
+        process.kill()
+        process.wait()
+    records = [json.loads(line) for line in (tmp_path / "l").read_text().splitlines()]
+    outcomes = [one["outcome"] for one in records if one["kind"] == "outcome"]
+    assert outcomes == ["done", "failed"]

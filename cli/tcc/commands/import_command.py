@@ -109,6 +109,7 @@ def mcp(
         raise click.UsageError("give a file, --config, or the command of a server behind --")
     if rewrite is not None and (config is None or output is None):
         raise click.UsageError("--rewrite is for --config, and needs the grammar, -o")
+    _require_apart({"-o": output, "--lock": lock, "--rewrite": rewrite})
     bound: dict[str, tuple[str, str]] = {}
     try:
         if config is not None:
@@ -161,6 +162,22 @@ def _shown(command: Command) -> str:
         return command.url
     words = command.command if isinstance(command, Program) else command
     return shlex.join(words) if isinstance(words, Sequence) else "a server"
+
+
+def _require_apart(written: Mapping[str, Path | None]) -> None:
+    """Whatever is written has a file of its own: the last would replace the others.
+
+    Raises:
+        click.UsageError: two are one file.
+    """
+    taken: dict[Path, str] = {}
+    for name, path in written.items():
+        if path is None:
+            continue
+        for known, first in taken.items():
+            if path.resolve() == known or same_file(path, [known]):
+                raise click.UsageError(f"{first} and {name} are one file, {path}")
+        taken[path.resolve()] = name
 
 
 def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwrite: bool) -> None:

@@ -7,7 +7,8 @@ chance more often.  Only calls that were done are taken for a reason; a statemen
 contradicts, whatever came of its calls, is not written.  In the end the grammar is compiled and
 every session replayed, and a statement that refuses any is taken out: what is said to be admitted
 was tried.  Text: docs/traces.md.
-Cost: linear in the calls, times the tools; one compilation and a replay a round, six with folds.
+Cost: linear in the calls, times the tools; one compilation and a replay for each grammar that is
+tried: one, where no statement is taken out and sessions that are left out in turn change none.
 """
 
 from __future__ import annotations
@@ -87,16 +88,18 @@ def mine(
         CompileError: no grammar of these tools compiles.
     """
     sessions = tuple(traces)
-    skeleton, relations, artifact = _mined(sessions, name, schemas)
-    admitted = sum(not _refused(artifact, trace) for trace in sessions)
+    tried: dict[str, _Tried] = {}
+    every = range(len(sessions))
+    skeleton, relations, found = _mined(sessions, every, name, schemas, tried)
+    admitted = len(sessions) - len(found.refusing)
     held_out = None
     if len(sessions) >= _FOLDS:
         held_out = 0
         for fold in range(_FOLDS):
-            rest = [one for at, one in enumerate(sessions) if at % _FOLDS != fold]
+            rest = [at for at in every if at % _FOLDS != fold]
             with suppress(CompileError):  # the rest may have no tool, and then admits nothing
-                found = _mined(rest, name, schemas)[2]
-                held_out += sum(not _refused(found, one) for one in sessions[fold::_FOLDS])
+                found = _mined(sessions, rest, name, schemas, tried)[2]
+                held_out += sum(at not in found.refusing for at in every[fold::_FOLDS])
     return Mined(
         text=_text(skeleton, relations),
         sessions=len(sessions),
@@ -108,21 +111,57 @@ def mine(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """A grammar that all sessions were replayed with.
+
+    Attributes:
+        refusing: the sessions that it does not admit, by their numbers: each with the statements
+            that refuse calls of it.
+    """
+
+    refusing: Mapping[int, frozenset[str]]
+
+
 def _mined(
-    sessions: Sequence[Trace], name: str, schemas: Sequence[Mapping[str, Any]] | None
-) -> tuple[Skeleton, list[Relation], Artifact]:
+    all_sessions: Sequence[Trace],
+    used: Sequence[int],
+    name: str,
+    schemas: Sequence[Mapping[str, Any]] | None,
+    tried: dict[str, _Tried],
+) -> tuple[Skeleton, list[Relation], _Tried]:
+    """What the sessions of these numbers make, and what all of them make of it.
+
+    Args:
+        tried: grammars that were tried before, by their text without comments.
+    """
+    sessions = [all_sessions[at] for at in used]
     tools = _tools_of(sessions) if schemas is None else schemas
     longest = max([len(trace.calls) for trace in sessions], default=0)
     skeleton = skeleton_of(tools, name, depth=max(_DEPTH, min(longest, _LONGEST)))
     relations = _compiling(skeleton, _relations(sessions, _open_parameters(tools)))
     while True:
         # What a session contradicts is found by trying, not by thinking twice.
-        artifact = compile_text(_text(skeleton, relations))
-        blamed = {one.text for one in replay(artifact, sessions).statements}
+        text = "\n".join([skeleton.text, *[one.text for one in relations if one.is_written]])
+        found = tried.get(text)
+        if found is None:
+            found = tried[text] = _try(compile_text(text), all_sessions)
+        blamed = {one for at in used for one in found.refusing.get(at, ())}
         kept = [one for one in relations if not one.is_written or one.text not in blamed]
         if len(kept) == len(relations):
-            return skeleton, relations, artifact
+            return skeleton, relations, found
         relations = kept
+
+
+def _try(artifact: Artifact, sessions: Sequence[Trace]) -> _Tried:
+    """Every session held to it: once as a whole, and again those that it does not admit."""
+    refusing = replay(artifact, sessions).refusing
+    return _Tried(
+        refusing={
+            at: frozenset(one.text for one in replay(artifact, [sessions[at]]).statements)
+            for at in sorted(refusing)
+        }
+    )
 
 
 def _compiling(skeleton: Skeleton, relations: list[Relation]) -> list[Relation]:
@@ -140,10 +179,6 @@ def _compiles(skeleton: Skeleton, relation: Relation) -> bool:
     except CompileError:
         return False
     return True
-
-
-def _refused(artifact: Artifact, trace: Trace) -> int:
-    return replay(artifact, [trace]).refused
 
 
 def _text(skeleton: Skeleton, relations: Sequence[Relation]) -> str:

@@ -23,10 +23,12 @@ from tcc_runtime.gate.journal import now_ms
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.policy import json_bytes
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.shared import Home
 
 _EXAMPLES: Final = 3  # of a statement
 _SHOWN: Final = 200  # characters of a value
 _MOST: Final = 1 << 20  # bytes of a value
+_UNRECORDED: Final = Home(recorded=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +71,14 @@ class Replayed:
         sessions, calls: how many there were.
         refused: how many calls would have been refused.
         statements: those that refused, by falling count, then in the order of their first refusal.
+        refusing: the sessions with a call that is refused, by their numbers from 0.
     """
 
     sessions: int
     calls: int
     refused: int
     statements: tuple[Blamed, ...]
+    refusing: frozenset[int] = frozenset()
 
 
 class _Clock:
@@ -107,6 +111,7 @@ def replay(
     """
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
+    refusing: set[int] = set()
     failing = {tool.name for tool in artifact.core.tools if tool.errors_failed}
     for trace in traces:
         sessions += 1
@@ -114,7 +119,10 @@ def replay(
         clock = _Clock()
         if trace.calls and trace.calls[0].at_ms is not None:
             clock.ms = trace.calls[0].at_ms
-        with _quiet(), Gate(artifact, durable=False, given=given, clock=clock) as gate:
+        with (
+            _quiet(),
+            Gate(artifact, durable=False, given=given, clock=clock, home=_UNRECORDED) as gate,
+        ):
             for position, call in enumerate(trace.calls, 1):
                 calls += 1
                 clock.ms = clock.ms if call.at_ms is None else call.at_ms
@@ -122,6 +130,7 @@ def replay(
                 if refusal is None:
                     continue
                 refused += 1
+                refusing.add(sessions - 1)
                 text = call_text(call, values=values)
                 example = Example(session=trace.name, call=text, position=position)
                 for reason in _reasons(refusal):
@@ -132,7 +141,13 @@ def replay(
                 if stop:
                     break
     ordered = sorted(blamed.values(), key=lambda one: -one.count)
-    return Replayed(sessions=sessions, calls=calls, refused=refused, statements=tuple(ordered))
+    return Replayed(
+        sessions=sessions,
+        calls=calls,
+        refused=refused,
+        statements=tuple(ordered),
+        refusing=frozenset(refusing),
+    )
 
 
 def _made(gate: Gate, call: TraceCall, failing: set[str]) -> Refused | None:

@@ -36,6 +36,7 @@ from tcc_compiler.resources import Guard
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
+_STEPS = 1 << 10  # between looks at the clock
 _ATTEMPTS = 4
 # The lowest bits of a hash, up to so many, may be replaced by the number of the state.
 _PACKED = 20
@@ -188,8 +189,12 @@ def _exact_twins(table: Table, guard: Guard) -> Ints | None:
     twin = list(range(table.states))
     letter, target = table.letter.tolist(), table.target.tolist()
     rows = zip(table.accept.tolist(), pairwise(table.edge_start.tolist()), strict=True)
+    waiting = 0
     for q, (accept, (first, last)) in enumerate(rows):
-        guard.tick(1 + last - first)
+        waiting += 1 + last - first
+        if waiting > _STEPS:
+            guard.tick(waiting)
+            waiting = 0
         letters, targets = letter[first:last], [twin[p] for p in target[first:last]]
         if table.nondeterministic:
             # Merged targets may make two edges equal, or change the order of edges.

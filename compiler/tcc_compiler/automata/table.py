@@ -28,6 +28,7 @@ Numbers: TypeAlias = NDArray[np.int32]
 Exact: TypeAlias = NDArray[Any]
 
 _WIDE = 8
+_LOOKED_AT = 64  # levels after which their states are compared with that
 _FEW = 1 << 10
 _PORTION = 1 << 15
 
@@ -129,19 +130,20 @@ def layered(
         degree: [n], the edges of each state; those of one state stand side by side, in order.
         letter, target: [edges].  One state, from which all others are reached, is no target.
     """
-    levels = (_few_levels if len(degree) < _FEW else _levels)(degree, target)
-    if levels is None:
+    found = (_few_levels if len(degree) < _FEW else _levels)(degree, target)
+    if found is None:
         return None
+    order, sizes = found
     start = starts(degree)
     unordered = Table(
         accept=accept,
         edge_start=start,
         letter=letter,
         target=target,
-        levels=starts(np.fromiter(map(len, levels), dtype=np.int64)),
+        levels=starts(np.array(sizes, dtype=np.int64)),
         nondeterministic=nondeterministic,
     )
-    return reordered(unordered, np.concatenate(levels))
+    return reordered(unordered, order)
 
 
 def ranked(table: Table) -> Table:
@@ -175,8 +177,11 @@ def reordered(table: Table, order: Ints) -> Table:
     )
 
 
-def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
-    """The states by the length of the longest word; None where there is a cycle."""
+def _levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
+    """The states by the length of the longest word, and how many have each; None with a cycle.
+
+    Where levels turn out to have few states it begins again, one state at a time.
+    """
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
     # Edges sorted by target, as packed pairs: sorting values takes a third of the time of argsort.
@@ -188,12 +193,16 @@ def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     place = np.empty(len(degree), dtype=np.int64)
     level = np.flatnonzero(degree == 0)
     levels = []
+    known = 0
     while len(level):
         levels.append(level)
+        known += len(level)
+        if len(levels) >= _LOOKED_AT and known < _WIDE * len(levels):
+            return _few_levels(degree, target)
         sources = source.take(spread(first_in.take(level), into.take(level)))
         np.subtract.at(waiting, sources, 1)
         level = _once(sources[waiting.take(sources) == 0], place)
-    return levels if sum(map(len, levels)) == len(degree) else None
+    return (np.concatenate(levels), list(map(len, levels))) if known == len(degree) else None
 
 
 def _once(states: Ints, place: Ints) -> Ints:
@@ -204,28 +213,29 @@ def _once(states: Ints, place: Ints) -> Ints:
     return once
 
 
-def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
-    """:func:`_levels`, one state at a time."""
+def _few_levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
+    """:func:`_levels`, one state at a time; the same order."""
     first, targets = starts(degree).tolist(), target.tolist()
     sources: list[list[int]] = [[] for _ in range(len(degree))]
     for q, (begin, end) in enumerate(pairwise(first)):
-        for edge in range(begin, end):
-            sources[targets[edge]].append(q)
+        for to in targets[begin:end]:
+            sources[to].append(q)
     waiting = degree.tolist()
-    level = [q for q, edges in enumerate(waiting) if not edges]
-    levels = []
-    while level:
-        levels.append(level)
-        above = []
+    order = [q for q, edges in enumerate(waiting) if not edges]
+    sizes: list[int] = []
+    done = 0
+    while done < len(order):
+        level = order[done:]
+        done = len(order)
+        sizes.append(len(level))
         for q in level:
             for source in sources[q]:
                 waiting[source] -= 1
                 if not waiting[source]:
-                    above.append(source)
-        level = above
-    if sum(map(len, levels)) < len(degree):
+                    order.append(source)
+    if done < len(degree):
         return None
-    return [np.array(level, dtype=np.int64) for level in levels]
+    return np.array(order, dtype=np.int64), sizes
 
 
 def starts(sizes: Ints | Bools) -> Ints:
@@ -347,7 +357,10 @@ def _narrow_best(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Ex
     target, weights = table.target.tolist(), weight.tolist()
     best_weights, accept = stop.tolist(), table.accept.tolist()
     for q, (first, last) in enumerate(pairwise(table.edge_start.tolist())):
-        if first < last:
+        if last - first == 1:
+            way = weights[first] + best_weights[target[first]]
+            best_weights[q] = choose((way, best_weights[q])) if accept[q] else way
+        elif first < last:
             ways = map(add, weights[first:last], map(best_weights.__getitem__, target[first:last]))
             best_weights[q] = choose([*ways, best_weights[q]] if accept[q] else ways)
     return np.array(best_weights, dtype=weight.dtype)

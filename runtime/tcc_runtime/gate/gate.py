@@ -342,7 +342,7 @@ class Gate(Budgeted):
                 shared = Shared(
                     policy,
                     InMemory()
-                    if ledger is None
+                    if ledger is None or not kept.recorded
                     else InFile(Path(ledger), durable=durable, private=kept.private),
                     key=given_key(key),
                     shown=shown,

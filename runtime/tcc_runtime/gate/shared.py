@@ -193,6 +193,7 @@ class Home:
         parent: the id of the session that its calls are calls of, too; None: there is none.
         way_on: what whoever is refused by a spent session can do.
         shadow: what would be refused is recorded as refused and made all the same.
+        recorded: False, in memory alone: nobody will ask for its head, so none is made.
     """
 
     rolls: bool = False
@@ -201,6 +202,7 @@ class Home:
     parent: str | None = None
     way_on: str = "its owner ends it and opens another ledger"
     shadow: bool = False
+    recorded: bool = True
 
 
 _PLAIN: Final = Home()
@@ -738,7 +740,8 @@ class Shared:
         # What breaks this off (an interrupt, say, while the disk is waited for) leaves a record
         # that the session does not know: nothing is allowed until the ledger is taken up again.
         self._between = True
-        self.journal.append(self.follower.writer.sealed(record, self.journal.head))
+        if self.home.recorded:
+            self.journal.append(self.follower.writer.sealed(record, self.journal.head))
         if sync:
             self.sync()
         else:

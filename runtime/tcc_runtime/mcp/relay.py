@@ -95,7 +95,7 @@ class Served:
     look: Callable[[], Steps[None]]
 
 
-class Watch(Protocol):
+class CallWatch(Protocol):
     """Whoever counts what becomes of calls; told from the thread of the relay."""
 
     def refused(self, tool: str, code: str) -> None:
@@ -141,7 +141,7 @@ class Relay:
         seconds: float,
         note: Callable[[str], None],
         idle: float | None = None,
-        watch: Watch | None = None,
+        watch: CallWatch | None = None,
     ) -> None:
         self._idle = idle
         self._watch = watch
@@ -347,6 +347,9 @@ class Relay:
             told, upstream = message.error, self.upstream
             if told and told[0] == AWAY_ERROR and upstream is not None and upstream.several:
                 self._give_up(opened, told[1])
+                return
+            if upstream is not None and not upstream.was_sent(opened.identity):
+                self._give_up(opened, "the server cannot be reached")
                 return
             errors_failed = self._tool(opened).errors_failed
             self._settle(opened, ending_of(message, errors_failed), answer=message)

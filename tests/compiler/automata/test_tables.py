@@ -98,6 +98,27 @@ def test_the_levels_of_a_table_are_the_longest_words_and_a_cycle_has_none() -> N
     assert layered(np.array([True, True]), degree, letter, target) is None
 
 
+def test_levels_are_the_same_a_state_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    for number in range(80):
+        trimmed = trim(random_machine(rng, 14, 3, cycles=number % 4 == 0))
+        if trimmed is None:
+            continue
+        flat = [edge for row in trimmed.edges for edge in row]
+        degree = np.array(list(map(len, trimmed.edges)), dtype=np.int64)
+        target = np.array([to for _, to in flat], dtype=np.int32)
+        few, found = table._few_levels(degree, target), []
+        for looked in (1, 2, 1 << 20):
+            monkeypatch.setattr(table, "_LOOKED_AT", looked)
+            found.append(table._levels(degree, target))
+        if few is None:
+            assert found == [None] * 3
+            continue
+        for other in found:
+            assert other is not None
+            assert (other[0].tolist(), other[1]) == (few[0].tolist(), few[1])
+
+
 def test_random_tables_are_merged_the_same_with_and_without_hashes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
