@@ -55,8 +55,8 @@ class SessionValidation:
             has not ended; ``NoClaim``.
         asserted: what whoever wrote the ledger answers for, as nothing in it shows it.
         monitors: the statements over open parameters that the session was held to.
-        checked: calls, outcomes, refusals; calls whose outcome is unknown, and those of whose
-            answer a part is.
+        checked: calls, outcomes, refusals; calls whose outcome is unknown, and `unforeseen`, those
+            of whose answer a part is, where there are any.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix, hex.
         summary: the outcome in plain words.
@@ -102,7 +102,7 @@ def conclude(
             "outcomes": 0 if tally is None else tally.outcomes,
             "refusals": 0 if tally is None else tally.refusals,
             "unknown": 0 if tally is None or session is None else _unknown(session),
-            "unforeseen": 0 if tally is None else tally.unforeseen,
+            **({"unforeseen": tally.unforeseen} if tally is not None and tally.unforeseen else {}),
         },
         findings=tuple(findings.items),
         head=reader.head.hex(),

@@ -134,9 +134,12 @@ class PlanCourse:
     def next(self) -> PlanStep | ExecutionStop:
         """What comes now; every outcome has to be known."""
         history = self._gate.history
-        texts = self._gate.word()
-        foreign = [one for one in history if one.unforeseen]
-        if foreign and texts is None:
+        try:
+            texts = self._gate.word()
+        except ValueError:
+            foreign = [one for one in history if one.unforeseen]
+            if not foreign:
+                raise
             last = foreign[-1]
             return ExecutionStop(kind="unforeseen", reason=f"call {last.seq}: {last.call}")
         for happened in history[self._seen :]:
