@@ -10,7 +10,8 @@ that passes them all has survived: docs/trust.md says of each why it may.  Befor
 tests are run on the package as it is: they have to pass, or what a mutant fails says nothing.
 
 Of the validator (``replay/``, ``ledger``) there are many.  Those within a function are put in the
-place of the function's code, in a process that has loaded package and tests before it was forked.
+place of the function's code, in a process that has loaded package and tests before it was forked;
+so are those of the kernel of proofs.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ OTHERS = ("certs/rules", "certs/test_states.py", *WHOLE, "certs/test_core.py", "
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
           "rules", "states", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
+LOADED = (*COMPARING, "proof/")
 MEMORY = 4 << 30
 
 
@@ -290,7 +292,7 @@ def main() -> int:
         print(*found, sep="\n")
         return 0
     begin = time.monotonic()
-    within = [m for m in found if m.function and m.module.startswith(COMPARING)]
+    within = [m for m in found if m.function and m.module.startswith(LOADED)]
     survivors = unseen_when_loaded(within, told)
     survivors += unseen_when_imported([m for m in found if m not in within], told)
     print(f"{len(found)} mutants, {len(survivors)} survived, {time.monotonic() - begin:.0f} s")

@@ -3,6 +3,10 @@
 Grammars are structures here, so nothing of the product reads them: tools with open parameters whose
 types have few values, all of them listed; a plan ``(a | b | c){low,high}``; statements.  A session
 is a list of calls, a call a tool with its values.  Exponential in everything.
+
+Of types with more values than that as many are listed as a session has fields.  These are in the
+same types and are compared for equality alone, so sessions in which they come for the first time in
+another order than listed are left out.
 """
 
 from __future__ import annotations
@@ -11,9 +15,15 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
+MOST_CALLS = 4
+MOST_SESSIONS = 4000
+CLASS = list("stuvwxyz")  # of the class [p-z], and of no other pattern
+WIDE = [f"w{at}" for at in range(2 * MOST_CALLS)]  # of no pattern
+FRESH = {value: at for row in (CLASS, WIDE) for at, value in enumerate(row)}
 TYPES: dict[str, list[Any]] = {
     'text ~ "p|q"': ["p", "q"],
     'text ~ "q|r"': ["q", "r"],
@@ -22,8 +32,27 @@ TYPES: dict[str, list[Any]] = {
     "integer 0 .. 2": [0, 1, 2],
     "integer 1 .. 2": [1, 2],
     "integer 1 .. 3": [1, 2, 3],
+    # Added up and never compared; caps are of the same grid, so that ends of ranges are enough.
+    "number 0 .. 1.5": [Fraction(at, 2) for at in range(4)],
+    "number 0.5 .. 2": [Fraction(at, 2) for at in range(1, 5)],
+    'text ~ "[p-z]"': [*"pqr", *CLASS],
+    "text min 1 max 9": [*"pqr", *CLASS, *WIDE],
 }
 SORTS = {name: name.split()[0] for name in TYPES}
+
+
+def of_type(kind: str, value: object) -> bool:
+    """Whether a value, of whatever session, is of a type."""
+    if kind == "text min 1 max 9":
+        return isinstance(value, str) and 1 <= len(value) <= 9
+    if kind.startswith("number"):
+        low, high = (Fraction(end) for end in kind.split()[1::2])
+        return (
+            type(value) is not bool
+            and not isinstance(value, str)
+            and low <= Fraction(str(value)) <= high
+        )
+    return any(type(value) is type(one) and value == one for one in TYPES[kind])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +172,9 @@ def meets(say: Say, session: Sequence[Call]) -> bool:
     pairs = [(i, j) for i in at_a for j in at_b if agree(say, session[i], session[j])]
     match say.word:
         case "sum":
-            return sum((Fraction(session[i][1][say.key]) for i in at_a), Fraction(0)) <= say.most
+            return (
+                sum((Fraction(str(session[i][1][say.key])) for i in at_a), Fraction(0)) <= say.most
+            )
         case "per":
             values = [session[i][1][say.key] for i in at_a]
             return all(values.count(v) <= say.most for v in values)
@@ -196,10 +227,7 @@ class Holds:
             types = self.made.tools[tool]
             if given.keys() != types.keys():
                 return False
-            if any(
-                not any(type(v) is type(w) and v == w for w in TYPES[types[n]])
-                for n, v in given.items()
-            ):
+            if not all(of_type(types[n], v) for n, v in given.items()):
                 return False
         return all(meets(say, session) for say in self.made.says)
 
@@ -208,20 +236,55 @@ class Holds:
         return tuple(call[0] for call in session) in self.plans
 
     def calls(self) -> list[Call]:
-        """Every call with values of its types."""
-        return [
-            (tool, dict(zip(given, values, strict=True)))
-            for tool, given in self.made.tools.items()
-            for values in product(*[TYPES[t] for t in given.values()])
-        ]
+        """Every call with values of its types, the first of those that are alike."""
+        return _calls(_tools(self.made), 0, 0)
 
     def sessions(self) -> Iterator[list[Call]]:
         """P, short ones first."""
+        tools = _tools(self.made)
         level: list[list[Call]] = [[]] if self.lets([]) else []
-        calls = self.calls()
         while level:
             yield from level
-            level = [[*s, c] for s in level for c in calls if self.lets([*s, c])]
+            level = [[*s, c] for s in level for c in _calls(tools, *_used(s)) if self.lets([*s, c])]
+
+    def size(self) -> int:
+        """At most so many sessions are gone through."""
+        most = max(map(len, self.plans), default=0)
+        total = row = 1
+        for length in range(most):
+            row *= len(_calls(_tools(self.made), 2 * length, 2 * length))
+            total += row
+        return total
+
+
+_Tools = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+def _tools(made: Made) -> _Tools:
+    return tuple([(tool, tuple(given.items())) for tool, given in made.tools.items()])
+
+
+def _used(session: Sequence[Call]) -> tuple[int, int]:
+    """How many values of each row of those that are alike a session has."""
+    values = {v for _, given in session for v in given.values() if isinstance(v, str)}
+    return len(values.intersection(CLASS)), len(values.intersection(WIDE))
+
+
+@cache
+def _calls(tools: _Tools, of_class: int, of_wide: int) -> list[Call]:
+    found = []
+    for tool, given in tools:
+        for values in product(*[TYPES[kind] for _, kind in given]):
+            used = [of_class, of_wide]
+            for value in values:
+                row = 0 if value in CLASS else 1
+                if value in FRESH:
+                    if FRESH[value] > used[row]:
+                        break
+                    used[row] = max(used[row], FRESH[value] + 1)
+            else:
+                found.append((tool, {n: v for (n, _), v in zip(given, values, strict=True)}))
+    return found
 
 
 def breaks_statement(left: Holds, say: Say) -> int | None:
@@ -240,6 +303,11 @@ def breaks_inclusion(left: Holds, right: Holds) -> int | None:
     return None
 
 
+def reaches(left: Holds, tool: str) -> int | None:
+    """The length of a shortest session that ends in a call of a tool."""
+    return next((len(s) for s in left.sessions() if s and s[-1][0] == tool), None)
+
+
 def stuck(left: Holds) -> int | None:
     """The length of a shortest session that nothing of L goes on with."""
     sessions = list(left.sessions())
@@ -251,7 +319,14 @@ def stuck(left: Holds) -> int | None:
 
 
 def grammar(rng: random.Random) -> Made:
-    """A grammar whose types have few values."""
+    """A grammar with not too many sessions."""
+    while True:
+        made = _drawn(rng)
+        if Holds(made).size() <= MOST_SESSIONS:
+            return made
+
+
+def _drawn(rng: random.Random) -> Made:
     names = ["a", "b", "c"][: rng.choice([1, 2, 2, 3])]
     kinds = rng.sample(list(TYPES), rng.choice([1, 2, 3]))
     tools = {
@@ -294,7 +369,7 @@ def changed(rng: random.Random, made: Made) -> Made:
 def fits(say: Say, made: Made) -> bool:
     """Whether a statement is one about these tools."""
     if say.word == "sum":
-        return made.tools[say.a].get(say.key, "").startswith("integer")
+        return SORTS.get(made.tools[say.a].get(say.key, ""), "") in ("integer", "number")
     kinds = [
         (made.tools[say.a].get(x, "?").split()[0], made.tools[say.b].get(y, "!").split()[0])
         for x, y in say.same
@@ -312,7 +387,8 @@ def statement(rng: random.Random, made: Made) -> Say | None:
     if word in ("uses", "least"):
         return Say(word=word, a=a, most=Fraction(rng.choice([0, 1, 2]) + (word == "least")))
     if word in ("sum", "per"):
-        names = [n for n, t in made.tools[a].items() if word == "per" or t.startswith("integer")]
+        kinds = {"sum": ("integer", "number"), "per": ("integer", "text", "flag")}[word]
+        names = [n for n, t in made.tools[a].items() if SORTS[t] in kinds]
         if not names:
             return None
         most = Fraction(rng.choice([1, 2, 3, 4, 5]))
@@ -325,7 +401,7 @@ def statement(rng: random.Random, made: Made) -> Say | None:
         (x, y)
         for x, tx in made.tools[a].items()
         for y, ty in made.tools[b].items()
-        if SORTS[tx] == SORTS[ty]
+        if SORTS[tx] == SORTS[ty] != "number"
     ]
     if not pairs or rng.random() < 0.15:
         return Say(word=word, a=a, b=b) if word != "each" or rng.random() < 0.5 else None

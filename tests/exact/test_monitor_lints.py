@@ -78,19 +78,35 @@ forbid c before b same y
     assert ("TCC705", 7) not in found(text + require, tmp_path)
 
 
+PAID_AS_FOUND = """grammar g version "1"
+tool find(; n: number 1 .. 9) { cost 1 }
+tool pay(; n: number 1 .. 9) { cost 1 }
+plan = find? pay?
+require find before pay same n
+limit sum(find.n) <= 5
+limit sum(pay.n) <= 5
+"""
+
+
+def test_sums_of_values_that_are_compared_are_intervals(tmp_path: Path) -> None:
+    number = HEAD.replace("integer 1 .. 9", "number 1 .. 9.5").replace("text max 9", 'text ~ "x|y"')
+    held = (
+        "limit uses(pay) per id <= 1\nforbid find before pay same id\nlimit uses(pay) per n <= 1\n"
+    )
+    line = number.count("\n") + 1
+    assert ("TCC704", line) in found(number + "limit sum(pay.n) <= 19\n" + held, tmp_path)
+    assert ("TCC704", line) not in found(number + "limit sum(pay.n) <= 18.5\n" + held, tmp_path)
+
+
 def test_what_is_left_open_is_listed(
     tcc_command: Tcc,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    number = HEAD.replace("integer 1 .. 9", "number 1 .. 9.5").replace("text max 9", 'text ~ "x|y"')
     path = tmp_path / "g.tcg"
-    held = (
-        "limit uses(pay) per id <= 1\nforbid find before pay same id\nlimit uses(pay) per n <= 1\n"
-    )
-    path.write_text(number + "limit sum(pay.n) <= 19\n" + held, "utf-8")
+    path.write_text(PAID_AS_FOUND, "utf-8")
     ended = tcc_command("lint", path, "--json")
     left = [(one["code"], one["message"]) for one in ended.json["undecided"]]
-    start = "not decided: TCC704: `limit sum(pay.n) <= 19`: "
+    start = "not decided: TCC704: `limit sum(pay.n) <= 5`: "
     assert (ended.code, ended.json["findings"]) == (2, [])
     assert any(c == "TCC715" and m.startswith(start) and m.endswith("(P504)") for c, m in left)
 

@@ -16,15 +16,16 @@ from tcc.library.proving import Proof
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof import check, moves, question
+from tcc_certs.proof import compared as compared_sides
 from tcc_certs.proof.atoms import atoms_of
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part, held_tokens, renamed
 from tcc_certs.values.types import TextType
-from tcc_runtime.exact import certificate
+from tcc_runtime.exact import certificate, system
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
-from tests.exact.brute import changed, grammar, statement
-from tests.exact.test_brute import compiled
+from tests.exact.test_brute import ask as compared
+from tests.exact.test_brute import count
 
 SHOP = """grammar shop version "1"
 tool find(; order: text ~ "p|q", user: text ~ "q|r")
@@ -126,37 +127,19 @@ def test_every_certificate_of_random_questions_is_valid(seed: int) -> None:
 
 
 def every_certificate(seed: int, tally: dict[str, int]) -> None:
-    rng = random.Random(seed)
-    one = grammar(rng)
-    other = changed(rng, one)
-    left, right = compiled(one.text), compiled(other.text)
-    if left is None or right is None:
-        return
-    mine, theirs = artifact_bytes(left), artifact_bytes(right)
-    asking: list[tuple[Proof, list[bytes]]] = [
-        (tcc.prove(left, implies=right), [mine, theirs]),
-        (tcc.prove(right, implies=left), [theirs, mine]),
-        (tcc.prove(left, finishable=True), [mine]),
-    ]
-    for _ in range(2):
-        say = statement(rng, one)
-        if say is not None:
-            asking.append((tcc.prove(left, say.text), [mine]))
-            if say.a:
-                asking.append((tcc.prove(left, reachable=say.a), [mine]))
-    for found, artifacts in asking:
-        tally[found.verdict] = tally.get(found.verdict, 0) + 1
+    for found, artifacts in compared(seed, tally):
         if found.verdict == "undecided":
             continue
         data = found.certificate
         assert data is not None, (seed, found)
-        report = check_proof(data, artifacts)
+        report = check_proof(data, [artifact_bytes(one) for one in artifacts])
         assert report.finding is None, (seed, found, report)
         assert report.proof == found.verdict
+        count(tally, "proofs VALID")
         # The same file never shows the opposite.
         lines = lines_of(data)
         lines[0]["proof"] = "proved" if found.verdict == "refuted" else "refuted"
-        assert check_proof(file_of(lines), artifacts).verdict != 0
+        assert check_proof(file_of(lines), [artifact_bytes(one) for one in artifacts]).verdict != 0
 
 
 # Forgeries.
@@ -622,7 +605,9 @@ def test_the_number_of_artifacts_is_that_of_the_question() -> None:
     "text",
     [
         "forbid find(part=full)", "forbid find with", "require find", "limit uses(find) <= x",
-        "forbid find before refund same user = part", "limit price <= 3", "plan = find",
+        "forbid find before refund same user = part", "limit price >= 3", "limit price <= 3 s",
+        "limit latency <= 3", "limit cost <= 0.0000000001",
+        "limit price <= 0.5", "limit latency <= 9223372036854775808", "plan = find",
         "forbid find before any same order", "forbid (find | refund) before refund same order",
         "limit sum(find.order) <= 3", 'forbid "', "limit uses(find) per part <= 1",
         "require find before each refund same order, order extra",
@@ -671,13 +656,46 @@ def test_the_command_writes_and_checks(
     assert tcc_command("check", proof, "--artifact", artifact).code == 2
 
 
-def test_a_sum_over_values_that_are_keys_is_declined_where_they_are_many() -> None:
-    for kind in ("number 0 .. 20", "integer 0 .. 2000"):
-        text = SHOP.replace("number 0 .. 20", kind) + "limit uses(refund) per amount <= 1\n"
-        artifact = tcc.compile_text(text)
-        with pytest.raises(Rejected) as refusal:
-            certificate.Asked(kind="finishable", text=None, artifacts=(artifact,)).system()
-        assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
+@pytest.mark.parametrize("kind", ["number 0 .. 20", "integer 0 .. 2000", "number 7 .. 20.5"])
+def test_a_sum_over_values_that_are_keys_is_an_interval_where_they_are_many(kind: str) -> None:
+    text = SHOP.replace("number 0 .. 20", kind) + "limit uses(refund) per amount <= 1\n"
+    found, artifacts = asked(text, finishable=True)
+    assert found.proved and found.certificate is not None
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    # Of a value that is known to be somewhere in an interval none may be chosen.
+    size = lines[0]["states"]
+    for state in lines[1 : size + 1]:
+        if state[3][0][1]:
+            state[3][0][1] -= 1
+            break
+    assert code_of(file_of(lines), artifacts) == "T206"
+
+
+def test_a_value_that_is_held_is_not_the_least_on_the_way_to_an_end() -> None:
+    """An amount that was asked for is paid as it is, whatever is left of the sum."""
+    text = """grammar g version "1"
+tool ask(; amount: integer 0 .. 200)
+tool pay(; amount: integer 0 .. 200)
+plan = ask pay
+require ask before pay same amount
+limit sum(pay.amount) <= 100
+"""
+    found, _ = asked(text, finishable=True)
+    assert (found.verdict, found.codes) == ("undecided", ("P504",))
+    few, artifacts = asked(text.replace("200", "20").replace("100", "10"), finishable=True)
+    assert few.verdict == "refuted" and few.certificate is not None
+    assert code_of(few.certificate, artifacts) == "VALID"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_values_as_intervals_are_never_wrong(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(compared_sides, "MAX_ALONE", -1)
+    monkeypatch.setattr(system, "MAX_ALONE", -1)
+    for at in range(8 * seed, 8 * seed + 8):
+        every_certificate(at, {})
 
 
 @pytest.mark.parametrize("kind", ["number", "number -5 .. 20", "text max 4"])
@@ -712,3 +730,82 @@ def test_sides_that_differ_in_what_is_not_known_are_declined(
     with pytest.raises(Rejected) as refusal:
         certificate.Asked(kind="implies", text=None, artifacts=artifacts).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", path)
+
+
+def test_plans_that_are_left_aside_let_more_through() -> None:
+    """A monitor alone implies another, whatever plans are; a plan that implies it is needed."""
+    found, artifacts = asked(SHOP, STATEMENT)
+    assert found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [part.get("plans") for part in lines[0]["parts"]] == [None, False]
+    forged = changed_at(lines, lambda copy: copy[0]["parts"][0].update(plans=False))
+    assert code_of(forged, artifacts) == "T209"
+    for value in (True, 0, "none"):
+        forged = changed_at(lines, lambda copy, v=value: copy[0]["parts"][1].update(plans=v))
+        assert code_of(forged, artifacts) == "T101"
+    forged = changed_at(lines, lambda copy: copy[0]["parts"][1].pop("plans"))
+    assert code_of(forged, artifacts) == "T201"
+
+    text = SHOP.replace("(find | refund){0,3}", "refund find")
+    text = text.replace("require find before refund same order\n", "")
+    found, artifacts = asked(text, "never find before refund same order")
+    assert found.proved and found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [part.get("plans") for part in lines[0]["parts"]] == [None, None]
+    artifact = tcc.compile_text(text)
+    of = certificate.Asked(
+        kind="statement", text="never find before refund same order", artifacts=(artifact,)
+    )
+    made = of.system()
+    part = made.parts(frozenset(), unwalked=frozenset({1}))[1]
+    assert certificate.closed(made, part, max_states=99, check_time=lambda: None) is None
+
+
+COSTS = """grammar costs version "1"
+tool find(k: 1 | 3) { cost 0.25 * k
+  price 2 * k
+  latency 100 ms
+  epsilon 0.5
+}
+tool ask(; who: text max 9) { cost 0.5
+  price 5
+  latency 2 s
+  epsilon 0
+}
+plan = (find | ask){0,3}
+limit uses(ask) <= 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "below"),
+    [
+        ("cost", "2.25", "2.249999999"),  # three of find(k=3)
+        ("price", "18", "17"),
+        ("latency", "2.2 s", "2199 ms"),
+        ("epsilon", "1.5", "1.499999999"),
+        ("depth", "3", "2"),
+    ],
+)
+def test_limits_on_what_calls_take_are_proved_and_refuted(kind: str, most: str, below: str) -> None:
+    found, artifacts = asked(COSTS, f"limit {kind} <= {most}")
+    assert found.proved and found.certificate is not None
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    ask(lines, f"limit {kind} <= {below}")
+    assert code_of(file_of(lines), artifacts) == "T207"
+    found, artifacts = asked(COSTS, f"limit {kind} <= {below}")
+    assert found.verdict == "refuted" and found.certificate is not None
+    assert found.session is not None and len(found.session.calls) == 3
+    assert code_of(found.certificate, artifacts) == "VALID"
+    lines = lines_of(found.certificate)
+    ask(lines, f"limit {kind} <= {most}")
+    assert code_of(file_of(lines), artifacts) == "T302"
+
+
+def test_a_limit_on_costs_that_may_go_down_has_no_proof() -> None:
+    artifact = tcc.compile_text(COSTS.replace("cost 0.5", "cost -0.5"))
+    of = certificate.Asked(kind="statement", text="limit cost <= 9", artifacts=(artifact,))
+    with pytest.raises(Rejected) as refusal:
+        of.system()
+    assert refusal.value.code.value == "D101"

@@ -18,7 +18,7 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode, read_large
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Fact, Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -165,8 +165,8 @@ class _Check:
             self._included(system, head)
         else:
             self._shown(system, head)
-        rest = next(self._lines, None)
-        ensure(rest is None, _CODE, f"line {self._number + 1}", "the end", "more")
+        done = next(self._lines, None) is None
+        ensure(done, _CODE, f"line {self._number + 1}", "the end", "more")
 
     def _sides(self, head: Mapping[str, Json], artifacts: Sequence[bytes]) -> tuple[Side, Side]:
         kind = self.question["kind"]
@@ -205,10 +205,13 @@ class _Check:
         require(members, set(head), _CODE, "line 1")
         given = schema.as_list(head["parts"], "parts", _CODE, 1)
         monitors = len(system.left.core.monitors)
-        uses, sizes = [], []
+        uses, sizes, unwalked = [], [], set()
         for at, part in enumerate(given):
             entry = schema.as_mapping(part, f"parts[{at}]", _CODE)
-            require({"keys", "states", "uses"}, set(entry), _CODE, f"parts[{at}]")
+            require({"keys", "states", "uses"}, set(entry) - {"plans"}, _CODE, f"parts[{at}]")
+            told = entry.get("plans", False)
+            ensure(told is False, _CODE, f"parts[{at}].plans", "false", told)
+            unwalked.update([at] * ("plans" in entry))
             numbers = [
                 schema.as_whole(one, f"parts[{at}].uses", Code.PROOF_USES, monitors)
                 for one in schema.as_list(entry["uses"], f"parts[{at}].uses", _CODE)
@@ -216,13 +219,13 @@ class _Check:
             uses.append(frozenset(numbers))
             sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
+        ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
         if ways == ["all"]:
             parts = [Part(tracked=None, rule=None, uses=uses[0])]
         else:
             call = "call" in ways
-            parts = system.parts(uses, call=call)
-            due = ["call" if call else "each"] * len(parts)
-            require(due, ways, Code.PROOF_USES, "parts")
+            parts = system.parts(uses, call=call, unwalked=frozenset(unwalked))
+            require(["call" if call else "each"] * len(parts), ways, Code.PROOF_USES, "parts")
         total = sum(sizes)
         ensure(total <= MAX_PROOF_STATES, Code.LIMIT, "parts", f"{MAX_PROOF_STATES} states", total)
         for one, size in zip(parts, sizes, strict=True):
@@ -246,10 +249,8 @@ class _Check:
                 fine = system.right.accepts(state[1])
                 where = f"line {self._number}"
                 ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
-            steps = self._line()
-            where = f"line {self._number}"
-            rows = schema.as_list(steps, where, _CODE)
-            at = 0
+            rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
+            where, at = f"line {self._number}", 0
             for move in system.moves(part, state):
                 if move.state is None:
                     text = system.left.core.calls[move.call].text
@@ -451,12 +452,11 @@ class _Check:
         number, row = schema.as_tuple(step, where, _CODE, 2, "members")
         wanted = self._whole(number, where)
         for at, move in enumerate(system.moves(part, most_of(state))):
-            if at == wanted and move.state is not None:
-                possible = system.surely(state, move)
-                ensure(possible, Code.PROOF_END, where, "a call that can surely be made", "another")
-                self._leads_down(system, least_of(move.state), _numbers_of(row, where), good)
+            to = system.surely(most_of(state), move) if at == wanted else None
+            if to is not None:
+                self._leads_down(system, to, _numbers_of(row, where), good)
                 return state
-        raise Rejected(Code.PROOF_END, where, "a call of the state", wanted)
+        raise Rejected(Code.PROOF_END, where, "a call that can surely be made", wanted)
 
 
 class _Below(Sequence[State]):

@@ -24,6 +24,7 @@ from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.types import JsonType, NumberType, OpenType
 from tcc_certs.values.types import check as of_type
 
+OTHER = -1  # a value that is not tracked
 MAX_ALONE = 64  # values of a field that is added up and compared
 Key: TypeAlias = "tuple[Any, ...]"  # tokens as numbers, listed values as texts
 Fact: TypeAlias = "tuple[int, int, Key, int]"  # side, slot of the monitor, key, count
@@ -86,6 +87,8 @@ class Part:
         plans: whether plans and sums of the right are looked at.
         key: of `rule`, the one that is asked about; None in the place of a listed value.
         call: the left tool whose call may break it, and that call's fields; None: any call.
+        walked: whether plans of the left are followed; else any call that a monitor of the part
+            names may come at any time.
     """
 
     tracked: tuple[int, ...] | None
@@ -94,6 +97,7 @@ class Part:
     plans: bool = True
     key: Key = ()
     call: tuple[int, tuple[tuple[str, Choice], ...]] | None = None
+    walked: bool = True
 
 
 class Move:
@@ -173,13 +177,16 @@ class Compared:
         return found
 
     def _alone(self, opened: OpenParameter) -> None:
-        """Values that are added up and compared are told apart, each for itself."""
+        """Few values that are added up and compared are told apart, each for itself.
+
+        Of many it is known between what ends they are, each time that one is added.
+        """
         kind = opened.type
         if not isinstance(kind, NumberType) or not kind.whole or not kind.low or not kind.high:
-            raise Rejected(Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
+            return
         low, high = Fraction(kind.low), Fraction(kind.high)
-        few = int(high - low) <= MAX_ALONE
-        ensure(few, Code.UNKNOWN_FEATURE, opened.name, "few values", "added and compared")
+        if int(high - low) > MAX_ALONE:
+            return
         for value in range(int(-(-low // 1)), int(high // 1) + 1):
             self._constant(kind, str(value))
 
@@ -275,8 +282,45 @@ class Compared:
         types = self._types.get(atom.sort, [])
         return sort_of(kind) == atom.sort and kind in types and types.index(kind) in atom.types
 
-    def surely(self, state: State, move: Move) -> bool:
-        """Whether a call can be made, with the least of what it adds: its values are there."""
+    def worth(self, of: Sum, token: Choice) -> tuple[int, int]:
+        """The least and the greatest of what a value may be that is added up and compared."""
+        if token is None:
+            return 0, 0
+        # In a list that tracks few keys a value that is not one of them still has its atom.
+        atom = self.atoms[token % len(self.atoms) if token >= 0 else OTHER - 1 - token]
+        if atom.only is not None:
+            ends = [Fraction(atom.only)] * 2
+        else:
+            kinds = [self._types[atom.sort][at] for at in sorted(atom.types)]
+            spans = [k for k in kinds if isinstance(k, NumberType) and k.low and k.high]
+            ends = [
+                max(Fraction(k.low or 0) for k in spans),
+                min(Fraction(k.high or 0) for k in spans),
+            ]
+        return int(ends[0] * of.units // 1), int(-(-ends[1] * of.units // 1))
+
+    def surely(self, state: State, move: Move) -> State | None:
+        """Where a call leads, with the least that it can be made to add; None: it may not be made.
+
+        A value that is compared may be any that its token stands for: so it counts as the greatest.
+
+        Args:
+            state: with the greatest of its sums.
+        """
+        if move.state is None or not self._there(state, move):
+            return None
+        left, right, facts, sums = move.state
+        least = [low for low, _ in sums]
+        for number, place in self.kinds[self.left.core.calls[move.call].tool].sums:
+            of = self.sums[number]
+            if place is not None:
+                least[number] = state[3][number][1] + self.worth(of, move.tokens[place])[1]
+                if of.caps[0] is not None and least[number] > of.caps[0]:
+                    return None
+        return left, right, facts, tuple([(low, low) for low in least])
+
+    def _there(self, state: State, move: Move) -> bool:
+        """Whether all values of a call are known to be there."""
         kind = self.kinds[self.left.core.calls[move.call].tool]
         there: dict[int, set[int]] = {}
         for token in (*held_tokens(state[2]), *[t for t in move.tokens if t is not None]):
@@ -380,9 +424,3 @@ def most_of(state: State) -> State:
     """A state with the greatest of its sums."""
     left, right, facts, sums = state
     return left, right, facts, tuple([(high, high) for _, high in sums])
-
-
-def least_of(state: State) -> State:
-    """A state with the least of its sums: what a call that adds the least leads to."""
-    left, right, facts, sums = state
-    return left, right, facts, tuple([(low, low) for low, _ in sums])

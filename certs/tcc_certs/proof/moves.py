@@ -7,27 +7,24 @@ Cost: a look-up or two for each monitor that names the call's tool; one copy of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
-from itertools import product
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import OrderMonitor, UsesMonitor
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
 from tcc_certs.proof.compared import (
+    OTHER,
     Choice,
-    Compared,
     Key,
     Kind,
     Move,
     Part,
     State,
-    Sum,
     Sums,
     chosen_values,
     held_tokens,
     named,
 )
+from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Seen, Values
@@ -35,17 +32,16 @@ from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import check as of_type
 
 MAX_CHOICES = 20_000  # choices of tokens for one call
-MAX_PARTS = 4096
 MAX_TRIED = 1 << 26  # choices, in all
 FACTS = 64  # of a state take as long as one choice
-OTHER = -1  # a value that is not tracked
+MAX_NEXT = 1 << 20  # calls that places go on with, which are kept
 NOT_WALKED: Place = ((), ())
 
 
 _Looks: TypeAlias = "tuple[Any, Any, int, str, bool]"
 
 
-class System(Compared):
+class System(KeyParts):
     """Two sides, the atoms of their values, and what has to be tried at a state."""
 
     def __init__(self, left: Side, right: Side) -> None:
@@ -56,11 +52,15 @@ class System(Compared):
         }
         self._tried = 0
         self._looks: dict[tuple[Part, int, tuple[Choice, ...]], _Looks] = {}
+        self._nexts: dict[Place, list[tuple[int, Place]]] = {}
+        self._next_size = 0
+        self._named: dict[Part, list[tuple[int, Place]]] = {}
 
     def start(self, part: Part) -> State:
         """Before the first call."""
         right = self.right.start if part.plans else NOT_WALKED
-        return self.left.start, right, (), tuple([(0, 0)] * len(self.sums)) if part.plans else ()
+        left = self.left.start if part.walked else NOT_WALKED
+        return left, right, (), tuple([(0, 0)] * len(self.sums)) if part.plans else ()
 
     # What has to be tried.
 
@@ -76,10 +76,8 @@ class System(Compared):
             held.setdefault(token % atoms, []).append(token)
         counts = {fact[:3]: fact[3] for fact in state[2]}
         weight = 1 + len(counts) // FACTS  # ends of a file may hold any
-        for call in self.left.calls(state[0]):
-            after = self.left.step(state[0], call)
-            if after is None:
-                continue
+        going = self._going(state[0]) if part.walked else self._naming(part)
+        for call, after in going:
             kind = self.kinds[self.left.core.calls[call].tool]
             for number, tokens in enumerate(self._choices(part, kind, held)):
                 ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
@@ -88,6 +86,39 @@ class System(Compared):
                 move = self._move(part, state, counts, call, after, kind, tokens)
                 if move is not None:
                     yield move
+
+    def _going(self, place: Place) -> list[tuple[int, Place]]:
+        """The calls that plans of the left go on with, and where they lead."""
+        found = self._nexts.get(place)
+        if found is None:
+            steps = [(call, self.left.step(place, call)) for call in self.left.calls(place)]
+            found = [(call, after) for call, after in steps if after is not None]
+            self._next_size += 1 + len(found)
+            if self._next_size > MAX_NEXT:
+                self._nexts.clear()
+                self._next_size = 1 + len(found)
+            self._nexts[place] = found
+        return found
+
+    def _naming(self, part: Part) -> list[tuple[int, Place]]:
+        """The calls of tools that a monitor of the part names: no other changes what is kept."""
+        found = self._named.get(part)
+        if found is None:
+            sides = ((self.left, part.uses), (self.right, {part.rule}))
+            names = {
+                side.core.tools[tool].name
+                for side, chosen in sides
+                for number, tools in enumerate(side.monitored)
+                if number in chosen
+                for tool in tools
+            }
+            core = self.left.core
+            found = self._named[part] = [
+                (number, NOT_WALKED)
+                for number, call in enumerate(core.calls)
+                if core.tools[call.tool].name in names
+            ]
+        return found
 
     def _choices(
         self, part: Part, kind: Kind, held: Mapping[int, Sequence[int]]
@@ -194,8 +225,8 @@ class System(Compared):
             low, high = found[number]
             least, span = of.left_least, of.span
             if place is not None:
-                least = self._worth(of, tokens[place])
-                span = (least, least)
+                span = self.worth(of, tokens[place])
+                least = span[0]
             elif of.odd is not None and _odd_fits(low + of.odd[0], of.caps[0], of.odd[1]):
                 over = "a value that the other side has not"
             if not _fits(low + least, of.caps[0]):
@@ -209,15 +240,6 @@ class System(Compared):
                 over = over or "a sum of the other side"
             found[number] = low + span[0], most
         return tuple(found), over
-
-    def _worth(self, of: Sum, token: Choice) -> int:
-        if token is None:
-            return 0
-        # In a list that tracks few keys a value that is not one of them still has its atom.
-        atom = self.atoms[token % len(self.atoms) if token >= 0 else OTHER - 1 - token]
-        if atom.only is None:
-            raise Rejected(Code.UNKNOWN_FEATURE, "sums", "a value that is told apart", "any")
-        return int(Fraction(atom.only) * of.units)
 
     def _look(self, part: Part, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> _Looks:
         """How the monitors of both sides see a call; the right's call; why it refuses it anyway."""
@@ -302,106 +324,7 @@ class System(Compared):
         pair = self._right_calls.get((tool.name, frozenset(texts.items())))
         return "the other side has no such call" if pair is None else (pair, opened)
 
-    # Which keys are asked about, one at a time.
 
-    def parts(
-        self, uses: Sequence[frozenset[int]] | frozenset[int], *, call: bool = False
-    ) -> list[Part]:
-        """Plans, types and sums; then each monitor of the right with each kind of key.
-
-        A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
-        with `call` all compared values of the call that breaks it (Relaxed.v:
-        a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).
-        """
-        every = uses if isinstance(uses, frozenset) else None
-        found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
-        monitors = [
-            m for m in self.right.core.monitors if isinstance(m, OrderMonitor | UsesMonitor)
-        ]
-        for number, monitor in enumerate(monitors):
-            for tracked, key, at in self._keys(monitor, call):
-                ensure(len(found) < MAX_PARTS, Code.LIMIT, "parts", f"{MAX_PARTS}", "more")
-                using = self._use(every, uses, len(found))
-                found.append(
-                    Part(tracked=tracked, rule=number, uses=using, plans=False, key=key, call=at)
-                )
-        return found
-
-    @staticmethod
-    def _use(every: frozenset[int] | None, uses: Any, at: int) -> frozenset[int]:
-        if every is not None:
-            return every
-        return uses[at] if at < len(uses) else frozenset()
-
-    def _keys(self, monitor: OrderMonitor | UsesMonitor, call: bool) -> list[_Asked]:
-        """The tokens that a key of a monitor, or the call that has it, may be of."""
-        tools = self.right.core.tools
-        if isinstance(monitor, UsesMonitor):
-            sides = [(tools[monitor.calls.tool], [monitor.per])]
-        else:
-            ones, others = zip(*monitor.same, strict=True)
-            sides = [(tools[monitor.second.tool], list(others))]
-            if monitor.order == "with":
-                sides.append((tools[monitor.first.tool], list(ones)))
-        found: dict[_Asked, None] = {}
-        for tool, names in sides:
-            atoms = [self._values_of(tool.name, name) for name in names]
-            some: list[list[int | None]] = [[*one] for one in atoms if one is not None]
-            named = [name for name, one in zip(names, atoms, strict=True) if one is not None]
-            if call and tool.name in self.left.tools:
-                kind = self.kinds[self.left.tools[tool.name]]
-                for name, of, absent in zip(kind.fields, kind.domains, kind.optional, strict=True):
-                    if name not in named:
-                        named.append(name)
-                        some.append([*[None] * absent, *of])
-            for chosen in product(*some):
-                for tokens in self._tokens_of([atom for atom in chosen if atom is not None]):
-                    left = iter(tokens)
-                    key = tuple([None if one is None else next(left) for one in atoms])
-                    at = None
-                    if call and tool.name in self.left.tools:
-                        left = iter(tokens)
-                        given = [None if one is None else next(left) for one in chosen]
-                        at = self.left.tools[tool.name], tuple(zip(named, given, strict=True))
-                    found[tuple(sorted(set(tokens))), key, at] = None
-                    ensure(len(found) < MAX_PARTS, Code.LIMIT, "keys", f"{MAX_PARTS}", "more")
-        return list(found)
-
-    def _values_of(self, tool: str, name: str) -> list[int] | None:
-        """The atoms of the values that the left gives a parameter; None: the right lists it."""
-        number = self.right.tools[tool]
-        if any(p.name == name for p in self.right.core.tools[number].parameters):
-            return None
-        at = self.left.tools.get(tool)
-        if at is None:
-            return []
-        kind = self.kinds[at]
-        if name in kind.fields:
-            return list(kind.domains[kind.fields.index(name)])
-        their = next(p for p in self.right.core.tools[number].opened if p.name == name)
-        mine = [p.values for p in kind.tool.parameters if p.name == name]
-        tokens = [self._tokens.get((sort_of(their.type), text)) for some in mine for text in some]
-        return [token % len(self.atoms) for token in tokens if token is not None]
-
-    def _tokens_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Every way in which values of these atoms are equal or not, as tokens from 0."""
-        atoms = len(self.atoms)
-
-        def choose(at: int, used: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-            if at == len(chosen):
-                yield used
-                return
-            there = sorted({token for token in used if token % atoms == chosen[at]})
-            for token in there:
-                yield from choose(at + 1, (*used, token))
-            most = self.atoms[chosen[at]].most
-            if most is None or most > len(there):
-                yield from choose(at + 1, (*used, chosen[at] + atoms * len(there)))
-
-        return choose(0, ())
-
-
-_Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
 _Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
 
 

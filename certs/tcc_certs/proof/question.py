@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from tcc_certs.core.model import (
@@ -41,7 +42,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 MAX_NAMED = 1 << 24  # calls, by all patterns of a statement together
-_PLAIN = ("depth", "price", "cost", "epsilon", "latency")
+_UNITS = {"depth": 1, "price": 1, "latency": 1, "cost": 10**9, "epsilon": 10**9}
 
 
 class _Reader:
@@ -175,12 +176,12 @@ class _Reader:
         return {"requires": (Require(word, one, other),)}  # type: ignore[arg-type]
 
     def _limit(self) -> dict[str, Any]:
-        core, kind = self._core, self._must("uses", "sum", *_PLAIN)
-        if kind in _PLAIN:
-            if kind != "depth":
-                raise Rejected(Code.UNKNOWN_FEATURE, "question", "a limit on calls", kind)
+        core, kind = self._core, self._must("uses", "sum", *_UNITS)
+        if kind in _UNITS:
             self._must("<=")
-            limit = Limit(kind="depth", value=self._whole(), text="")
+            below = kind == "cost" and any(call.cost_high < 0 for call in core.calls)
+            ensure(not below, Code.UNKNOWN_FEATURE, "question", "costs of at least 0", "others")
+            limit = Limit(kind=kind, value=self._amount(kind), text="")  # type: ignore[arg-type]
             return {"limits": (limit,)}
         self._must("(")
         if kind == "sum":
@@ -353,6 +354,17 @@ class _Reader:
         if kind != "number" or "." in text or len(text) > 18:
             raise self._fault("a whole number", text)
         return int(text)
+
+    def _amount(self, kind: str) -> int:
+        """A number of calls, cents, milliseconds or nano-units."""
+        found, text = self._next()
+        if found != "number" or len(text) > 60:
+            raise self._fault("a number", text)
+        seconds = kind == "latency" and self._must("ms", "s") == "s"
+        value = Fraction(text) * _UNITS[kind] * (1000 if seconds else 1)
+        if value.denominator != 1 or value >= 1 << 63:
+            raise self._fault("a whole number of units", text)
+        return value.numerator
 
     def _decimal(self) -> str:
         kind, text = self._next()

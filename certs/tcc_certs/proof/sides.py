@@ -48,6 +48,7 @@ class Side:
     own: Mapping[int, int]  # of a call of the core that of the artifact
     states: int
     shapes: Mapping[int, tuple[bool, ...]]  # of the keys of a slot: which parts are of open values
+    monitored: Sequence[tuple[int, ...]]  # for each monitor the tools that it names
 
     @property
     def start(self) -> Place:
@@ -125,7 +126,13 @@ def _side(
         own={index: call for call, index in enumerate(calls)},
         states=states,
         shapes=_shapes(core, rest),
+        monitored=[_named(one) for one in rest],
     )
+
+
+def _named(one: Any) -> tuple[int, ...]:
+    """The tools that a monitor names."""
+    return (one.calls.tool,) if isinstance(one, UsesMonitor) else (one.first.tool, one.second.tool)
 
 
 def _shapes(core: Core, monitors: Sequence[Any]) -> dict[int, tuple[bool, ...]]:

@@ -246,16 +246,18 @@ def _searched(
     left = artifact_side(artifact)
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
-    found = included(lambda: System(left, right), max_states=max_states, check_time=clock.check)
-    if found.session is not None:
-        gates = not _held(artifact, found.session) or (
-            other is not None and _held(other, found.session)
-        )
-        if gates or refused_at(right, found.session) is None:
-            return replace(
-                _undecided("P501", "the session that was found does not replay"),
-                states=found.states,
-            )
+
+    def real(session: Session) -> bool:
+        if not _held(artifact, session) or refused_at(right, session) is None:
+            return False
+        return other is None or not _held(other, session)
+
+    found = included(
+        lambda: System(left, right), real, max_states=max_states, check_time=clock.check
+    )
+    if found.session is not None and not real(found.session):
+        why = "the session that was found does not replay"
+        return replace(_undecided("P501", why), states=found.states)
     return found
 
 
@@ -311,6 +313,10 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
             return finishing(asked, system, max_states=max_states, check_time=clock.check)
         return stuck(asked, system, found.session, max_states=max_states, check_time=clock.check)
 
+    if found.loose and (found.session is None or certify() is None):
+        # What is a way to an end there needs values that are compared, and may be no session's.
+        left = _undecided("P504", "a field is added up and compared")
+        found = replace(left, states=found.states)
     return replace(_proof("finishable", None, found, _VERDICTS[found.holds]), certify=certify)
 
 

@@ -9,13 +9,13 @@ Cost: a move of the kernel for each step; a canonical form for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
-from tcc_certs.proof.compared import Part, State, held_tokens, least_of, most_of, renamed
+from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -27,6 +27,10 @@ from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import Session
+
+MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
+MAX_FORMS = 1 << 18  # facts whose canonical form is kept
+MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +111,10 @@ def closed(
     """
     number: dict[State, int] = {}
     found = Closed(part=part, states=[], first=[], steps=[])
+    forms = _Forms(len(system.atoms))
 
     def row(state: State) -> list[int]:
-        made, names = canonical(state, len(system.atoms)) if part.tracked is None else (state, ())
+        made, names = forms.of(state) if part.tracked is None else (state, ())
         at = number.get(made)
         if at is None:
             if len(number) >= max_states:
@@ -131,6 +136,27 @@ def closed(
             steps.append(row(move.state))
         found.steps.append(steps)
     return found
+
+
+class _Forms:
+    """Canonical forms, which hang on facts alone: those of many states are met again."""
+
+    def __init__(self, atoms: int) -> None:
+        self._atoms = atoms
+        self._known: dict[tuple[Fact, ...], tuple[tuple[Fact, ...], Sequence[int]]] = {}
+
+    def of(self, state: State) -> tuple[State, Sequence[int]]:
+        """See :func:`canonical`."""
+        left, right, facts, sums = state
+        if not facts:
+            return state, ()
+        known = self._known.get(facts)
+        if known is None:
+            made, row = canonical(state, self._atoms)
+            if len(self._known) >= MAX_FORMS:
+                self._known.clear()
+            known = self._known[facts] = made[2], row
+        return (left, right, known[0], sums), known[1]
 
 
 def canonical(state: State, atoms: int) -> tuple[State, Sequence[int]]:
@@ -188,7 +214,12 @@ class Keyed:
     def certificate(self, asked: Asked, proof: str) -> bytes:
         """The file."""
         parts = [
-            {"keys": self.keys, "states": len(one.states), "uses": sorted(one.part.uses)}
+            {
+                "keys": self.keys,
+                "states": len(one.states),
+                "uses": sorted(one.part.uses),
+                **({} if one.part.walked else {"plans": False}),
+            }
             for one in self.lists
         ]
         return _file(asked.head(proof, parts=parts), [one.lines() for one in self.lists])
@@ -204,7 +235,9 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
     for keys in ("each", "call"):
         lists = []
         for part in system.parts(every, call=keys == "call"):
-            made = closed(system, part, max_states=max_states, check_time=check_time)
+            made = _without_plans(system, part, max_states, check_time) or closed(
+                system, part, max_states=max_states, check_time=check_time
+            )
             if made is None:
                 break
             lists.append(made)
@@ -212,6 +245,36 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
             return Keyed(lists=tuple(lists), keys=keys)
         if len(lists) == 0:  # no key helps with what it is not about
             return None
+    return None
+
+
+def _without_plans(
+    system: System, part: Part, max_states: int, check_time: Callable[[], None]
+) -> Closed | None:
+    """The list of a part in which any call may come at any time; None: it is not closed, or long.
+
+    Raises:
+        Undecided: P507.
+    """
+    if part.plans or part.rule is None:
+        return None
+    right, left = system.right, system.left
+    asked = {right.core.tools[tool].name for tool in right.monitored[part.rule]}
+    tries = [
+        (frozenset({number}), MAX_OF_ONE)
+        for number, tools in enumerate(left.monitored)
+        if any(left.core.tools[tool].name in asked for tool in tools)
+    ]
+    for uses, few in [*tries, (part.uses, MAX_WITHOUT_PLANS)]:
+        trying = replace(part, uses=uses, walked=False)
+        try:
+            found = closed(system, trying, max_states=min(max_states, few), check_time=check_time)
+        except Undecided as left_open:
+            if left_open.code == "P507":
+                raise
+            continue
+        if found is not None:
+            return found
     return None
 
 
@@ -249,15 +312,17 @@ def finishing(
     made = closed(system, part, ends=False, max_states=max_states, check_time=check_time)
     if made is None:
         return None
-    starts = [canonical(most_of(state), len(system.atoms)) for state in made.states]
+    forms = _Forms(len(system.atoms))
+    starts = [forms.of(most_of(state)) for state in made.states]
     order = list(dict.fromkeys(state for state, _ in starts))
     known, into = set(order), dict[State, list[tuple[State, int, list[int]]]]()
     for state in order:
         check_time()
         for at, move in enumerate(system.moves(part, state)):
-            if move.state is None or not system.surely(state, move):
+            surely = system.surely(state, move)
+            if surely is None:
                 continue
-            to, row = canonical(least_of(move.state), len(system.atoms))
+            to, row = forms.of(surely)
             into.setdefault(to, []).append((state, at, list(row)))
             if to not in known:
                 if len(known) >= max_states:

@@ -13,9 +13,10 @@ No theorem is claimed; held to brute force by tests/exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 from heapq import heappop, heappush
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +30,8 @@ from tcc_runtime.exact.system import Move, State, System, Token, grid_value, hel
 Ends: TypeAlias = Literal["call", "finish", "stuck"]
 Renaming: TypeAlias = "dict[Token, Token]"
 MAX_STATES = 200_000
+MAX_REPLAYS = 200  # of sessions of one length that may be none
+MAX_TRIED = 200  # numbers that are tried for one value
 _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decide
 
 
@@ -64,6 +67,7 @@ class Found:
         codes: why it is undecided.
         whys: the same in words.
         states: how many were met.
+        loose: whether sessions were gone through that are none.
     """
 
     holds: bool | None
@@ -71,6 +75,7 @@ class Found:
     codes: tuple[str, ...] = ()
     whys: tuple[str, ...] = ()
     states: int = 0
+    loose: bool = False
 
 
 @dataclass(slots=True)
@@ -107,8 +112,14 @@ def _never() -> None:
     """No time is kept."""
 
 
+def _not_replayed(session: Session) -> bool:
+    """Nobody has replayed it."""
+    return False
+
+
 def included(
     make: Callable[[], System],
+    real: Callable[[Session], bool] = _not_replayed,
     *,
     max_states: int = MAX_STATES,
     check_time: Callable[[], None] = _never,
@@ -117,41 +128,64 @@ def included(
 
     Args:
         make: the two sides.
+        real: whether a session replays; asked where the system is loose.
         check_time: raises `Undecided` P507 where the time is over.
     """
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
-        return _included(search)
+        return _included(search, real)
     except Undecided as left:
         states = 0 if search is None else len(search.met)
         return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
 
 
-def _included(search: _Search) -> Found:
+def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
     system = search.system
     if is_plain(system):
         return _included_plans(search)
     search.add(system.start, -1, None)
     level = [0]
     while level:
-        for at in level:
-            state = search.met[at].state
-            if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
-                session = _written(search, at, None, "finish")
-                return Found(holds=False, session=session, states=len(search.met))
         after: list[int] = []
-        for at in level:
-            search.check_time()
-            for move in system.moves(search.met[at].state):
-                if move.state is None:
-                    session = _written(search, at, move, "call")
-                    return Found(holds=False, session=session, states=len(search.met))
-                number = search.add(move.state, at, move)
-                if number is not None:
-                    after.append(number)
+        tried = 0
+        for at, move, ends in _shown(search, level, after):
+            session = _written(search, at, move, ends)
+            if not system.loose or real(session):
+                return Found(holds=False, session=session, states=len(search.met))
+            tried += 1
+            if tried == MAX_REPLAYS:
+                break
+        if tried:
+            raise Undecided("P504", f"{_added(system)} added up and compared")
         level = after
     return Found(holds=True, states=len(search.met))
+
+
+def _added(system: System) -> str:
+    """The fields that are added up and compared, in words."""
+    names = [name for kind in system.kinds for _, at, name in kind.sums if at is not None]
+    return f"{' and '.join(dict.fromkeys(names))} is"
+
+
+def _shown(
+    search: _Search, level: Sequence[int], after: list[int]
+) -> Iterator[tuple[int, Move | None, Ends]]:
+    """Where sessions of one length end that the right side has not; `after` has the next level."""
+    system = search.system
+    for at in level:
+        state = search.met[at].state
+        if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
+            yield at, None, "finish"
+    for at in level:
+        search.check_time()
+        for move in system.moves(search.met[at].state):
+            if move.state is None:
+                yield at, move, "call"
+                continue
+            number = search.add(move.state, at, move)
+            if number is not None:
+                after.append(number)
 
 
 def some_session(
@@ -227,8 +261,8 @@ def _finishable(search: _Search) -> Found:
     for at, state in enumerate(most):
         if state not in good:
             session = _written(search, at, None, "stuck")
-            return Found(holds=False, session=session, states=len(search.met))
-    return Found(holds=True, states=len(search.met))
+            return Found(holds=False, session=session, states=len(search.met), loose=system.loose)
+    return Found(holds=True, states=len(search.met), loose=system.loose)
 
 
 def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
@@ -368,6 +402,14 @@ def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Session
     return _Writer(search.system, moves).session(ends)
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Named:
+    """A value that a session names, and the atom that it is of."""
+
+    atom: int
+    value: Any
+
+
 class _Writer:
     """Gives the tokens of a path values, and its sums."""
 
@@ -380,15 +422,82 @@ class _Writer:
         """The calls."""
         added = self._sums(ends)
         values: dict[Token, int] = {}
-        calls = []
-        for step, (move, renaming) in enumerate(self._moves):
+        named: list[dict[Token, _Named]] = []
+        held: dict[Token, _Named] = {}
+        for move, renaming in self._moves:
             for token in move.tokens:
                 if token is not None and token not in values:
                     values[token] = self._fresh(token[0], values)
-            calls.append(self._call(move, values, added[step]))
+                if token is not None and token not in held:
+                    value = self._system.atoms[token[0]].value(values[token])
+                    held[token] = _Named(atom=token[0], value=value)
+            named.append({token: held[token] for token in move.tokens if token is not None})
             # A constant that the left side lists is no token of the move: its atom has one value.
+            held = {to: held[token] for token, to in renaming.items() if token in held}
             values = {to: values.get(token, 0) for token, to in renaming.items()}
+        if self._system.loose:
+            self._fitted(named, ends)
+        calls = [
+            self._call(move, {token: one.value for token, one in named[step].items()}, added[step])
+            for step, (move, _) in enumerate(self._moves)
+        ]
         return Session(calls=tuple(calls), ends=ends)
+
+    def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
+        """Other values for numbers that are added up as well, so that the session may be one.
+
+        All are as small as they can be; those of a sum that is to break a limit, or all of a
+        session that is stuck, are then raised as far as limits of the left let them.
+        """
+        system = self._system
+        sums: dict[int, list[_Named]] = {}
+        for (move, _), tokens in zip(self._moves, named, strict=True):
+            kind = system.kinds[system.left.core.calls[move.call].tool]
+            for number, place, _ in kind.sums:
+                token = None if place is None else move.tokens[place]
+                if token is not None:
+                    sums.setdefault(number, []).append(tokens[token])
+        free = list({id(one): one for some in sums.values() for one in some}.values())
+        every = list({id(one): one for tokens in named for one in tokens.values()}.values())
+        taken = {(one.atom, str(one.value)) for one in every if one not in free}
+
+        def put(one: _Named, number: int, start: int, step: int) -> None:
+            of = system.sums[number]
+            for at in range(MAX_TRIED):
+                value = grid_value(start + at * step, of.places)
+                if start + at * step < 0 or (one.atom, str(value)) in taken:
+                    continue
+                if system.member(one.atom, value):
+                    one.value = value
+                    break
+            taken.add((one.atom, str(one.value)))
+
+        of_sum = [(number, one) for number, some in sums.items() for one in some]
+        first = {id(one): number for number, one in reversed(of_sum)}
+        for one in free:
+            number = first[id(one)]
+            span = system.span(number, (one.atom, 0))
+            put(one, number, span[0], system.sums[number].step)
+        over = self._moves[-1][0].over
+        for one in free:
+            number = first[id(one)] if over is None else over
+            if ends != "stuck" and (over is None or one not in sums.get(over, ())):
+                continue
+            of, now = system.sums[number], self._units(one, number)
+            room = system.span(number, (one.atom, 0))[1] - now
+            for other, some in sums.items():
+                cap = system.sums[other].caps[0]
+                times = sum(mine is one for mine in some)
+                if cap is None or not times:
+                    continue
+                left = cap - sum(self._units(mine, other) for mine in some)
+                scale = Fraction(10**of.places, 10 ** system.sums[other].places)
+                room = min(room, int(left * scale // times))
+            taken.discard((one.atom, str(one.value)))
+            put(one, number, now + max(0, room) // of.step * of.step, -of.step)
+
+    def _units(self, one: _Named, number: int) -> int:
+        return int(Fraction(str(one.value)) * 10 ** self._system.sums[number].places)
 
     def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
         """A value of an atom that no token has, best one that none has had."""
@@ -401,7 +510,7 @@ class _Writer:
         return new
 
     def _call(
-        self, move: Move, values: Mapping[Token, int], added: Mapping[str, Any]
+        self, move: Move, values: Mapping[Token, Any], added: Mapping[str, Any]
     ) -> SessionCall:
         system = self._system
         made = system.left.core.calls[move.call]
@@ -409,7 +518,7 @@ class _Writer:
         arguments, answer = _listed(kind.tool, made.values)
         for name, token in zip(kind.fields, move.tokens, strict=True):
             if token is not None:
-                arguments[name] = system.atoms[token[0]].value(values[token])
+                arguments[name] = values[token]
         for opened in kind.tool.opened:
             if opened.name in arguments or opened.name in kind.fields:
                 continue

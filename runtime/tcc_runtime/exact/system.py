@@ -7,8 +7,10 @@ refuses it.  Tokens that no memory holds are as good as fresh ones, so a move ta
 that are held, or one that is not: so many values of an atom as are needed are asked of it.
 
 A sum is an interval of a grid: its values are consecutive, because each call adds those of one
-range of the grid (P506 where doubles are not known to fill it; P504 where the values that are added
-are compared as well, and too many to be told apart).
+range of the grid (P506 where doubles are not known to fill it).  Where the values that are added
+are compared as well, and too many to be told apart, the system is *loose*: each call adds any value
+of the range, whatever its token is.  That lets more sessions through, so what is found is only a
+session if it replays (P504 where none does).
 Cost: for each state its calls times the choices of tokens.
 No theorem is claimed; held to brute force by tests/exact.
 """
@@ -123,6 +125,7 @@ class System:
         self._constants: dict[str, list[Value]] = {}
         self._of_sort: dict[str, list[int]] = {}
         self._constant_token: dict[tuple[str, Any], Token] = {}
+        self.loose = False
         self._fields: dict[int, list[tuple[str, OpenParameter]]] = {}
         for at, tool in enumerate(left.core.tools):
             self._fields[at] = self._fields_of(at, tool)
@@ -198,11 +201,13 @@ class System:
         kind = opened.type
         few = isinstance(kind, NumberType) and kind.whole and kind.low is not None
         if not few or not isinstance(kind, NumberType):
-            raise Undecided("P504", f"{opened.name} is added up and compared")
-        low, high = int(kind.low or 0), int(kind.high or 0)
+            self.loose = True
+            return
+        low, high = -(-Fraction(kind.low or 0) // 1), Fraction(kind.high or 0) // 1
         if high - low > MAX_ALONE:
-            raise Undecided("P504", f"{opened.name} is added up and compared")
-        for value in range(low, high + 1):
+            self.loose = True
+            return
+        for value in range(int(low), int(high) + 1):
             self._constant(kind, value)
 
     def _type(self, kind: OpenType) -> int:
@@ -474,9 +479,30 @@ class System:
             return of.both
         if token is None:
             return (0, 0)
-        value = self.atoms[token[0]].only
-        units = int(Fraction(str(value)) * 10**of.places)
-        return units, units
+        atom = self.atoms[token[0]]
+        if atom.only is not None:
+            ends = [Fraction(str(atom.only))] * 2
+        else:
+            kinds = [self._types["number"][at] for at in sorted(atom.types)]
+            spans = [k for k in kinds if isinstance(k, NumberType) and k.low and k.high]
+            lows = [Fraction(kind.low or 0) for kind in spans]
+            ends = [max(lows), min(Fraction(kind.high or 0) for kind in spans)]
+        step = Fraction(of.step, 10**of.places)
+        return int(-(-ends[0] // step)) * of.step, int(ends[1] // step) * of.step
+
+    def span(self, number: int, token: Token) -> Span:
+        """The least and the greatest of what a value may be that is added up and compared."""
+        found = self._added(self.sums[number], token, True)
+        return (0, 0) if found is None else found
+
+    def member(self, atom: int, value: Value) -> bool:
+        """Whether a number is a value of an atom."""
+        of = self.atoms[atom]
+        if of.only is not None:
+            return value == of.only
+        kinds = enumerate(self._types["number"])
+        holding = frozenset(at for at, kind in kinds if check(kind, value) is None)
+        return holding == of.types and value not in self._constants.get("number", ())
 
     def _right(
         self, state: State, call: int, kind: Kind, tokens: tuple[Choice, ...]

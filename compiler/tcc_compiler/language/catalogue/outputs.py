@@ -273,8 +273,9 @@ EXACT: Mapping[str, Entry] = {
     "P504": Entry(
         "a sum over values that are compared",
         "An open parameter is added up by `limit sum(..)` and named in a `same` or `per`, and\n"
-        "its range is too wide for its values to be looked at one by one. Give it a type\n"
-        "`integer 0 .. 60`, say, or compare another parameter.",
+        "its range is too wide for its values to be looked at one by one. So each call was taken\n"
+        "to add any value of the range: nothing was proved that way, and no session that was\n"
+        "found replays. Give it a type `integer 0 .. 60`, say, or compare another parameter.",
     ),
     "P505": Entry(
         "types that are not counted out",

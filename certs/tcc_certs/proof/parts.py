@@ -1,0 +1,132 @@
+"""Which keys of a question are asked about, one at a time, and with which values.
+
+Normative text: docs/spec/proof.md, section 1.  The list is made from the cores alone.
+Cost: the ways in which the values of a key, or of the call that has it, are equal or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, TypeAlias
+
+from tcc_certs.core.model import OrderMonitor, UsesMonitor
+from tcc_certs.errors import Code, ensure
+from tcc_certs.proof.atoms import sort_of
+from tcc_certs.proof.compared import Choice, Compared, Key, Part
+
+MAX_PARTS = 4096
+_Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
+
+
+class KeyParts(Compared):
+    """Two sides, and the lists that one question about them is split into."""
+
+    def parts(
+        self,
+        uses: Sequence[frozenset[int]] | frozenset[int],
+        *,
+        call: bool = False,
+        unwalked: frozenset[int] = frozenset(),
+    ) -> list[Part]:
+        """Plans, types and sums; then each monitor of the right with each kind of key.
+
+        A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
+        with `call` all compared values of the call that breaks it (Relaxed.v:
+        a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).  In parts that are
+        `unwalked` the left's plans are left aside: that lets more sessions through.
+        """
+        every = uses if isinstance(uses, frozenset) else None
+        found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
+        monitors = [
+            m for m in self.right.core.monitors if isinstance(m, OrderMonitor | UsesMonitor)
+        ]
+        for number, monitor in enumerate(monitors):
+            for tracked, key, at in self._keys(monitor, call):
+                ensure(len(found) < MAX_PARTS, Code.LIMIT, "parts", f"{MAX_PARTS}", "more")
+                using, walked = self._use(every, uses, len(found)), len(found) not in unwalked
+                found.append(
+                    Part(
+                        tracked=tracked,
+                        rule=number,
+                        uses=using,
+                        plans=False,
+                        key=key,
+                        call=at,
+                        walked=walked,
+                    )
+                )
+        return found
+
+    @staticmethod
+    def _use(every: frozenset[int] | None, uses: Any, at: int) -> frozenset[int]:
+        if every is not None:
+            return every
+        return uses[at] if at < len(uses) else frozenset()
+
+    def _keys(self, monitor: OrderMonitor | UsesMonitor, call: bool) -> list[_Asked]:
+        """The tokens that a key of a monitor, or the call that has it, may be of."""
+        tools = self.right.core.tools
+        if isinstance(monitor, UsesMonitor):
+            sides = [(tools[monitor.calls.tool], [monitor.per])]
+        else:
+            ones, others = zip(*monitor.same, strict=True)
+            sides = [(tools[monitor.second.tool], list(others))]
+            if monitor.order == "with":
+                sides.append((tools[monitor.first.tool], list(ones)))
+        found: dict[_Asked, None] = {}
+        for tool, names in sides:
+            atoms = [self._values_of(tool.name, name) for name in names]
+            some: list[list[int | None]] = [[*one] for one in atoms if one is not None]
+            named = [name for name, one in zip(names, atoms, strict=True) if one is not None]
+            if call and tool.name in self.left.tools:
+                kind = self.kinds[self.left.tools[tool.name]]
+                for name, of, absent in zip(kind.fields, kind.domains, kind.optional, strict=True):
+                    if name not in named:
+                        named.append(name)
+                        some.append([*[None] * absent, *of])
+            for chosen in product(*some):
+                for tokens in self._tokens_of([atom for atom in chosen if atom is not None]):
+                    left = iter(tokens)
+                    key = tuple([None if one is None else next(left) for one in atoms])
+                    at = None
+                    if call and tool.name in self.left.tools:
+                        left = iter(tokens)
+                        given = [None if one is None else next(left) for one in chosen]
+                        at = self.left.tools[tool.name], tuple(zip(named, given, strict=True))
+                    found[tuple(sorted(set(tokens))), key, at] = None
+                    ensure(len(found) < MAX_PARTS, Code.LIMIT, "keys", f"{MAX_PARTS}", "more")
+        return list(found)
+
+    def _values_of(self, tool: str, name: str) -> list[int] | None:
+        """The atoms of the values that the left gives a parameter; None: the right lists it."""
+        number = self.right.tools[tool]
+        if any(p.name == name for p in self.right.core.tools[number].parameters):
+            return None
+        at = self.left.tools.get(tool)
+        if at is None:
+            return []
+        kind = self.kinds[at]
+        if name in kind.fields:
+            return list(kind.domains[kind.fields.index(name)])
+        their = next(p for p in self.right.core.tools[number].opened if p.name == name)
+        mine = [p.values for p in kind.tool.parameters if p.name == name]
+        tokens = [self._tokens.get((sort_of(their.type), text)) for some in mine for text in some]
+        return [token % len(self.atoms) for token in tokens if token is not None]
+
+    def _tokens_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Every way in which values of these atoms are equal or not, as tokens from 0."""
+        atoms = len(self.atoms)
+
+        def choose(at: int, used: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+            if at == len(chosen):
+                yield used
+                return
+            there = sorted({token for token in used if token % atoms == chosen[at]})
+            for token in there:
+                yield from choose(at + 1, (*used, token))
+            most = self.atoms[chosen[at]].most
+            if most is None or most > len(there):
+                yield from choose(at + 1, (*used, chosen[at] + atoms * len(there)))
+
+        return choose(0, ())
