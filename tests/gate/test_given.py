@@ -203,8 +203,8 @@ def _rekeyed(records: list[dict[str, Any]], header: dict[str, Any]) -> list[dict
     [
         (lambda core: core.update(given=[]), "C801", "core.given"),
         (lambda core: core["given"].append(core["given"][0]), "C801", "core.given"),
-        (lambda core: core["given"][0].update(type="time"), "D102", "core.given[0].type"),
-        (lambda core: core["given"][0].update(at="/x"), "D102", "core.given[0].at"),
+        (lambda core: core["given"][0].update(type="time"), "C801", "core.given[0]"),
+        (lambda core: core["given"][0].update(at="/x"), "D102", "core.given[0]"),
         (lambda core: core["given"].pop(0), "C801", "core.monitors[0].any"),
         (lambda core: core.update(version=[1, 1]), "C801", "core.version"),
     ],

@@ -87,18 +87,38 @@ def test_observed_values_choose_the_edge() -> None:
     "told", [{}, {"result": "no"}, {"observed": {"r": "maybe"}}, {"observed": {"r": None}},
              {"result": {"r": "yes"}, "observed": {}}, {"result": [("r", "yes")]}]
 )  # fmt: skip
-def test_an_answer_that_is_none_of_the_tool_ends_it(told: dict[str, Any], tmp_path: Path) -> None:
+def test_an_answer_that_is_none_of_the_tool_is_any_of_them(
+    told: dict[str, Any], tmp_path: Path
+) -> None:
     session = gate(STEPS, ledger=tmp_path / "s.ledger")
     with session.call("t") as permit:
         permit.done(**told)
     assert permit.unforeseen and permit.outcome == "done"
     assert not session.may_finish and session.allowed() == ()
-    with pytest.raises(tcc.Refused, match="R302"):
+    with pytest.raises(tcc.Refused, match="R201"):  # after `no` nothing follows
         do(session, "a")
     with pytest.raises(tcc.Refused, match="R204"):
         session.finish()
     session.finish(abandon=True)
-    assert validated(tmp_path / "s.ledger").claim_type == "NoClaim"
+    found = validated(tmp_path / "s.ledger")
+    assert (found.claim_type, found.checked["unforeseen"]) == ("ConformantPrefix", 1)
+
+
+def test_after_an_unforeseen_answer_what_all_answers_allow_is_allowed(tmp_path: Path) -> None:
+    text = 'grammar g version "1"\ntool t gives (r: yes | no)\ntool a\ntool b\n'
+    text += "plan = t(r=yes) (a | b) | t(r=no) a\n"
+    session = gate(text, ledger=tmp_path / "s.ledger")
+    do(session, "t", observed={"r": "maybe"})
+    assert session.tools() == ("a",)
+    with pytest.raises(ValueError, match="it is not known where the session is"):
+        session.word()
+    session.close()
+    session = gate(text, ledger=tmp_path / "s.ledger")
+    assert session.tools() == ("a",) and session.history[0].unforeseen
+    do(session, "a")
+    session.finish()
+    found = validated(tmp_path / "s.ledger")
+    assert (found.claim_type, found.checked["unforeseen"]) == ("Conformant", 1)
 
 
 def test_an_answer_without_an_edge_ends_it(tmp_path: Path) -> None:
@@ -106,7 +126,7 @@ def test_an_answer_without_an_edge_ends_it(tmp_path: Path) -> None:
     with session.call("t") as permit:
         permit.done(observed={"r": "no"})
     assert permit.unforeseen
-    assert session.check("t").code == "R302"
+    assert session.check("t").code == "R201"
 
 
 def test_after_unknown_what_all_states_allow_is_allowed() -> None:

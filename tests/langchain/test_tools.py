@@ -416,12 +416,7 @@ def test_observed_values_are_members_of_the_answer(
     run(many, see, called("see", where="a"), called("see", where="a"))
     first, *rest = many.gate.history
     assert first.observed == ({} if found is None else {"found": found})
-    assert (first.unforeseen, len(rest)) == ((False, 1) if found else (True, 0))
-    if found is None:
-        assert many.refused == ["R302"]
-        many.gate.close()
-        many.judge = lambda: None  # type: ignore[method-assign]
-        assert many.verdict().claim_type == "NoClaim"
+    assert (first.unforeseen, len(rest), many.refused) == (found is None, 1, [])
 
 
 def test_answers_in_two_parts(many: World) -> None:

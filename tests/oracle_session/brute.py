@@ -57,8 +57,8 @@ def resolutions(core: Core, session: list[Did]) -> Iterator[list[Event]]:
             choices.append([None])
         elif did.outcome == "unknown":
             choices.append([None, *(whole(core, did, answer) for answer in answers)])
-        elif did.answer is None:  # unforeseen
-            choices.append([(did.tool, did.values, did.opened)])
+        elif did.answer is None:  # unforeseen: any of those that are listed
+            choices.append([whole(core, did, answer) for answer in answers])
         else:
             choices.append([whole(core, did, did.answer)])
     for chosen in product(*choices):

@@ -26,12 +26,13 @@ from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, is_bare, nano_of, written
 from tcc_certs.formats.schema import Known, Table, row
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.values.declared import PLAIN
 
 
 def minor_version(core: Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
     held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
-    if held or core.given or any(tool.parallel for tool in core.tools):
+    if held or core.given or any(map(is_newer_tool, core.tools)):
         return 2
     new = (
         bool(core.monitors)
@@ -41,6 +42,19 @@ def minor_version(core: Core) -> int:
         or any(isinstance(statement, ForbidBefore) for statement in core.forbids)
     )
     return int(new)
+
+
+def is_newer_tool(tool: Tool) -> bool:
+    """Whether a tool has a field or a word that version 1.1 does not know."""
+    listed = any(
+        param.at is not None or param.values[-1] == "*" or (param.observed and param.optional)
+        for param in tool.parameters
+    )
+    opened = any(
+        given.at is not None or given.null or not isinstance(given.type, PLAIN)
+        for given in tool.opened
+    )
+    return listed or opened or bool(tool.answers) or tool.parallel
 
 
 def _is_new(tool: Tool) -> bool:

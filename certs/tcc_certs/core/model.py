@@ -116,13 +116,16 @@ class Parameter:
     """A parameter and the canonical texts of its values, in declared order.
 
     Attributes:
-        values: the empty text, which only the first may be, stands for an absent parameter.
+        values: the empty text, which only the first may be, stands for an absent parameter; ``*``,
+            which only the last of an observed one may be, for all that is not listed.
         observed: whether the world chooses the value, and not who makes the call.
+        at: the steps to its place; None: it is the member of its name.
     """
 
     name: str
     values: tuple[str, ...]
     observed: bool = False
+    at: tuple[str, ...] | None = None
 
     @property
     def optional(self) -> bool:
@@ -141,6 +144,7 @@ class Tool:
         opened: its open parameters, in declared order; no part of a call's identity.
         strict: whether plans go on after every answer that a call of it may get.
         errors_failed: whether an error of it means that nothing happened.
+        answers: its open answers, in declared order; they tell no calls apart.
         parallel: whether calls of it may be under way beside others that they commute with.
     """
 
@@ -153,6 +157,7 @@ class Tool:
     opened: tuple[OpenParameter, ...] = ()
     strict: bool = False
     errors_failed: bool = False
+    answers: tuple[OpenParameter, ...] = ()
     parallel: bool = False
 
 

@@ -32,13 +32,12 @@ from tcc_certs.values.declared import (
     JsonType,
     NumberType,
     OpenParameter,
-    OpenType,
     TextType,
 )
 from tcc_certs.values.numbers import compare, ensure_survives
 
 if TYPE_CHECKING:
-    from tcc_certs.values.places import Field
+    from tcc_certs.values.places import Field, FieldType
 
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
 _LISTED = "listed"  # the kind of a listed parameter; those of open ones are named by their types
@@ -78,31 +77,108 @@ def _ends_rise(known: Known, path: str, code: Code) -> None:
 
 
 def _numbers(end: Form) -> Table:
-    return (_NAME, maybe("low", end), maybe("high", end), Check(_ends_rise), _OPTIONAL)
+    return (maybe("low", end), maybe("high", end), Check(_ends_rise))
 
 
-_NAME = row("name", read_name)
-_OPTIONAL = maybe("optional", schema.as_true, absent=False)
-OPEN: Mapping[str, Table] = {
+def _zone(value: Json, path: str, code: Code, _: Known) -> int:
+    """Minutes ahead of UTC; in its one form."""
+    from tcc_certs.values.places import zone_of
+
+    text = schema.as_text(value, path, code)
+    minutes = None if text in ("Z", "z") else zone_of(text)
+    if minutes is None:
+        raise Rejected(code, path, "utc, +hh:mm or -hh:mm", text)
+    return minutes
+
+
+def _elements(value: Json, path: str, code: Code, known: Known) -> Any:
+    """The type of a list's elements: an open one without a name, or a record."""
+    depth = known.get("depth", 0) + 1
+    ensure(depth < _MOST_NESTED, Code.LIMIT, path, f"types nested less than {_MOST_NESTED}", depth)
+    inside = {**known, "depth": depth}
+    kind, made = tagged(
+        value, "type", {**TYPES, "record": _RECORD}, "a type of elements", path, code, inside
+    )
+    if kind == "record":
+        from tcc_certs.values.places import RecordType
+
+        return RecordType(fields=made["fields"])
+    return _type(kind, made)
+
+
+def _cells(value: Json, path: str, code: Code, known: Known) -> Any:
+    """The fields of a record, of distinct names."""
+    found = [field_of(one) for one in read_opened(value, path, code, known)]
+    names = [one.name for one in found]
+    ensure(len(set(names)) == len(names), code, path, "distinct names", names)
+    return tuple(found)
+
+
+MAX_ELEMENTS = 1000
+_MOST_NESTED = 16
+_RECORD: Table = (row("fields", _cells),)
+_ZONE: Table = (maybe("zone", _zone),)
+TYPES: Mapping[str, Table] = {
     "text": (
-        _NAME,
         row("min", schema.whole(MAX_SIZE + 1), "least"),
         row("max", schema.whole(MAX_SIZE + 1), "most"),
         Check(_sizes_rise),
         maybe("pattern", _pattern),
-        _OPTIONAL,
     ),
     "integer": _numbers(_whole_end),
     "number": _numbers(_end),
-    "flag": (_NAME, _OPTIONAL),
-    "json": (_NAME, row("max", schema.whole(MAX_SIZE + 1), "most"), _OPTIONAL),
+    "flag": (),
+    "json": (row("max", schema.whole(MAX_SIZE + 1), "most"),),
+    "list": (
+        row("min", schema.whole(MAX_ELEMENTS + 1), "least"),
+        row("max", schema.whole(MAX_ELEMENTS + 1), "most"),
+        Check(_sizes_rise),
+        maybe("distinct", schema.as_true, absent=False),
+        row("of", _elements),
+    ),
+    "time": _ZONE,
+    "date": _ZONE,
 }
+
+
+def read_place(value: Json, path: str, code: Code, known: Known) -> tuple[str, ...]:
+    """The steps of a pointer, to another place than the member of the field's name.
+
+    Args:
+        known: with the name.
+    """
+    from tcc_certs.values.places import steps_of
+
+    steps = steps_of(schema.as_text(value, path, code), path, code)
+    ensure(steps != (known["name"],), code, path, "another place than the member", value)
+    return steps
+
+
+def _null_is_left_out(known: Known, path: str, code: Code) -> None:
+    ensure(
+        known["optional"] or not known["null"], code, f"{path}.null", "an optional field", "null"
+    )
+    many = known["at"] is not None and "*" in known["at"]
+    listed = known["type"] == "list"
+    ensure(listed or not many, code, f"{path}.at", "a list, as `*` is of many", known["type"])
+
+
+_PLACED: Table = (
+    maybe("optional", schema.as_true, absent=False),
+    maybe("at", read_place),
+    maybe("null", schema.as_true, absent=False),
+    Check(_null_is_left_out),
+)
+OPEN: Mapping[str, Table] = {
+    kind: (row("name", read_name), *table, *_PLACED) for kind, table in TYPES.items()
+}
+_OF_FIELDS = ("name", "optional", "at", "null")
 
 
 def _opened(value: Json, path: str, code: Code, known: Known) -> OpenParameter:
     kind, made = tagged(value, "type", OPEN, "a type of open parameters", path, code, known)
-    name, optional = made.pop("name"), made.pop("optional")
-    return OpenParameter(name=name, type=_type(kind, made), optional=optional)
+    members = {name: made.pop(name) for name in _OF_FIELDS}
+    return OpenParameter(type=_type(kind, made), **members)
 
 
 read_opened = schema.listed(_opened, 1)  # of a tool, in declared order
@@ -115,12 +191,16 @@ def read_given(value: Json, path: str, code: Code, known: Known) -> tuple[OpenPa
         Rejected: `code`.
     """
     given: tuple[OpenParameter, ...] = read_opened(value, path, code, known)
+    for i, one in enumerate(given):
+        plain = one.at is None and not one.null
+        expected = "what this release enforces"
+        ensure(plain, Code.UNKNOWN_VERSION, f"{path}[{i}]", expected, "a place, or null")
     names = [one.name for one in given]
     ensure(len(set(names)) == len(names), code, path, "attributes of different names", names)
     return given
 
 
-def _type(kind: str, made: dict[str, Any]) -> OpenType:
+def _type(kind: str, made: dict[str, Any]) -> FieldType:
     match kind:
         case "text":
             return TextType(**made)
@@ -128,8 +208,26 @@ def _type(kind: str, made: dict[str, Any]) -> OpenType:
             return FlagType()
         case "json":
             return JsonType(**made)
-        case _:
+        case "integer" | "number":
             return NumberType(whole=kind == "integer", **made)
+    from tcc_certs.values import places  # here: a core of 1.1 has none of it to load
+
+    match kind:
+        case "list":
+            return places.ListType(**made)
+        case "time":
+            return places.TimeType(**made)
+        case _:
+            return places.DateType(zone=made["zone"] or 0)
+
+
+def ensure_heads(known: Known, path: str, code: Code) -> None:
+    """The member at the head of each argument's place is an argument itself."""
+    arguments = [*[one for one in known["params"] if not one.observed], *known["open"]]
+    members = {one.name for one in arguments if one.at is None}
+    for one in arguments:
+        there = not one.at or one.at[0] in members
+        ensure(there, code, path, f"an argument in which {one.name} lies", one.at)
 
 
 def _chosen(value: Json, path: str, code: Code, known: Known) -> Selection:
@@ -179,7 +277,7 @@ def _kind(tool: Tool, name: str, path: str, code: Code) -> str:
     return _class_of(_open_type(tool, name, path, code), path, code)
 
 
-def _open_type(tool: Tool, name: str, path: str, code: Code) -> OpenType:
+def _open_type(tool: Tool, name: str, path: str, code: Code) -> Any:
     for parameter in tool.opened:
         if parameter.name == name:
             ensure(not parameter.optional, code, path, "a parameter of every call", name)
@@ -187,7 +285,7 @@ def _open_type(tool: Tool, name: str, path: str, code: Code) -> OpenType:
     raise Rejected(code, path, f"a parameter of {tool.name}", name)
 
 
-def _class_of(of: OpenType, path: str, code: Code) -> str:
+def _class_of(of: FieldType, path: str, code: Code) -> str:
     match of:
         case TextType():
             return "text"
@@ -195,8 +293,7 @@ def _class_of(of: OpenType, path: str, code: Code) -> str:
             return "number"
         case FlagType():
             return "flag"
-        case JsonType():
-            raise Rejected(code, path, "a text, a number or a flag", "json")
+    raise Rejected(code, path, "a text, a number or a flag", "another type")
 
 
 def _summed(value: Json, path: str, code: Code, known: Known) -> str:
@@ -298,18 +395,34 @@ def _check_total(tool: Tool, name: str, path: str, code: Code) -> None:
 
 
 def fields_of(tool: Tool) -> Mapping[str, Field]:
-    """The fields of a tool, by their names."""
+    """The fields of a tool, by their names: listed and observed, open, and answers."""
     from tcc_certs.values.places import Field  # here: a core of 1.1 has none of it to load
 
     found = {
-        one.name: Field(name=one.name, steps=(one.name,), values=one.values, optional=one.optional)
+        one.name: Field(
+            name=one.name,
+            steps=(one.name,) if one.at is None else one.at,
+            values=one.values,
+            optional=one.optional,
+        )
         for one in tool.parameters
     }
-    for given in tool.opened:
-        found[given.name] = Field(
-            name=given.name, steps=(given.name,), type=given.type, optional=given.optional
-        )
+    for given in (*tool.opened, *tool.answers):
+        found[given.name] = field_of(given)
     return found
+
+
+def field_of(one: OpenParameter) -> Field:
+    """An open parameter or answer as a field."""
+    from tcc_certs.values.places import Field
+
+    return Field(
+        name=one.name,
+        steps=(one.name,) if one.at is None else one.at,
+        type=one.type,
+        optional=one.optional,
+        null=one.null,
+    )
 
 
 def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[Tool]) -> Monitor:

@@ -476,7 +476,6 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
 
 _LATER_TERMS = {"look": "a look-up"}
 _LATER_MEMBERS = ("across", "lets", "pass")
-_LATER_TYPES = ("date", "list", "time")
 
 
 def later_part(statement: Mapping[str, Json]) -> str:
@@ -521,35 +520,12 @@ def ensure_enforced(core: Mapping[str, Json]) -> None:
         Rejected: D102, at the first member that they would not.
     """
     _ensure_none(core, _LATER_MEMBERS, "core")
-    for i, tool in enumerate(_items(core.get("tools"))):
-        place = f"core.tools[{i}]"
-        if not isinstance(tool, dict):
-            continue  # the reader refuses it
-        _ensure_none(tool, ("answers",), place)
-        for name in ("params", "open"):
-            for j, field in enumerate(_items(tool.get(name))):
-                if isinstance(field, dict):
-                    _ensure_field(field, f"{place}.{name}[{j}]")
-    for j, field in enumerate(_items(core.get("given"))):
-        if isinstance(field, dict):
-            _ensure_field(field, f"core.given[{j}]")
 
 
 def _ensure_none(item: Mapping[str, Json], names: Sequence[str], place: str) -> None:
     found = next((name for name in names if name in item), None)
     expected = "what this release enforces"
     ensure(found is None, Code.UNKNOWN_VERSION, f"{place}.{found}", expected, found)
-
-
-def _ensure_field(field: Mapping[str, Json], place: str) -> None:
-    _ensure_none(field, ("at", "null"), place)
-    kind, values = field.get("type"), _items(field.get("values"))
-    later = isinstance(kind, str) and kind in _LATER_TYPES
-    expected = "what this release enforces"
-    ensure(not later, Code.UNKNOWN_VERSION, f"{place}.type", expected, kind)
-    answer = "observed" in field and values[:1] == [""]
-    rest = values[-1:] == ["*"]
-    ensure(not (answer or rest), Code.UNKNOWN_VERSION, f"{place}.values", expected, values)
 
 
 def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:

@@ -23,15 +23,18 @@ from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import json_of
 
 _ABSENT = ""
+_REST = "*"  # no canonical text of a value
 _PLACES = 9
 
 
 def _values(value: Json, path: str, code: Code, known: Known) -> tuple[str, ...]:
-    """Distinct canonical texts; the first of several may be empty, where the caller chooses."""
+    """Distinct canonical texts; the first of several may be empty, the last observed one ``*``."""
     items = schema.as_list(value, path, code, 1)
-    absent = int(items[0] == _ABSENT and not known["observed"] and len(items) > 1)
-    named = [_value_text(items[i], f"{path}[{i}]", code) for i in range(absent, len(items))]
-    texts = (_ABSENT,) * absent + tuple(named)
+    absent = int(items[0] == _ABSENT and len(items) > 1)
+    rest = int(items[-1] == _REST and known["observed"] and len(items) > absent + 1)
+    end = len(items) - rest
+    named = [_value_text(items[i], f"{path}[{i}]", code) for i in range(absent, end)]
+    texts = (_ABSENT,) * absent + tuple(named) + (_REST,) * rest
     ensure(len(set(texts)) == len(texts), code, path, "distinct values", "a repeat")
     return texts
 
@@ -46,10 +49,17 @@ def _value_text(value: Json, path: str, code: Code) -> str:
     return text
 
 
+def _place(value: Json, path: str, code: Code, known: Known) -> Any:
+    from tcc_certs.core.opened import read_place
+
+    return read_place(value, path, code, known)
+
+
 PARAMETER: Table = (
     maybe("observed", schema.as_true, absent=False),
     row("values", _values),
     row("name", read_name),
+    maybe("at", _place),
 )
 _LISTED = schema.listed(schema.object_of(PARAMETER, Parameter))
 
@@ -124,8 +134,13 @@ def _opened(value: Json, path: str, code: Code, known: Known) -> Any:
 
 
 def _names_differ(known: Known, path: str, code: Code) -> None:
-    names = [parameter.name for parameter in (*known["params"], *known["open"])]
+    fields = (*known["params"], *known["open"], *known["answers"])
+    names = [field.name for field in fields]
     ensure(len(set(names)) == len(names), code, f"{path}.params", "distinct names", names)
+    if any(field.at is not None for field in fields):
+        from tcc_certs.core.opened import ensure_heads
+
+        ensure_heads(known, f"{path}.open", code)
 
 
 def _strict_is_answered(known: Known, path: str, code: Code) -> None:
@@ -140,6 +155,7 @@ def _both_ends(known: Known, path: str, code: Code) -> None:
 TOOL: Table = (
     row("params", _parameters, "parameters"),
     maybe("open", _opened, "opened", ()),
+    maybe("answers", _opened, absent=()),
     Check(_names_differ),
     dropped(maybe("doc", schema.as_text)),
     maybe("quotes", schema.word("same"), "quotes_same", absent=False),

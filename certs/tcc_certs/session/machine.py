@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = "tuple[tuple[int, ...], Tally]"  # states, and what the statements know
 Held: TypeAlias = "tuple[Place, ...]"  # strictly increasing, never empty
-Observed: TypeAlias = "tuple[int, ...]"  # of each observed parameter the index of its value
+# Of each observed parameter the index of its value; None: an answer that was not foreseen.
+Observed: TypeAlias = "tuple[int | None, ...]"
 
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
@@ -61,8 +62,8 @@ class Offer:
         text: canonical, without observed values.
         values: for each listed parameter the index of its value; None of an observed one.
         observed: places of the observed parameters among the tool's.
-        calls: for each answer the call of the artifact, where it has one.
-        answers: how many answers there may be.
+        calls: for each answer, all of it known, the call of the artifact, where it has one.
+        answers: how many answers there may be; sizes: of each observed parameter how many values.
     """
 
     tool: int
@@ -71,6 +72,7 @@ class Offer:
     observed: tuple[int, ...]
     calls: Mapping[Observed, int]
     answers: int
+    sizes: tuple[int, ...] = ()
 
     def answered(self, answer: Observed | None) -> Values:
         """The values, with those that were observed, where they are known."""
@@ -184,6 +186,7 @@ class SessionMachine:
                     observed=observed,
                     calls=calls[values],
                     answers=prod([len(params[at].values) for at in observed]),
+                    sizes=tuple([len(params[at].values) for at in observed]),
                 )
             calls[values][tuple([made[at] for at in observed])] = call
             self._offer_of[call] = found[values]
@@ -218,15 +221,21 @@ class SessionMachine:
         return self._look(held, offer).code
 
     def done(self, held: Held, offer: Offer, answer: Observed) -> Held:
-        """What is held after a call was done, and answered so."""
+        """What is held after a call was done, and answered so; of what was not foreseen any."""
         look = self._look(held, offer)
         found = look.done.get(answer)
         if found is None:
-            call = offer.calls.get(answer)
-            after = (
-                {self.step(place, call) or NOWHERE for place in held} if call is not None else ()
-            )
-            found = look.done[answer] = tuple(sorted(after)) or (NOWHERE,)
+            calls = [offer.calls.get(answer)]
+            if None in answer:
+                calls = [call for one, call in offer.calls.items() if agrees(one, answer)]
+                left = prod([n for n, one in zip(offer.sizes, answer, strict=True) if one is None])
+                calls += [None] * (len(calls) < left)
+            after = {
+                NOWHERE if call is None else self.step(place, call) or NOWHERE
+                for place in held
+                for call in calls
+            }
+            found = look.done[answer] = tuple(sorted(after))
         return found
 
     def unknown(self, held: Held, offer: Offer) -> Held:
@@ -296,6 +305,11 @@ class SessionMachine:
         return found
 
 
+def agrees(answer: Observed, known: Observed) -> bool:
+    """Whether an answer may be one of which a part is known."""
+    return all(at is None or at == one for one, at in zip(answer, known, strict=True))
+
+
 # The calls of one session; a step may be taken back.
 
 Outcome: TypeAlias = Literal["done", "failed", "unknown"]
@@ -309,11 +323,12 @@ class Step:
         seq: its number among all calls of the session.
         seen: as monitors see it; without observed values.
         certain: whether it is known to be done.
-        answer: its observed values; None where they are not known, or were not foreseen.
+        answer: its observed values; None where it is not known to be done.
         read: whether it failed with an error that was read: it counts for forbids alone.
         states: its fields, as statements of version 1.2 see them; None where there are none.
         stamp: when it was decided, UTC ms; 0 where no statement looks at the clock.
         told: the number of the last call that was made when its first outcome was recorded.
+        told_answers: its open answers, where it is known to be done.
         event: the call as their memory has it.
     """
 
@@ -326,6 +341,7 @@ class Step:
     states: Mapping[str, State] | None = None
     stamp: int = 0
     told: int | None = None
+    told_answers: Mapping[str, State] = field(default_factory=dict)
     event: Event | None = None
 
 
@@ -457,13 +473,15 @@ class Course:
         answer: Observed | None,
         *,
         read: bool = False,
+        told: Mapping[str, State] = MappingProxyType({}),
         seq: int | None = None,
     ) -> None:
         """The outcome of a call that is under way.
 
         Args:
-            answer: of one that is done; None: it was not foreseen.
+            answer: of one that is done.
             read: of one that failed: with an error that was read.
+            told: of one that is done its open answers.
             seq: the call's number; None: the one that was made last.
         """
         at = len(self._steps) - 1 if seq is None else self._at(seq)
@@ -474,11 +492,17 @@ class Course:
         if step.event is not None:
             step.event.told = step.told
         if outcome != "unknown":
-            self._know(at, outcome, answer, read)
+            self._know(at, outcome, answer, read, told)
         # What lies behind is gone through again, and is so little that it is not counted.
         self._reached = len(self._steps) if last else min(self._reached, at)
 
-    def resolve(self, seq: int, outcome: Outcome, answer: Observed | None) -> None:
+    def resolve(
+        self,
+        seq: int,
+        outcome: Outcome,
+        answer: Observed | None,
+        told: Mapping[str, State] = MappingProxyType({}),
+    ) -> None:
         """The outcome of an unknown call is known now.
 
         Raises:
@@ -491,7 +515,7 @@ class Course:
             )
         at = self._at(seq)
         self._reached = min(self._reached, at)
-        self._know(at, outcome, answer)
+        self._know(at, outcome, answer, told=told)
 
     def repeated(self, seq: int) -> int:
         """How many calls are gone through again, that of call `seq` told late, in all."""
@@ -500,7 +524,14 @@ class Course:
     def _at(self, seq: int) -> int:
         return bisect_left(self._steps, seq, key=lambda step: step.seq)
 
-    def _know(self, at: int, outcome: Outcome, answer: Observed | None, read: bool = False) -> None:
+    def _know(
+        self,
+        at: int,
+        outcome: Outcome,
+        answer: Observed | None,
+        read: bool = False,
+        told: Mapping[str, State] = MappingProxyType({}),
+    ) -> None:
         while len(self._before) > at:
             self._held, undo, self._errors, back = self._before.pop()
             self._memory.undo(undo)
@@ -508,7 +539,7 @@ class Course:
                 self._policies.undo(back)
         step = self._steps[at]
         if outcome == "done":
-            step.certain, step.answer = True, answer
+            step.certain, step.answer, step.told_answers = True, answer, told
         elif read:
             step.read = True
         else:
@@ -534,10 +565,8 @@ class Course:
             return
         if not step.certain:
             self._held = machine.unknown(held, step.offer)
-        elif step.answer is None:
-            self._held = (NOWHERE,)
         else:
-            self._held = machine.done(held, step.offer, step.answer)
+            self._held = machine.done(held, step.offer, step.answer or ())
 
     def _remembered(self, step: Step, values: Values) -> PolicyUndo:
         """The call, in the memory of the statements of version 1.2."""
@@ -553,7 +582,7 @@ class Course:
         step.event = Event(
             at=step.seq,
             tool=tool,
-            states=statements.answered(tool, states, values),
+            states=statements.answered(tool, states, values, step.told_answers),
             stamp=step.stamp,
             session=self.given,
             done=step.certain,

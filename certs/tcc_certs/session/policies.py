@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
+from typing import TypeAlias
 
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
@@ -51,7 +52,18 @@ from tcc_certs.session.relations import (
     compiled_term,
     same,
 )
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.canonical import json_value
+from tcc_certs.values.declared import JsonType, OpenParameter
+from tcc_certs.values.places import (
+    NONE,
+    UNKNOWN,
+    FieldType,
+    State,
+    constant,
+    exact_number,
+    flat,
+    typed,
+)
 
 # Statements.
 
@@ -437,27 +449,29 @@ class Statements:
             ]
             for tool in core.tools
         ]
-        self._given = [(one.name, one.optional) for one in core.given]
-        self._opened = [[(one.name, one.optional) for one in tool.opened] for tool in core.tools]
+        self._given = _read_by(core.given)
+        self._opened = [_read_by(tool.opened) for tool in core.tools]
+        self._answers = [_read_by(tool.answers) for tool in core.tools]
         shown: set[tuple[int, str]] = set()
         for one in held:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
-                shown.update((tool, name) for name, _ in self._opened[tool] if name in names)
+                mine = (*self._opened[tool], *self._answers[tool])
+                shown.update((tool, name) for name in mine if name in names)
         self.shown = frozenset(shown)
         self.named = frozenset().union(*[attributes_named(one.policy) for one in held])
         self.timed = any(is_timed(one.policy) for one in held)
 
     def given(self, found: Mapping[str, Json]) -> Mapping[str, State]:
         """What a session was given, as its header has it; what is not shown is not known."""
-        states = {}
-        for name, optional in self._given:
-            entry = found.get(name)
-            if isinstance(entry, dict):
-                states[name] = state_of(str(entry.get("type", "")), str(entry.get("value", "")))
-            else:
-                states[name] = NONE if optional else UNKNOWN
-        return states
+        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
+        return _states_in(
+            self._given,
+            {
+                name: (str(entry.get("type", "")), str(entry.get("value", "")))
+                for name, entry in entries.items()
+            },
+        )
 
     def states(
         self, tool: int, values: Sequence[int | None], opened: Mapping[str, tuple[str, str]]
@@ -473,19 +487,29 @@ class Statements:
             name: UNKNOWN if at is None else some[at]
             for (name, some), at in zip(self._listed[tool], values, strict=True)
         }
-        for name, optional in self._opened[tool]:
-            value = opened.get(name)
-            absent = NONE if optional else UNKNOWN
-            found[name] = absent if value is None else state_of(*value)
-        return found
+        found |= _states_in(self._opened[tool], opened)
+        return found | dict.fromkeys(self._answers[tool], UNKNOWN)
+
+    def told(self, tool: int, answers: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
+        """The open answers of a call that was done.
+
+        Args:
+            answers: as `opened` of :meth:`states`; of one that is not known a type and a text that
+                are empty.
+        """
+        return _states_in(self._answers[tool], answers)
 
     def answered(
-        self, tool: int, states: Mapping[str, State], values: Sequence[int | None]
+        self,
+        tool: int,
+        states: Mapping[str, State],
+        values: Sequence[int | None],
+        told: Mapping[str, State],
     ) -> Mapping[str, State]:
-        """The same, with observed values that are known by now."""
+        """The same, with observed values and open answers that are known by now."""
         pairs = zip(self._listed[tool], values, strict=True)
         known = {name: some[at] for (name, some), at in pairs if at is not None}
-        return {**states, **known}
+        return {**states, **known, **told}
 
     def forbids(self, memory: Memory, own: Event) -> str | None:
         """The text of the first statement that refuses a call; None: all allow it."""
@@ -503,7 +527,23 @@ class Statements:
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
 
 
-def state_of(kind: str, text: str) -> State:
+_Forms: TypeAlias = "Mapping[str, tuple[bool, FieldType]]"  # optional, and how it is read
+
+
+def _read_by(fields: Sequence[OpenParameter]) -> _Forms:
+    return {one.name: (one.optional, flat(one.type)) for one in fields}
+
+
+def _states_in(fields: _Forms, given: Mapping[str, tuple[str, str]]) -> dict[str, State]:
+    found = {}
+    for name, (optional, kind) in fields.items():
+        value = given.get(name)
+        absent = NONE if optional else UNKNOWN
+        found[name] = absent if value is None else state_of(*value, kind)
+    return found
+
+
+def state_of(kind: str, text: str, of: FieldType) -> State:
     """A value of its canonical text; what has no text here is not known."""
     match kind:
         case "s":
@@ -512,6 +552,8 @@ def state_of(kind: str, text: str) -> State:
             return "n", exact_number(text)
         case "b":
             return "b", text == "true"
-        case "j":
+        case "j" if isinstance(of, JsonType):
             return "j", text.encode()
+        case "j":
+            return typed(json_value(text), of)
     return UNKNOWN

@@ -25,7 +25,8 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
-from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
+from tcc_certs.values.canonical import JSON, NUMBER, digest, json_value, key_commitment, utf8
+from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 if TYPE_CHECKING:
@@ -62,6 +63,18 @@ def _is_open_value(value: Json) -> bool:
     return shown and value["type"] in ("b", "j", "n", "s") and isinstance(value["value"], str)
 
 
+def _is_answers(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) > 0
+        and all(_is_unknown(item) or _is_open_value(item) for item in value.values())
+    )
+
+
+def _is_unknown(value: Json) -> bool:
+    return isinstance(value, dict) and list(value) == ["unknown"] and value["unknown"] is True
+
+
 def _is_observed(value: Json) -> bool:
     return (
         isinstance(value, dict)
@@ -83,6 +96,7 @@ BOOL: Format = ("true or false", lambda value: isinstance(value, bool))
 TEXTS: Format = ("a list of texts", _is_texts)
 ARGUMENTS: Format = ("an object of show, a list of names", _is_arguments)
 OPEN: Format = ("an object of digests, type and value with them where shown", _is_open)
+ANSWERS: Format = ("an object of values as in open, or unknown, not empty", _is_answers)
 OBSERVED: Format = ("an object of texts, not empty", _is_observed)
 STATES: Format = ("a list of states", _is_states)
 OUTCOME: Format = ("done, failed or unknown", lambda value: value in OUTCOMES)
@@ -121,9 +135,9 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 _MORE: Mapping[str, Mapping[str, Format]] = {
     "session": {"given": OPEN, "principal": HEX, "parent": UUID, "shadow": TRUE},
     "call": {"at_ms": TIME},
-    "outcome": {"answered": TRUE},
+    "outcome": {"answered": TRUE, "answers": ANSWERS},
     "refusal": {"made": TRUE},
-    "resolve": {"who": WHO, "at_ms": TIME},
+    "resolve": {"who": WHO, "at_ms": TIME, "answers": ANSWERS},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 _SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
@@ -186,7 +200,6 @@ REFUSALS: Mapping[Code, str] = {
     Code.MAY_NOT_FINISH: "no plan ends here",
     Code.NO_MODEL: "no model that may make the call fits what is left of the budget",
     Code.MANY_STATES: "too many outcomes are unknown",
-    Code.UNFORESEEN: "an answer came that no plan foresees: nothing further is allowed",
     Code.ENDED: "the session has ended",
     Code.ALREADY_DONE: "a call of this identity is in the ledger",
     Code.NESTED_CALL: "another call of the same thread or task is not over",
@@ -196,6 +209,8 @@ REFUSALS: Mapping[Code, str] = {
 }
 # Those that a record of a refusal may have: of a call, in a session that has not ended.
 RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}
+# Of a call after an answer that was not foreseen, in ledgers of releases whose sessions it ended.
+RETIRED = frozenset({"R302"})
 # Those of calls that a shadow session makes all the same: what the grammar says, and no more.
 SHADOWED = RECORDED - {
     Code.NO_MODEL, Code.ALREADY_DONE, Code.NESTED_CALL, Code.SERVER_AWAY, Code.MANY_WAITING,
@@ -303,12 +318,12 @@ def _shown(arguments: Json, core: Core) -> frozenset[tuple[int, str]]:
     known = {
         open_name(tool.name, parameter.name): (at, parameter.name)
         for at, tool in enumerate(core.tools)
-        for parameter in tool.opened
+        for parameter in (*tool.opened, *tool.answers)
     }
     listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [known[name] for name in listed if name in known]
     ordered = listed == sorted(set(listed)) and len(found) == len(listed)
-    expected = "open parameters as tool.parameter, strictly increasing"
+    expected = "open parameters and answers as tool.name, strictly increasing"
     ensure(ordered, Code.SESSION_HEADER, "arguments", expected, arguments)
     return frozenset(found)
 
@@ -384,18 +399,55 @@ class Arguments:
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
             opened[parameter.name] = str(members["digest"])
             value = self._value(offer.tool, parameter, members)
-            kind = type_byte(parameter.type)
+            kind = _byte(parameter)
             values[parameter.name] = (HIDDEN, "") if value is None else (kind.decode(), value)
             if value is not None and kind == NUMBER:
                 numbers[parameter.name] = value
+        if any(given.at is not None for given in tool.opened):
+            _check_places(tool, values)
         seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
         statements = self._statements
         if statements is None:
             return seen, None
         return seen, statements.states(offer.tool, offer.values, values)
 
+    def told(self, offer: Offer, outcome: str, record: Record) -> tuple[Mapping[str, State], bool]:
+        """The open answers of a call, and whether one that is shown is not known.
+
+        Raises:
+            Rejected: S210 there are others than are shown, or some of a call that was not done;
+                S204, S205 as :meth:`read`.
+        """
+        tool = self._core.tools[offer.tool]
+        due = {
+            one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown
+        }
+        found = record.get("answers")
+        given: Mapping[str, Json] = found if isinstance(found, dict) else {}
+        needed = [name for name, one in due.items() if not one.optional and outcome == "done"]
+        there = set(needed) <= set(given) <= set(due if outcome == "done" else ())
+        expected = f"{sorted(needed)} of {sorted(due)}" if due else "no field"
+        ensure(there, Code.SESSION_OBSERVED, "answers", expected, sorted(given))
+        stray = found is not None and not given
+        ensure(not stray, Code.SESSION_OBSERVED, "answers", "no field, as none is there", "one")
+        values: dict[str, tuple[str, str]] = {}
+        for name, entry in given.items():
+            members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
+            if "unknown" in members:
+                values[name] = HIDDEN, ""
+                continue
+            value = self._value(offer.tool, due[name], members, "answers")
+            values[name] = (_byte(due[name]).decode(), value or "")
+        lacks = any(not kind for kind, _ in values.values())
+        statements = self._statements
+        return ({} if statements is None else statements.told(offer.tool, values)), lacks
+
     def _value(
-        self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]
+        self,
+        tool: int,
+        parameter: OpenParameter,
+        members: Mapping[str, Json],
+        where: str = "open",
     ) -> str | None:
         """The text of a value that is shown."""
         name = open_name(self._core.tools[tool].name, parameter.name)
@@ -403,17 +455,19 @@ class Arguments:
         expected = (
             "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
         )
-        ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", expected, members)
+        ensure(
+            shown == ("value" in members), Code.SESSION_OPEN, f"{where}: {name}", expected, members
+        )
         (self.shown if shown else self.hidden).add(name)
-        return self._checked(f"open: {name}", parameter, members) if shown else None
+        return self._checked(f"{where}: {name}", parameter, members) if shown else None
 
     def _checked(self, place: str, parameter: OpenParameter, members: Mapping[str, Json]) -> str:
         """The text of a value that is shown, which is of its type and has this digest."""
-        kind, text = type_byte(parameter.type), str(members["value"])
+        kind, text = _byte(parameter), str(members["value"])
         byte = kind.decode()
         ensure(members["type"] == byte, Code.SESSION_VALUE, place, byte, members["type"])
         try:
-            check_text(parameter.type, text)
+            _check_text(parameter, text)
         except Rejected as refusal:
             raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
         self._check_digest(place, kind, utf8(text, "value"), str(members["digest"]))
@@ -430,6 +484,37 @@ class Arguments:
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
 
 
+def _byte(parameter: OpenParameter) -> bytes:
+    return type_byte(parameter.type) if isinstance(parameter.type, PLAIN) else JSON
+
+
+def _check_text(parameter: OpenParameter, text: str) -> None:
+    if isinstance(parameter.type, PLAIN):
+        check_text(parameter.type, text)
+        return
+    from tcc_certs.values.places import check_json  # here: a core of 1.1 has none of it
+
+    check_json(parameter.type, text)
+
+
+def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
+    """A field at a place in an argument that is shown is what stands there.
+
+    Raises:
+        Rejected: S204 it is not.
+    """
+    from tcc_certs.values.places import placed_text  # here: a core of 1.1 has none of it
+
+    for field in tool.opened:
+        head = values.get(field.at[0], (HIDDEN, "")) if field.at else (HIDDEN, "")
+        kind, text = values.get(field.name, (HIDDEN, ""))
+        if head[0] != JSON.decode() or (field.name in values and kind == HIDDEN):
+            continue
+        found = placed_text(field, json_value(head[1]))
+        place = f"open: {open_name(tool.name, field.name)}"
+        ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
+
+
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
     expected = {parameter.name for parameter in tool.opened}
     needed = {parameter.name for parameter in tool.opened if not parameter.optional}
@@ -442,19 +527,28 @@ def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
 def answer_of(core: Core, offer: Offer, outcome: str, record: Record) -> Observed | None:
     """The observed values of a call that was done, else None.
 
+    Of an answer that was not foreseen the values are those that are known.
+
     Raises:
-        Rejected: S210 they are not those of the tool, or there are some of a call that was not.
+        Rejected: S209, S210 they are not those of the tool, or there are some of a call that was
+            not done.
     """
+    lacks = "unforeseen" in record
     if outcome != "done" or not offer.observed:
+        ensure(not lacks, Code.SESSION_OUTCOME, "unforeseen", "no field", outcome)
         ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
         return () if outcome == "done" else None
     found = record.get("observed")
     given: Mapping[str, Json] = found if isinstance(found, dict) else {}
     params = [core.tools[offer.tool].parameters[at] for at in offer.observed]
     names = sorted(param.name for param in params)
-    ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
-    answer = []
+    there = set(given) < set(names) if lacks else sorted(given) == names
+    ensure(there, Code.SESSION_OBSERVED, "observed", names, sorted(given))
+    answer: list[int | None] = []
     for param in params:
+        if param.name not in given:
+            answer.append(None)
+            continue
         value, values = given[param.name], param.values
         ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
         answer.append(values.index(str(value)))

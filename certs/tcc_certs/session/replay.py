@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from tcc_certs.core.model import Core
@@ -24,6 +25,7 @@ from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionM
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import (
     RECORDED,
+    RETIRED,
     SHADOWED,
     UNKNOWN_TOOL,
     Arguments,
@@ -35,6 +37,7 @@ from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
     from tcc_certs.session.executions import Executions
+    from tcc_certs.values.places import State
 
 # Who makes the calls.
 
@@ -122,6 +125,7 @@ class Tally:
         unknown: calls whose outcome is unknown; failed: those that are said to have failed;
             read: those of these whose error was read;
             resolved: those whose outcome was said later.
+        unforeseen: those that were done, and of whose answer a part is not known.
         shadowed: refusals of calls that were made all the same.
     """
 
@@ -132,6 +136,7 @@ class Tally:
     failed: int = 0
     resolved: int = 0
     read: int = 0
+    unforeseen: int = 0
     shadowed: int = 0
 
 
@@ -173,7 +178,7 @@ class ReplayedSession:
         self._references: set[str] = set()
 
     @property
-    def unforeseen(self) -> bool:
+    def lost(self) -> bool:
         """Whether an answer came that no plan goes on after."""
         return self.course.lost
 
@@ -189,7 +194,6 @@ class ReplayedSession:
 
     def call(self, record: Record, line: int) -> None:
         """A call that is about to be made."""
-        ensure(not self.unforeseen, Code.SESSION_UNFORESEEN, "kind", "no call", "call")
         seq = self.tally.calls + 1
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
         said = text(record, "call")
@@ -260,14 +264,9 @@ class ReplayedSession:
             seq = next(iter(self.open))
         offer = self.open[seq][0]
         outcome = cast(Outcome, text(record, "outcome"))
-        answer = None
-        if outcome == "done" and "unforeseen" in record:
-            ensure(offer.observed != (), Code.SESSION_OUTCOME, "unforeseen", "no field", "true")
-            ensure("observed" not in record, Code.SESSION_OUTCOME, "observed", "no field", "one")
-        else:
-            stray = "unforeseen" in record
-            ensure(not stray, Code.SESSION_OUTCOME, "unforeseen", "no field", outcome)
-            answer = answer_of(self.core, offer, outcome, record)
+        answer = answer_of(self.core, offer, outcome, record)
+        told, lacks = self.arguments.told(offer, outcome, record)
+        self.tally.unforeseen += lacks or "unforeseen" in record
         done = outcome == "done" or "result" not in record
         ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
         read = "answered" in record
@@ -277,7 +276,7 @@ class ReplayedSession:
         self.makers.outcome(record, line)
         self.tally.outcomes += 1
         self.tally.read += read
-        self._settle(seq, offer, outcome, answer, read)
+        self._settle(seq, offer, outcome, answer, read, told)
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
@@ -297,7 +296,9 @@ class ReplayedSession:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
         outcome = cast(Outcome, text(record, "outcome"))
         answer = answer_of(self.core, found, outcome, record)
-        self.course.resolve(seq, outcome, answer)
+        told, lacks = self.arguments.told(found, outcome, record)
+        self.tally.unforeseen += lacks
+        self.course.resolve(seq, outcome, answer, told)
         del self._unknown[seq]
         self.tally.unknown -= 1
         self.tally.resolved += 1
@@ -306,7 +307,7 @@ class ReplayedSession:
     def refusal(self, record: Record, line: int) -> None:
         """A call that was not made, or, in the shadow, would not have been."""
         tool, code = text(record, "tool"), text(record, "code")
-        recorded = code in RECORDED
+        recorded = code in RECORDED or code in RETIRED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
         known = tool in self._tools and code != Code.UNKNOWN_TOOL
         expected = f"a tool of the grammar, or {UNKNOWN_TOOL}"
@@ -328,7 +329,6 @@ class ReplayedSession:
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
             expected = "states that are all the end of a plan"
-            # After an answer that was unforeseen it holds nowhere alone, where no plan ends.
             finishes = self.course.may_finish()
             ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self._states())
 
@@ -344,9 +344,10 @@ class ReplayedSession:
         outcome: Outcome,
         answer: Observed | None,
         read: bool = False,
+        told: Mapping[str, State] = MappingProxyType({}),
     ) -> None:
         del self.open[seq]
-        self.course.settle(outcome, answer, read=read, seq=seq)
+        self.course.settle(outcome, answer, read=read, told=told, seq=seq)
         if outcome == "failed":
             self.tally.failed += 1
         elif outcome == "unknown":

@@ -5,7 +5,7 @@
     record      of a known kind, with its fields in their form
     session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
     mac         of each record of 1.1, where the key is known: by whoever has the key
-    call        it commutes with those that are open, and nothing was unforeseen; its number, its
+    call        it commutes with those that are open; its number, its
                 text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
                 allow it wherever the session may be; the model that makes it, and the budget
@@ -55,7 +55,8 @@ class SessionValidation:
             has not ended; ``NoClaim``.
         asserted: what whoever wrote the ledger answers for, as nothing in it shows it.
         monitors: the statements over open parameters that the session was held to.
-        checked: calls, outcomes, refusals; and calls whose outcome is unknown.
+        checked: calls, outcomes, refusals; calls whose outcome is unknown, and `unforeseen`, those
+            of whose answer a part is, where there are any.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix, hex.
         summary: the outcome in plain words.
@@ -101,6 +102,7 @@ def conclude(
             "outcomes": 0 if tally is None else tally.outcomes,
             "refusals": 0 if tally is None else tally.refusals,
             "unknown": 0 if tally is None or session is None else _unknown(session),
+            **({"unforeseen": tally.unforeseen} if tally is not None and tally.unforeseen else {}),
         },
         findings=tuple(findings.items),
         head=reader.head.hex(),
@@ -113,7 +115,7 @@ def _unknown(session: ReplayedSession) -> int:
 
 
 def _claim(findings: Findings, session: ReplayedSession | None) -> str:
-    if session is None or session.unforeseen or findings.verdict == INVALID:
+    if session is None or session.lost or findings.verdict == INVALID:
         return NO_CLAIM
     if session.header.shadow:
         return NO_CLAIM
@@ -132,6 +134,8 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
         yield f"that {tally.failed - tally.read} calls said to have failed did not happen"
     if tally.read:
         yield f"that {tally.read} calls that were answered with an error changed nothing"
+    if tally.unforeseen:
+        yield f"that {tally.unforeseen} answers that are not known were some that are listed"
     if tally.resolved:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:
@@ -178,7 +182,7 @@ def _summary(
             return f"incomplete: not one whole line that ends in an LF; {first.found}"
         if session.header.shadow:
             return f"incomplete, no claim: {_in_shadow(session)}; {first.found}"
-        so_far = "an answer came that was not foreseen" if session.unforeseen else "it conforms"
+        so_far = "no plan goes on after an answer" if session.lost else "it conforms"
         return f"incomplete: no end record; {so_far} as far as it goes; {first.found}"
     return f"declined: {first.code}, {what}"
 
@@ -192,9 +196,7 @@ def _valid_text(session: ReplayedSession, claim: str) -> str:
     if session.header.shadow:
         return f"valid, no claim: {_in_shadow(session)}"
     if claim == NO_CLAIM:
-        return (
-            "valid, no claim: an answer came that no plan foresees, and nothing was done after it"
-        )
+        return "valid, no claim: an answer came after which no plan goes on"
     unknown = _unknown(session)
     whatever = f", whatever its {unknown} unknown outcomes were" if unknown else ""
     if claim == CONFORMANT_PREFIX:

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.values.canonical import json_text
-from tcc_certs.values.declared import JsonType, OpenType, TextType, json_of
+from tcc_certs.values.canonical import json_text, json_value, utf8
+from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter, OpenType, TextType, json_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded
@@ -275,6 +275,95 @@ def _list(value: object, kind: ListType) -> State:
     if kind.distinct and len(set(items)) < len(items):
         raise Wrong
     return "l", items
+
+
+# What a ledger has of a value: of a record the fields alone, by their names.
+
+
+def carried(value: object, kind: FieldType) -> object:
+    """The part of a value of a type that counts, as JSON; `flat` of the type reads it.
+
+    Args:
+        value: of the type, as :func:`typed` has passed it.
+    """
+    match kind:
+        case ListType(of=of) if type(value) is list or type(value) is tuple:
+            return [carried(item, of) for item in value]
+        case RecordType(fields=fields):
+            found = {}
+            for one in fields:
+                try:
+                    cell = at(value, one.steps)
+                except Missing:
+                    continue
+                if (cell is not None or not one.null) and one.type is not None:
+                    found[one.name] = carried(cell, one.type)
+            return found
+    return value
+
+
+def flat(kind: FieldType) -> FieldType:
+    """The type of what :func:`carried` gives."""
+    match kind:
+        case ListType(of=of):
+            return replace(kind, of=flat(of))
+        case RecordType(fields=fields):
+            return RecordType(
+                fields=tuple(
+                    [
+                        replace(
+                            one,
+                            steps=(one.name,),
+                            null=False,
+                            type=None if one.type is None else flat(one.type),
+                        )
+                        for one in fields
+                    ]
+                )
+            )
+    return kind
+
+
+def json_bytes(kind: FieldType, value: object) -> bytes:
+    """Canonical JSON of a list, a time or a date: what of it counts.
+
+    Raises:
+        Rejected: R105, R106 it is no value of the type.
+    """
+    try:
+        typed(value, kind)
+    except Wrong:
+        found = type(value).__name__
+        raise Rejected(Code.OPEN_VALUE, "value", "a value of the type", found) from None
+    return json_text(carried(value, kind))
+
+
+def check_json(kind: FieldType, text: str) -> None:
+    """The text is one that :func:`json_bytes` may give.
+
+    Raises:
+        Rejected: R105, R106 it is not.
+    """
+    same = json_bytes(flat(kind), json_value(text)) == utf8(text, "value")
+    ensure(same, Code.OPEN_VALUE, "value", "canonical JSON of the type", text)
+
+
+def placed_text(field: OpenParameter, head: object) -> str:
+    """The text of a field at a place inside of an argument; empty where it has no value.
+
+    Args:
+        field: with a place; head: the argument in which that is.
+    """
+    steps: tuple[str, ...] = field.at or ()
+    try:
+        value = at({steps[0]: head}, steps)
+        if value is None and field.null:
+            return ""
+        if isinstance(field.type, PLAIN):
+            return encoded(field.type, value)[1].decode()
+        return json_bytes(field.type, value).decode()
+    except (Missing, Wrong, Rejected):
+        return ""
 
 
 # Times.

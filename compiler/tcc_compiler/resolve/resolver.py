@@ -19,7 +19,6 @@ from tcc_compiler.language.ast import (
     OpenDeclaration,
     PolicyStatement,
     StartStatement,
-    ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
@@ -51,7 +50,7 @@ from tcc_compiler.resolve.expressions import (
     reached_rules,
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
-from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
+from tcc_compiler.resolve.parameters import MAX_CALLS
 from tcc_compiler.resolve.policies import Policy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
@@ -129,15 +128,14 @@ def _check_read(
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:
         return
-    regions = [region for tool in program.tools.values() for region in _new_in(tool)]
-    regions += [
+    regions = [
         given.made.region
         for statement in program.givens
         for given in statement.attributes
-        if isinstance(given, OpenDeclaration) and is_new_field(given)
+        if isinstance(given, OpenDeclaration) and (given.nullable or given.at)
     ]
     regions += [let.region for let in program.lets]
-    hint = "take it away, or say it of arguments and listed answers"
+    hint = "take it away, or say it of arguments and answers"
     for region in regions:
         report.error("TCC228", region, f"this {_UNREAD}", hint)
     sound = {name: tool for name, tool in tools.items() if tool is not None}
@@ -155,25 +153,10 @@ def _later(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]
     if policy.total is not None:
         tool, name, _ = policy.total
         answers = [one.name for one in tools[tool].parameters if one.observed]
-        if name in answers:
+        if name in (*answers, *[one.name for one in tools[tool].answers]):
             return "the sum of an answer"
     written = policy_json(policy, numbers, tools)
     return later_part(written) if isinstance(written, Mapping) else "a form"
-
-
-def _new_in(tool: ToolStatement) -> Iterator[Region]:
-    """Where a tool declares what 1.1 does not know."""
-    for listed in (*tool.parameters, *tool.observed):
-        if listed.at is not None:
-            yield listed.at.region
-        elif listed.domain.rest is not None:
-            yield listed.domain.rest
-        elif listed.optional and listed in tool.observed:
-            yield listed.name.region
-    for opened in tool.opened:
-        if isinstance(opened, OpenDeclaration) and is_new_field(opened):
-            yield opened.made.region
-    yield from (answer.name.region for answer in tool.answers)
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:

@@ -112,7 +112,7 @@ class Bindings:
         if not callable(function):
             raise BindingError(name, f"{type(function).__name__} is nothing to call")
         tool = self._core[name]
-        own = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
+        own = {p.name for p in tool.parameters} | {p.name for p in tool.opened if p.at is None}
         takes_key = KEY not in own and _takes(function, KEY)
         made = bool(executing(tool.models))
         if made and MODEL in own:

@@ -134,11 +134,14 @@ class PlanCourse:
     def next(self) -> PlanStep | ExecutionStop:
         """What comes now; every outcome has to be known."""
         history = self._gate.history
-        if history and history[-1].unforeseen:
-            return ExecutionStop(
-                kind="unforeseen", reason=f"call {history[-1].seq}: {history[-1].call}"
-            )
-        texts = self._gate.word()
+        try:
+            texts = self._gate.word()
+        except ValueError:
+            foreign = [one for one in history if one.unforeseen]
+            if not foreign:
+                raise
+            last = foreign[-1]
+            return ExecutionStop(kind="unforeseen", reason=f"call {last.seq}: {last.call}")
         for happened in history[self._seen :]:
             self._seen += 1
             self._refused.clear()

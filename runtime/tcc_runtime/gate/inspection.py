@@ -35,7 +35,7 @@ class Happened:
         call: canonical text, without observed parameters.
         outcome: ``done``, ``failed``, ``unknown``; ``open`` while it is under way.
         observed: the values that came back, as texts of the grammar.
-        unforeseen: something else came back.
+        unforeseen: of what came back a part is not known.
         model: that made it; empty where none was chosen.
     """
 
@@ -135,7 +135,7 @@ class Inspection:
     def allowed(self) -> tuple[Allowed, ...]:
         """The calls that plans allow now, one for each listed call, in order of their texts."""
         session = self._looked_at()
-        if session is None or session.ended or session.unforeseen:
+        if session is None or session.ended or session.lost:
             return ()
         return self._policy.allowed(session.held)
 

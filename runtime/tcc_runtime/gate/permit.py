@@ -347,7 +347,7 @@ class Permit:
         tool, arguments, ref, takes_model: of the call.
         turn: that the caller has already; None: it is waited for.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
-        unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
+        unforeseen: of the answer a part is missing, of another type or not listed: it is not known.
         model: that makes the call, chosen where the block is entered; empty where none does.
         shadowed: the code of a call that is refused and made all the same, as the session is in
             the shadow: it has no number and no key, and its outcome is told to nobody.

@@ -30,13 +30,15 @@ from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
-from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine
+from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine, agrees
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.places import FieldType, Missing, Wrong, carried, typed
+from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import GivenRefused
@@ -161,7 +163,7 @@ _encoder = JSONEncoder(
 )
 
 
-def checker(kind: OpenType) -> Check:
+def checker(kind: FieldType) -> Check:
     """What holds a value to a type."""
     match kind:
         case TextType():
@@ -172,6 +174,26 @@ def checker(kind: OpenType) -> Check:
             return _flag
         case JsonType(most=most):
             return _json(most)
+    return _of_others(kind)
+
+
+_MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a whole answer
+
+
+def _of_others(kind: FieldType) -> Check:
+    """A list, a time or a date: canonical JSON of what of it counts."""
+
+    def check(value: object) -> tuple[bytes, bytes] | Code:
+        try:
+            typed(value, kind)
+            found = json_bytes(carried(value, kind), _MOST_CARRIED)
+        except Rejected as refusal:
+            return refusal.code
+        except Wrong:
+            return Code.OPEN_VALUE
+        return found if isinstance(found, Code) else (b"j", found)
+
+    return check
 
 
 def _text(kind: TextType) -> Check:
@@ -385,11 +407,15 @@ class Asked:
 class Listed:
     """The values of a listed or an observed parameter, by JSON value."""
 
-    __slots__ = ("_numbers", "_texts", "_words", "name", "optional", "shown", "values")
+    __slots__ = (
+        "_numbers", "_rest", "_texts", "_words", "at", "name", "optional", "shown", "values",
+    )  # fmt: skip
 
     def __init__(self, parameter: Parameter) -> None:
         self.name = parameter.name
+        self.at = parameter.at
         self.optional = parameter.values[0] == ""
+        self._rest: int | None = None  # the place of what is not listed
         self.values = parameter.values
         self.shown: list[Scalar] = []
         self._texts: dict[str, int] = {}
@@ -399,8 +425,9 @@ class Listed:
             self._add(at, text)
 
     def _add(self, at: int, text: str) -> None:
-        if not text:
+        if not text or text == "*":
             self.shown.append(None)
+            self._rest = at if text else self._rest
             return
         value = json_of(text)
         self.shown.append(_plain_number(value, text) if isinstance(value, Decimal) else value)
@@ -410,6 +437,38 @@ class Listed:
             self._words[value] = at
         else:
             self._numbers[value] = at
+
+    def chosen(self, arguments: dict[str, Any]) -> int | Code:
+        """The place of an argument among the values."""
+        if self.at is None:
+            if self.name in arguments:
+                return self.index(arguments[self.name])
+            return 0 if self.optional else Code.MISSING_ARGUMENT
+        try:
+            return self.index(found_at(arguments, self.at))
+        except Missing:
+            return 0 if self.optional else Code.MISSING_ARGUMENT
+        except Wrong:
+            return Code.UNLISTED_VALUE
+
+    def answered(self, told: object) -> int | None:
+        """The place of an answer among the values; None where it is missing or foreign."""
+        try:
+            if self.at is not None:
+                value = found_at(told, self.at)
+            elif not isinstance(told, dict):
+                return None
+            # Not by the value's own class, which could answer otherwise the next time.
+            elif dict.__contains__(told, self.name):
+                value = dict.__getitem__(told, self.name)
+            else:
+                return 0 if self.optional else None
+        except Missing:
+            return 0 if self.optional else None
+        except Wrong:
+            return self._rest
+        found = self.index(value)
+        return self._rest if isinstance(found, Code) else found
 
     def index(self, value: object) -> int | Code:
         """The place of a JSON value among the values."""
@@ -449,8 +508,8 @@ class ToolTable:
     """
 
     __slots__ = (
-        "_checks", "_offers", "_slots", "_unknown", "listed", "number", "observed", "opened",
-        "tool",
+        "_checks", "_offers", "_slots", "_unknown", "answers", "listed", "number", "observed",
+        "opened", "tool",
     )  # fmt: skip
 
     def __init__(self, machine: SessionMachine, number: int) -> None:
@@ -459,11 +518,11 @@ class ToolTable:
         parameters = self.tool.parameters
         self.listed = [Listed(p) for p in parameters if not p.observed]
         self.observed = [Listed(p) for p in parameters if p.observed]
-        self.opened = [given.name for given in self.tool.opened]
-        self._checks: list[tuple[str, bool, Check]] = [
-            (given.name, given.optional, checker(given.type)) for given in self.tool.opened
-        ]
-        self._slots = frozenset([*(p.name for p in self.listed), *self.opened])
+        self.opened = [given.name for given in self.tool.opened if given.at is None]
+        self._checks = [(given, checker(given.type)) for given in self.tool.opened]
+        self.answers = [(given, checker(given.type)) for given in self.tool.answers]
+        chosen = [one.name for one in self.listed if one.at is None]
+        self._slots = frozenset([*chosen, *self.opened])
         self._offers = machine.offers(number)
         self._unknown = (None,) * len(self.observed)  # observed parameters are the last ones
 
@@ -476,24 +535,26 @@ class ToolTable:
                 return Code.UNDECLARED_ARGUMENT, name if type(name) is str else type(name).__name__
         indices = []
         for param in self.listed:
-            if param.name in arguments:
-                at = param.index(arguments[param.name])
-                if isinstance(at, Code):
-                    return at, param.name
-                indices.append(at)
-            elif param.optional:
-                indices.append(0)
-            else:
-                return Code.MISSING_ARGUMENT, param.name
+            place = param.chosen(arguments)
+            if isinstance(place, Code):
+                return place, param.name
+            indices.append(place)
         opened: list[Given] = []
-        for name, optional, check in self._checks:
-            if name in arguments:
+        for field, check in self._checks:
+            name = field.name
+            if field.at is not None or field.null:
+                found = _placed(arguments, field, check)
+                if found is Code.MISSING_ARGUMENT and field.optional:
+                    continue
+            elif name in arguments:
                 found = check(arguments[name])
-                if isinstance(found, Code):
-                    return found, name
-                opened.append((name, *found))
-            elif not optional:
-                return Code.MISSING_ARGUMENT, name
+            elif field.optional:
+                continue
+            else:
+                found = Code.MISSING_ARGUMENT
+            if isinstance(found, Code):
+                return found, name
+            opened.append((name, *found))
         values = (*indices, *self._unknown)
         offer = self._offers.get(values)
         if offer is None:
@@ -512,22 +573,24 @@ class ToolTable:
             answers=1,
         )
 
-    def observe(self, told: object) -> Observed | None:
-        """The observed values in a mapping that came back; None where one is missing or foreign."""
-        if not self.observed:
-            return ()
-        if not isinstance(told, dict):
-            return None
-        found = []
-        for param in self.observed:
-            # Not by the value's own class, which could answer otherwise the next time.
-            if not dict.__contains__(told, param.name):
-                return None
-            at = param.index(dict.__getitem__(told, param.name))
-            if isinstance(at, Code):
-                return None
-            found.append(at)
-        return tuple(found)
+    def observe(self, told: object) -> Observed:
+        """The observed values in what came back; None of one that is missing or foreign."""
+        return tuple([param.answered(told) for param in self.observed])
+
+    def told(self, answer: object, names: frozenset[str]) -> dict[str, tuple[bytes, bytes] | None]:
+        """The open answers of these names that are there; None of one that is not known."""
+        found: dict[str, tuple[bytes, bytes] | None] = {}
+        left = _MOST_CARRIED
+        for field, check in self.answers:
+            if field.name not in names:
+                continue
+            value = _placed(answer, field, check)
+            if not isinstance(value, Code):
+                left -= len(value[1])
+                found[field.name] = value if left >= 0 else None
+            elif value is not Code.MISSING_ARGUMENT or not field.optional:
+                found[field.name] = None
+        return found
 
     def allowed(self, offer: Offer) -> Allowed:
         """The call as JSON values."""
@@ -535,9 +598,20 @@ class ToolTable:
         given = {
             param.name: param.shown[at]
             for param, at in pairs
-            if at is not None and param.values[at]
+            if at is not None and param.values[at] and param.at is None
         }
         return Allowed(self.tool.name, given)
+
+
+def _placed(value: object, field: OpenParameter, check: Check) -> tuple[bytes, bytes] | Code:
+    """A field in the arguments or the answer; R103 where it is left out."""
+    try:
+        found = found_at(value, (field.name,) if field.at is None else field.at)
+    except Missing:
+        return Code.MISSING_ARGUMENT
+    except Wrong:
+        return Code.OPEN_VALUE
+    return Code.MISSING_ARGUMENT if found is None and field.null else check(found)
 
 
 def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given, ...]:
@@ -577,7 +651,7 @@ def ensure_values_distinct(tools: Sequence[Tool]) -> None:
     """
     for tool in tools:
         for parameter in tool.parameters:
-            texts = [text for text in parameter.values if text]
+            texts = [text for text in parameter.values if text not in ("", "*")]
             if len({text_of(json_of(text)) for text in texts}) < len(texts):
                 path = f"values of {tool.name}.{parameter.name}"
                 raise Rejected(Code.CORE_SCHEMA, path, "one text for each JSON value", "two")
@@ -638,8 +712,9 @@ class Policy:
         key = offer, observed
         found = self._taken.get(key)
         if found is None:
-            known = None if observed is None else offer.calls.get(observed)
-            calls = tuple(offer.calls.values()) if known is None else (known,)
+            known = (None,) * len(offer.observed) if observed is None else observed
+            agreeing = [call for one, call in offer.calls.items() if agrees(one, known)]
+            calls = agreeing or tuple(offer.calls.values())
             numbers = [self._core_calls[call] for call in calls]
             if self._amounts is None:
                 self._amounts = [_amount(self.core, limit) for limit in self.core.limits]

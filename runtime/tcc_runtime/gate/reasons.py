@@ -42,7 +42,7 @@ from tcc_certs.corecheck.residuals import Drain, Meters, Residuals
 from tcc_certs.corecheck.terms import Derivatives, Term
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.session.machine import Offer, Place
+from tcc_certs.session.machine import Offer, Place, agrees
 from tcc_certs.session.records import REFUSALS
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -255,8 +255,8 @@ def _may_be(known: Made, unknown: bool) -> Sequence[int | None]:
         return (None, *known.offer.calls.values())
     if known.outcome == "failed":
         return (None,)
-    call = known.offer.calls.get(known.observed or ())
-    return () if call is None else (call,)
+    told = known.observed or ()
+    return [call for one, call in known.offer.calls.items() if agrees(one, told)]
 
 
 class _Work(WorkBudget):

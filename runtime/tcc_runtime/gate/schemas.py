@@ -195,13 +195,13 @@ def narrowed(tool: GrammarTool, used: Sequence[frozenset[int]], schema: object) 
     required = []
     for parameter, values in zip(tool.parameters, used, strict=True):
         kept = [parameter.values[at] for at in sorted(values) if parameter.values[at] != ""]
-        if parameter.observed or not kept:
+        if parameter.observed or not kept or parameter.at is not None:
             continue
         described = _described(told.get(parameter.name))
         properties[parameter.name] = {**described, "enum": [plain_value(text) for text in kept]}
         if not (parameter.optional and 0 in values):
             required.append(parameter.name)
-    for opened in tool.opened:
+    for opened in [one for one in tool.opened if one.at is None]:
         properties[opened.name] = _open(opened, told.get(opened.name))
         if not opened.optional:
             required.append(opened.name)
@@ -230,6 +230,8 @@ def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Sequence[frozenset[
 def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
     kind = opened.type
     described = _described(server)
+    if opened.null:
+        return dict(plain(server)) if isinstance(server, dict) else {}
     if isinstance(kind, TextType):
         limits: dict[str, Any] = {"type": "string", "maxLength": kind.most}
         if kind.least:

@@ -198,6 +198,17 @@ class Writer:
             return {**record, "type": kind.decode(), "value": data.decode()}
         return record
 
+    def answers(self, table: ToolTable, answer: object) -> dict[str, Json]:
+        """The open answers that are shown, out of what came back."""
+        if not table.answers or not self._shown:
+            return {}
+        named = {one.name: open_name(table.tool.name, one.name) for one in table.tool.answers}
+        names = frozenset([name for name, text in named.items() if text in self._shown])
+        return {
+            name: {"unknown": True} if value is None else self._opened(table, (name, *value), None)
+            for name, value in table.told(answer, names).items()
+        }
+
     def result(self, result: object) -> str | None:
         """What stands for the result of a call; None where it has no canonical form."""
         if result is None:
@@ -218,13 +229,21 @@ def outcome_record(
     took: Mapping[str, Json] | None = None,
     *,
     read: bool = False,
+    answers: Mapping[str, Json] = MappingProxyType({}),
 ) -> dict[str, Json]:
-    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer."""
+    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer.
+
+    Args:
+        unforeseen: whether one of the observed values is not known.
+        answers: the open ones that are shown.
+    """
     record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
     if unforeseen:
         record["unforeseen"] = True
-    elif observed:
+    if observed:
         record["observed"] = observed
+    if answers:
+        record["answers"] = answers
     if read:
         record["answered"] = True
     if result is not None:
@@ -244,11 +263,14 @@ def resolve_record(
     observed: Mapping[str, Json] | None,
     who: str | None = None,
     at_ms: int | None = None,
+    answers: Mapping[str, Json] = MappingProxyType({}),
 ) -> dict[str, Json]:
     """`resolve`; `who` says so, and when."""
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
     if observed:
         record["observed"] = observed
+    if answers:
+        record["answers"] = answers
     if who is not None and at_ms is not None:
         record["who"], record["at_ms"] = who, at_ms
     return record
@@ -265,17 +287,28 @@ def end_record(abandoned: bool) -> dict[str, Json]:
 
 
 def observed_texts(table: ToolTable, observed: Observed | None) -> Mapping[str, Json] | None:
-    """The observed values by name, as texts."""
+    """The observed values that are known, by name, as texts."""
     if observed is None or not table.observed:
         return None
     pairs = zip(table.observed, observed, strict=True)
-    return {param.name: param.values[at] for param, at in pairs}
+    return {param.name: param.values[at] for param, at in pairs if at is not None}
 
 
 def opened_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
     """The open arguments of a `call` record, as it has them."""
     found = record["open"]
     return found if isinstance(found, dict) else {}
+
+
+def answers_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The open answers of an `outcome` or `resolve` record, as it has them."""
+    found = record.get("answers")
+    return found if isinstance(found, dict) else {}
+
+
+def lacks_one(answers: Mapping[str, Json]) -> bool:
+    """Whether one of the answers is not known."""
+    return any(isinstance(one, Mapping) and "unknown" in one for one in answers.values())
 
 
 # The session.
@@ -289,7 +322,7 @@ class Made:
         offer: which.
         outcome: unknown until it is told.
         observed: the indices of the observed values; None unless it is done.
-        unforeseen: an answer came that is none of the tool's.
+        unforeseen: of its answer a part is not known.
         opened: what the ledger has of its open arguments.
         model: that makes it; empty where none does.
         line: of its record.
@@ -362,7 +395,7 @@ class Session:
         return self.course.held
 
     @property
-    def unforeseen(self) -> bool:
+    def lost(self) -> bool:
         """Whether an answer came that leads nowhere."""
         return self.course.lost
 
@@ -383,8 +416,6 @@ class Session:
         """
         if self.ended:
             return Code.ENDED, ""
-        if self.unforeseen:
-            return Code.UNFORESEEN, ""
         return self.course.refuses(offer, seen, states, stamp)
 
     def may_finish(self) -> bool:
@@ -393,10 +424,10 @@ class Session:
 
     def word(self) -> list[int] | None:
         """The calls of the artifact that were made; None where that is not known."""
-        if self.under_way or len(self.held) != 1 or self.unforeseen:
+        if self.under_way or len(self.held) != 1 or self.lost:
             return None
         done = [made for made in self.made if made.outcome != "failed"]
-        if any(made.outcome == "unknown" for made in done):
+        if any(made.outcome == "unknown" or None in (made.observed or ()) for made in done):
             return None
         return [made.offer.calls[made.observed or ()] for made in done]
 
@@ -464,24 +495,35 @@ class Session:
         *,
         read: bool = False,
         seq: int | None = None,
+        told: Mapping[str, State] = MappingProxyType({}),
     ) -> None:
-        """The outcome of a call that is under way; without `seq` of the first of them."""
+        """The outcome of a call that is under way; without `seq` of the first of them.
+
+        Args:
+            told: its open answers.
+        """
         seq = self.under_way[0] if seq is None else seq
         made = self.made[seq - 1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = tuple([other for other in self.under_way if other != seq])
-        self.course.settle(outcome, None if unforeseen else observed, read=read, seq=seq)
+        self.course.settle(outcome, observed, read=read, seq=seq, told=told)
         if outcome != "failed" and self.taken:
             took = self.policy.takes(made.offer, observed)
             self.taken = tuple(map(add, self.taken, took))
 
-    def resolve(self, seq: int, outcome: Outcome, observed: Observed | None) -> None:
+    def resolve(
+        self,
+        seq: int,
+        outcome: Outcome,
+        observed: Observed | None,
+        told: Mapping[str, State] = MappingProxyType({}),
+    ) -> None:
         """What the unknown outcome of call number `seq` turned out to be.
 
         Raises:
             Rejected: D201 so many calls would have to be gone through again.
         """
-        self.course.resolve(seq, outcome, observed)
+        self.course.resolve(seq, outcome, observed, told)
         made = self.made[seq - 1]
         if self.taken:
             self.taken = tuple(map(sub, self.taken, self.policy.takes(made.offer, None)))
@@ -585,7 +627,9 @@ class Follower:
             made = session.made[size(record, "seq") - 1]
             if size(record, "seq") in session.under_way:
                 self._leave_unknown(size(record, "seq"))
-            session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
+            told = self.told(made.offer, answers_of(record))
+            observed = self._observed(made, record)
+            session.resolve(size(record, "seq"), _outcome_of(record), observed, told)
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
@@ -636,18 +680,36 @@ class Follower:
         outcome, executions, took = _outcome_of(record), self.executions, record.get("took")
         if executions is not None and isinstance(took, dict):
             executions.settle(executions.told_took(took, line), outcome == "done")
-        unforeseen = record.get("unforeseen") is True
         seq = size(record, "seq")
-        observed = None if unforeseen else self._observed(self.session.made[seq - 1], record)
+        made, answers = self.session.made[seq - 1], answers_of(record)
+        observed = self._observed(made, record)
+        unforeseen = "unforeseen" in record or lacks_one(answers)
         read = record.get("answered") is True
-        self.session.settle(outcome, observed, unforeseen, read=read, seq=seq)
+        told = self.told(made.offer, answers)
+        self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
             return None
         told, params = record.get("observed"), self._policy.table(made.offer.tool).observed
         texts = told if isinstance(told, dict) else {}
-        return tuple([param.values.index(str(texts[param.name])) for param in params])
+        return tuple(
+            [
+                param.values.index(str(texts[param.name])) if param.name in texts else None
+                for param in params
+            ]
+        )
+
+    def told(self, offer: Offer, answers: Mapping[str, Json]) -> Mapping[str, State]:
+        """Open answers, as a record has them, for the statements of version 1.2."""
+        statements = self._policy.machine.statements
+        if statements is None:
+            return {}
+        values = {
+            name: (_member(answers, name, "type"), _member(answers, name, "value"))
+            for name in answers
+        }
+        return statements.told(offer.tool, values)
 
     def _leave_unknown(self, seq: int) -> None:
         """A call under way has no outcome: it took all that was expected."""

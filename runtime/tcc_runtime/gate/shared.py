@@ -44,9 +44,11 @@ from tcc_runtime.gate.session import (
     Follower,
     Session,
     Writer,
+    answers_of,
     end_record,
     given_record,
     is_name,
+    lacks_one,
     observed_texts,
     opened_of,
     outcome_record,
@@ -87,8 +89,8 @@ def decide(
         clock: UTC ms; a time before that of the last call counts as that.
     """
     session = follower.session
-    if session.ended or session.unforeseen:
-        return decision(session, Code.ENDED if session.ended else Code.UNFORESEEN, "")
+    if session.ended:
+        return decision(session, Code.ENDED, "")
     table = session.policy.tool(tool)
     if table is None:
         return decision(session, Code.UNKNOWN_TOOL, "")
@@ -155,7 +157,7 @@ def decision(
     """
     held, made, closed = session.held, len(session.made), session.ended
     under_way, resolved = session.under_way, len(session.resolved)
-    unforeseen = session.unforeseen
+    lost = session.lost
 
     def because() -> list[Reason]:
         if code is None:
@@ -170,7 +172,7 @@ def decision(
     def spent() -> Spent | None:
         if code is None or under_way or code is Code.NOT_WRITTEN:
             return None
-        if not (closed or unforeseen) and session.policy.next_offers(held):
+        if not (closed or lost) and session.policy.next_offers(held):
             return None
         return Spent(session=session.identity, way_on=session.way_on)
 
@@ -972,8 +974,8 @@ def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
         Refused: R306.
     """
     session = shared.session
-    if session.ended or session.unforeseen:
-        code, reason = (Code.ENDED if session.ended else Code.UNFORESEEN), ""
+    if session.ended:
+        code, reason = Code.ENDED, ""
     found = decision(session, code, clip(reason, 400))
     _record_refusal(shared, found, tool)
     return Refused(found, tool)
@@ -1012,31 +1014,36 @@ def settle(
     if read and not table.tool.errors_failed:
         raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
+    answers: Mapping[str, Json] = {}
     if outcome == "done":
-        indices = table.observe(result if observed is None else observed)
-    unforeseen = outcome == "done" and indices is None
+        answer = result if observed is None else observed
+        indices, answers = table.observe(answer), shared.follower.writer.answers(table, answer)
+    foreign = None in (indices or ())
+    unforeseen = foreign or lacks_one(answers)
+    states = shared.follower.told(session.made[seq - 1].offer, answers)
     record = outcome_record(
         seq,
         outcome,
         ms,
         observed_texts(table, indices),
-        unforeseen,
+        foreign,
         shared.follower.writer.result(result),
         None if took is None else _drawn(shared, took),
         read=read,
+        answers=answers,
     )
 
     def then() -> None:
         if executions is not None and took is not None:
             executions.settle(took, outcome == "done")
-        session.settle(outcome, indices, unforeseen, read=read, seq=seq)
+        session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
 
     # What a model took, and an account was told, is on the disk before anybody goes on.
     if not shared.try_to_write(record, then, sync=sync and took is not None):
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
-    return outcome, session.unforeseen
+    return outcome, unforeseen or session.lost
 
 
 def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
@@ -1103,7 +1110,9 @@ def resolve(
         Refused: R303, R306.
     """
     record, indices = resolution(shared, seq, outcome, observed, who)
-    shared.write(record, lambda: shared.session.resolve(seq, outcome, indices))
+    follower, session = shared.follower, shared.session
+    told = follower.told(session.made[seq - 1].offer, answers_of(record))
+    shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
 
 
 def resolution(
@@ -1125,8 +1134,9 @@ def resolution(
     if made is None or outcome not in ("done", "failed"):
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
     table = session.policy.table(made.offer.tool)
-    indices = table.observe({} if observed is None else observed) if outcome == "done" else None
-    if outcome == "done" and indices is None:
+    answer = {} if observed is None else observed
+    indices = table.observe(answer) if outcome == "done" else None
+    if None in (indices or ()):
         names = ", ".join(param.name for param in table.observed)
         raise ValueError(f"observed: one of its values for each of {names}")
     if outcome == "failed" and observed:
@@ -1137,7 +1147,10 @@ def resolution(
     if who is not None and not is_name(who):
         raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
     at_ms = None if who is None else shared.clock()
-    return resolve_record(seq, outcome, observed_texts(table, indices), who, at_ms), indices
+    writer = shared.follower.writer
+    answers = writer.answers(table, answer) if outcome == "done" else {}
+    texts = observed_texts(table, indices)
+    return resolve_record(seq, outcome, texts, who, at_ms, answers), indices
 
 
 def finish(shared: Shared, abandon: bool) -> None:

@@ -98,7 +98,7 @@ def transcript_of(artifact: Artifact, records: Iterable[Record]) -> Transcript:
         raise ValueError("a session has a record")
     teller.leave_open()
     session = teller.session
-    over = session.ended or session.unforeseen
+    over = session.ended or session.lost
     offers = () if over else policy.next_offers(session.course.held)
     return Transcript(
         header=header,

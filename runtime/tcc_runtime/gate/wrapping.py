@@ -94,14 +94,14 @@ def raised(permit: Permit, tool: str, error: BaseException, failing: frozenset[s
         permit.failed(type(error).__name__, answered=True)
 
 
-def members(result: Any) -> dict[str, object] | None:
-    """The members of an answer: of an object, or of a text that is the JSON of one."""
+def members(result: Any) -> Any:
+    """What an answer says: a text that is JSON is the value, all else is itself."""
     if isinstance(result, str):
         try:
-            result = json.loads(result)
+            return json.loads(result)
         except (ValueError, RecursionError):
-            return None
-    return result if isinstance(result, dict) else None
+            return result
+    return result
 
 
 # Plain functions.
@@ -194,8 +194,8 @@ class _Wrapped:
         self._injected = frozenset(injected)
         self._observe = observe
         self._failing = errors_failed(gate.artifact)
-        own = {p.name: p.optional for p in declared.parameters if not p.observed}
-        own |= {p.name: p.optional for p in declared.opened}
+        own = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
+        own |= {p.name: p.optional for p in declared.opened if p.at is None}
         self._required = frozenset(name for name, optional in own.items() if not optional)
         called = type(function).__call__
         if any(is_one(one) for is_one in _GENERATORS for one in (function, called)):

@@ -180,8 +180,8 @@ def parameters_of(tool: BaseTool, declared: CoreTool | None) -> ToolParameters:
     fields: Mapping[str, Any] = getattr(tool.get_input_schema(), "model_fields", {})
     known: dict[str, bool] = {}
     if declared is not None:
-        known = {p.name: p.optional for p in declared.parameters if not p.observed}
-        known |= {p.name: p.optional for p in declared.opened}
+        known = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
+        known |= {p.name: p.optional for p in declared.opened if p.at is None}
     injected = _injected(tool)
     both = sorted(injected.keys() & known.keys())
     if both:

@@ -9,6 +9,7 @@ Cost: that of the gate's records; memory is bounded by what may wait.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -233,14 +234,15 @@ class Ending:
     """How a call ended.
 
     Attributes:
-        structured: the structured content of the result, None where there is none.
+        answer: the structured content of the result, else its one text, as JSON where it is some;
+            None where there is neither.
         result: the members of the result, where it goes on to the client.
         reason: why it is not known to be done, in words of our own: logs have it.
         said: what the server says of it, for the client alone: it may quote the call.
     """
 
     outcome: Literal["done", "failed", "unknown"]
-    structured: Any = None
+    answer: Any = None
     result: Mapping[str, Member] | None = None
     reason: str = ""
     said: str = ""
@@ -277,7 +279,8 @@ def ending_of(answer: Response, errors_failed: bool) -> Ending:
         return unknown("the server answered with a result that is none of a tool")
     structured = members["structuredContent"].value if "structuredContent" in members else None
     if not error:
-        return Ending(outcome="done", structured=structured, result=members)
+        answer = _told_in(members["content"].value) if structured is None else structured
+        return Ending(outcome="done", answer=answer, result=members)
     reason = "the tool answered with an error"
     return Ending(outcome="failed" if errors_failed else "unknown", result=members, reason=reason)
 
@@ -286,8 +289,7 @@ def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
     """Tell the gate how a call ended."""
     if ending.outcome == "done" and ending.result is not None:
         whole = {name: member.value for name, member in ending.result.items()}
-        observed = _observed_in(ending.structured, tool.observed) if tool.observed else None
-        permit.done(whole, observed=observed)
+        permit.done(whole, observed={} if ending.answer is None else ending.answer)
     elif ending.outcome == "failed":
         # The client reads what the server says.
         permit.failed(ending.reason, answered=True)
@@ -295,11 +297,17 @@ def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
         permit.unknown(ending.reason)
 
 
-def _observed_in(structured: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """The observed values among the members of a result's structured content."""
-    if not isinstance(structured, dict):
-        return {}
-    return {name: structured[name] for name in names if name in structured}
+def _told_in(blocks: Any) -> Any:
+    """The one text of a result, as JSON where it is some."""
+    if len(blocks) != 1 or blocks[0].get("type") != "text":
+        return None
+    text = blocks[0].get("text")
+    if type(text) is not str:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _is_content(member: Member | None) -> bool:
@@ -414,14 +422,12 @@ class LateAnswers:
         Args:
             turn: that of the session, which is given back.
         """
-        seq, tool, ending = self._came.popleft()
+        seq, _, ending = self._came.popleft()
         if self._session.history[seq - 1].outcome != "unknown":
             self._session.give_back(turn)  # the owner has resolved it in the meantime
             return
         done = ending.outcome == "done"
-        observed: dict[str, Any] | None = None
-        if self._tools[tool].observed and done:
-            observed = _observed_in(ending.structured, self._tools[tool].observed)
+        observed = ({} if ending.answer is None else ending.answer) if done else None
         try:
             outcome: Literal["done", "failed"] = "done" if done else "failed"
             self._session.resolve(seq, outcome, observed, turn=turn)

@@ -260,10 +260,9 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "Of version 1.2 of the core this release enforces statements over arguments and listed\n"
-        "answers, what a session is given, and windows of time. Of the rest, as open answers,\n"
-        "lists, places, `let` and `pass`, it reads the text, checks names and types, and declines\n"
-        "it, so that nothing is left unheld.",
+        "Of version 1.2 of the core this release enforces statements over arguments and answers,\n"
+        "what a session is given, and windows of time. `let`, look-ups and `pass` are read, and\n"
+        "their names and types checked; they are declined, so that nothing is left unheld.",
         'grammar g version "1"\ntool a\npass resources\n',
     ),
 }

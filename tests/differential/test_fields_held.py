@@ -1,0 +1,303 @@
+"""Fields of version 1.2 from text to verdict: lists, records, times, places, answers."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_certs.values.canonical import digest
+from tests.oracle_session.writer import KEY, named, sealed
+
+DESK = """grammar desk version "1"
+tool get_user(; user: text max 20)
+    gives (tier: gold | silver | * at "/membership", sure?: yes | no;
+        methods: list of text at "/payments/*/id", since: time utc, name?: text or null)
+tool book(; user: text max 20, payments: json, paid_by: list max 3 of text at "/payments/*/id",
+    passengers: list of (first: text, age?: integer 0 .. 200 at "/years"), day?: date or null)
+tool cancel(; user: text max 20)
+plan = any{0,30}
+limit depth <= 30
+"""
+METHODS = "require last get_user same user where every paid_by in seen.methods before book"
+PEOPLE = "require book where count(passengers) <= 2, every passengers as p (p.age? >= 18)"
+TIER = 'forbid last get_user same user where seen.tier = "silver" before cancel'
+STATEMENTS = (METHODS, PEOPLE, TIER)
+GOOD = {
+    "membership": "gold",
+    "sure": "yes",
+    "payments": [{"id": "v1", "more": 1}, {"id": "v2"}],
+    "since": "2024-05-01T10:00:00",
+    "name": None,
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="tcc.gate")
+
+
+class Desk:
+    def __init__(self, folder: Path, *statements: str, show: tuple[str, ...] = ()) -> None:
+        self.artifact = tcc.compile_text(DESK + "\n".join(statements))
+        self.ledger, self.show = folder / "s.ledger", show
+        self.gate = self.opened(show=show)
+
+    def opened(self, **options: Any) -> tcc.Gate:
+        return tcc.Gate(self.artifact, ledger=self.ledger, key=KEY, durable=False, **options)
+
+    def code(self, tool: str, **arguments: Any) -> str | None:
+        code = self.gate.check(tool, arguments).code
+        return None if code is None else str(code)
+
+    def user(self, answer: Any, user: str = "u") -> tcc.Permit:
+        with self.gate.call("get_user", {"user": user}) as permit:
+            permit.done(answer)
+        return permit
+
+    def book(self, paid: Any = (), people: Any = (), **more: Any) -> dict[str, Any]:
+        payments = [{"id": one} for one in paid]
+        return {"user": "u", "payments": payments, "passengers": list(people), **more}
+
+
+def test_lists_records_and_places_decide(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *STATEMENTS)
+    assert desk.code("book", **desk.book(["v1"])) == "R201"
+    assert not desk.user(GOOD).unforeseen
+    assert desk.code("book", **desk.book(["v1", "v2"])) is None
+    assert desk.code("book", **desk.book([])) is None
+    assert desk.code("book", **desk.book(["v3"])) == "R202"
+    assert desk.code("book", **desk.book(["v1"], [{"first": "a", "years": 17}])) == "R202"
+    assert desk.code("book", **desk.book(["v1"], [{"first": "a"}, {"first": "b"}])) is None
+    assert desk.code("book", **desk.book(["v1"], [{"first": "a"}] * 3)) == "R202"
+    desk.gate.close()
+    desk.gate = desk.opened()
+    assert desk.code("book", **desk.book(["v3"])) == "R202"
+    with desk.gate.call("book", desk.book(["v2"], [{"first": "a", "secret": "s"}])) as permit:
+        permit.done({})
+    desk.gate.finish()
+    desk.gate.close()
+    found = tcc.validate(desk.ledger, desk.artifact, key=KEY)
+    assert (found.claim_type, found.findings) == ("Conformant", ())
+    assert "secret" not in desk.ledger.read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"payments": {"a": 3}}, "R103"),
+        ({"payments": 3}, "R103"),
+        ({"payments": [{"id": "v"}, {}]}, "R103"),
+        ({"payments": [{"id": 1}]}, "R105"),
+        ({"payments": [{"id": "v"}] * 4}, "R105"),
+        ({"payments": [{"id": "v"}] * 100_000}, "R105"),
+        ({"passengers": "ab"}, "R105"),
+        ({"passengers": [{"first": 1}]}, "R105"),
+        ({"passengers": [{}]}, "R105"),
+        ({"passengers": [{"first": "a", "years": 1.5}]}, "R105"),
+        ({"passengers": [{"first": "\ud800"}]}, "R105"),
+        ({"passengers": [{"first": "a"}] * 1001}, "R105"),
+        ({"passengers": list(range(1_000_000))}, "R105"),
+        ({"passengers": [{"first": "x" * 60_000}] * 100}, "R105"),
+        ({"day": "2024-02-30"}, "R105"),
+        ({"day": 20240501}, "R105"),
+        ({"paid_by": ["v1"]}, "R102"),
+        ({"user": None}, "R105"),
+        ({"day": None}, None),
+        ({"day": "2024-05-01"}, None),
+    ],
+)
+def test_arguments_of_another_type_are_refused(
+    change: dict[str, Any], code: str | None, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path)
+    assert desk.code("book", **{**desk.book(["v1"]), **change}) == code
+
+
+def nested(depth: int) -> Any:
+    found: Any = "v"
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+class Odd(dict[str, Any]):
+    """A class of its own is read by nothing but what JSON's types have."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise AssertionError("it is asked")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        [],
+        "gold",
+        {},
+        {**GOOD, "payments": "none"},
+        {**GOOD, "payments": [{"id": 1}]},
+        {**GOOD, "payments": [{"id": "v1"}, {"no": "v2"}]},
+        {**GOOD, "payments": [{"id": "v"}] * 1001},
+        {**GOOD, "payments": list(range(1_000_000))},
+        {**GOOD, "payments": nested(5000)},
+        {**GOOD, "payments": [{"id": nested(5000)}]},
+        {**GOOD, "payments": [{"id": "\ud800"}]},
+        {**GOOD, "payments": [{"id": "x" * (50 << 20)}]},
+        {**GOOD, "payments": [{"id": f"{i}" * 2000} for i in range(1000)]},
+        {**GOOD, "payments": Odd(a={"id": "v1"})},
+        {**GOOD, "payments": {"a": float("nan")}},
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_unknown_and_ends_nothing(
+    answer: Any, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path, *STATEMENTS)
+    assert not desk.user(GOOD).unforeseen
+    assert desk.user(answer).unforeseen
+    assert desk.code("book", **desk.book(["v1"])) == "R202"
+    assert desk.ledger.stat().st_size < 1 << 22
+    desk.gate.close()
+    desk.gate = desk.opened()
+    assert desk.code("book", **desk.book(["v1"])) == "R202"
+    assert not desk.user(GOOD).unforeseen
+    assert desk.code("book", **desk.book(["v1"])) is None
+    desk.gate.finish()
+    desk.gate.close()
+    found = tcc.validate(desk.ledger, desk.artifact, key=KEY)
+    assert (found.claim_type, found.checked["unforeseen"]) == ("Conformant", 1)
+
+
+def test_what_is_not_listed_is_a_value_where_that_is_listed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *STATEMENTS)
+    permit = desk.user({**GOOD, "membership": "bronze"})
+    assert (permit.unforeseen, desk.gate.history[0].observed["tier"]) == (False, "*")
+    assert desk.code("cancel", user="u") is None
+    desk.user({**GOOD, "membership": "silver"})
+    assert desk.code("cancel", user="u") == "R202"
+    desk.user({k: v for k, v in GOOD.items() if k != "membership"})
+    assert desk.code("cancel", user="u") == "R202"  # it may have been silver
+    assert desk.gate.history[-1].observed == {"sure": "yes"}
+    desk.user({k: v for k, v in GOOD.items() if k != "sure"})
+    assert (desk.gate.history[-1].unforeseen, desk.gate.history[-1].observed["sure"]) == (False, "")
+    assert desk.code("cancel", user="u") is None
+
+
+# Ledgers: every member that is new, changed and sealed again by whoever has the key.
+
+Records = list[dict[str, Any]]
+
+
+def made(folder: Path, show: tuple[str, ...] = ()) -> tuple[Desk, Records]:
+    desk = Desk(folder, *STATEMENTS, show=show)
+    desk.user(GOOD)
+    with desk.gate.call("book", desk.book(["v1"], [{"first": "a", "years": 18}])) as permit:
+        permit.done({})
+    with desk.gate.call("get_user", {"user": "u"}) as permit:
+        permit.unknown("gone")
+    desk.gate.resolve(3, "done", {**GOOD, "payments": [{"id": "w"}]})
+    with desk.gate.call("book", desk.book(["w"])) as permit:
+        permit.done({})
+    desk.gate.finish()
+    desk.gate.close()
+    assert tcc.validate(desk.ledger, desk.artifact, key=KEY).claim_type == "Conformant"
+    assert tcc.validate(desk.ledger, desk.artifact).claim_type == "Conformant"
+    lines = desk.ledger.read_bytes().splitlines()
+    return desk, [
+        {name: value for name, value in json.loads(line).items() if name not in ("mac", "~")}
+        for line in lines
+    ]
+
+
+def entry(value: Any) -> dict[str, Any]:
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return {"digest": digest(KEY, b"j", text.encode()).hex(), "type": "j", "value": text}
+
+
+def put(line: int, *path: str, value: Any) -> Callable[[Records], None]:
+    def change(records: Records) -> None:
+        at: Any = records[line]
+        for name in path[:-1]:
+            at = at[name]
+        if value is None:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = value
+
+    return change
+
+
+def people(value: Any) -> Callable[[Records], None]:
+    return put(3, "open", "passengers", value=entry(value))
+
+
+FORGED: list[tuple[str, Callable[[Records], None], str, str]] = [
+    ("an element of an answer", put(2, "answers", "methods", value=entry(["v9"])), "S302", "call"),
+    ("its length", put(2, "answers", "methods", value=entry([])), "S302", "call"),
+    ("it is not known", put(2, "answers", "methods", value={"unknown": True}), "S302", "call"),
+    ("its digest", put(2, "answers", "methods", "digest", value="0" * 64), "S205", "answers"),
+    ("its value", put(2, "answers", "methods", "value", value='["v9"]'), "S205", "answers"),
+    ("not canonical", put(2, "answers", "methods", "value", value='["v1", "v2"]'), "S204", "answ"),
+    ("another type", put(2, "answers", "methods", value=entry([1])), "S204", "answers"),
+    ("no list", put(2, "answers", "methods", value=entry("v1")), "S204", "answers"),
+    ("its type byte", put(2, "answers", "methods", "type", value="s"), "S204", "answers"),
+    ("a digest alone", put(2, "answers", "methods", value={"digest": "0" * 64}), "S203", "answ"),
+    ("no answers", put(2, "answers", value=None), "S210", "answers"),
+    ("another answer", put(2, "answers", "since", value=entry("2024-05-01")), "S210", "answers"),
+    ("not of a form", put(2, "answers", value={}), "L103", "answers"),
+    ("unknown, and more", put(2, "answers", "methods", value={"unknown": 1}), "L103", "answers"),
+    ("answers of a book", put(4, "answers", value={"methods": {"unknown": True}}), "S210", "answ"),
+    ("a late answer", put(7, "answers", "methods", value=entry(["v9"])), "S302", "call"),
+    ("no late answers", put(7, "answers", value=None), "S210", "answers"),
+    ("a late one unknown", put(7, "answers", "methods", value={"unknown": True}), "S302", "call"),
+    ("of a call that failed", put(7, "outcome", value="failed"), "S210", "observed"),
+    ("a derived field", put(3, "open", "paid_by", value=entry(["v9"])), "S302", "call"),
+    ("no derived field", put(3, "open", "paid_by", value=None), "S203", "open"),
+    ("too long a list", put(3, "open", "paid_by", value=entry(["v1"] * 4)), "S204", "open: book"),
+    ("a record", people([{"first": "a", "age": 17}]), "S302", "call"),
+    ("too many", people([{"first": "a"}] * 3), "S302", "call"),
+    ("more of it", people([{"first": "a", "b": 1}]), "S204", "open"),
+    ("by its place", people([{"first": "a", "years": 1}]), "S204", "open"),
+    ("a listed answer", put(2, "observed", "tier", value="bronze"), "S210", "observed"),
+    ("none of them", put(2, "observed", value=None), "S210", "observed"),
+    ("unforeseen, and all known", put(2, "unforeseen", value=True), "S210", "observed"),
+    ("unforeseen, of a book", put(4, "unforeseen", value=True), "S209", "unforeseen"),
+    ("nothing shown", put(0, "arguments", "show", value=[]), "S101", "arguments"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "code", "field"), FORGED, ids=[one[0] for one in FORGED]
+)
+def test_a_changed_field_is_refused(
+    what: str, change: Callable[[Records], None], code: str, field: str, tmp_path: Path
+) -> None:
+    desk, records = made(tmp_path)
+    change(records)
+    desk.ledger.write_bytes(sealed([named(records[0]), *records[1:]]))
+    found = tcc.validate(desk.ledger, desk.artifact, key=KEY)
+    first = found.findings[0]
+    assert (str(first.code), first.field[: len(field)]) == (code, field), first
+    assert (found.verdict, found.claim_type) == (1, "NoClaim")
+
+
+def test_a_field_of_an_argument_that_is_shown_is_what_stands_there(tmp_path: Path) -> None:
+    desk, records = made(tmp_path, ("book.payments",))
+    records[3]["open"]["paid_by"] = entry([])  # would be allowed
+    desk.ledger.write_bytes(sealed([named(records[0]), *records[1:]]))
+    found = tcc.validate(desk.ledger, desk.artifact, key=KEY)
+    assert [(str(one.code), one.field) for one in found.findings] == [
+        ("S204", "open: book.paid_by")
+    ]
+
+
+def test_a_pointer_is_the_artifacts(tmp_path: Path) -> None:
+    desk, _ = made(tmp_path)
+    other = tcc.compile_text(DESK.replace("/payments/*/id", "/payments/*/no") + METHODS)
+    found = tcc.validate(desk.ledger, other, key=KEY)
+    assert (str(found.findings[0].code), found.findings[0].field) == ("L202", "artifact")
