@@ -35,7 +35,8 @@ from tcc.files import (
 from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
-from tcc_certs.values.declared import FlagType, JsonType, NumberType
+from tcc_certs.values.declared import TextType
+from tcc_certs.values.places import DateType, TimeType
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from tcc_runtime.adapters.adapter import Adapter
     from tcc_runtime.pricing.quotes import QuoteBook
 
-_IN_JSON = (FlagType, JsonType, NumberType)
+_PLAIN = (DateType, TextType, TimeType)
 _GRACE = 0.25  # seconds
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
@@ -372,7 +373,7 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
     """
     if not told:
         return None
-    plain = {one.name for one in artifact.core.given if not isinstance(one.type, _IN_JSON)}
+    plain = {one.name for one in artifact.core.given if isinstance(one.type, _PLAIN)}
     found: dict[str, Any] = {}
     for pair in told:
         name, equals, value = pair.partition("=")

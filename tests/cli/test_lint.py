@@ -28,7 +28,11 @@ def idle(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", sorted(GRAMMARS.glob("*.tcg")), ids=lambda path: path.stem)
 def test_the_shipped_grammars_are_clean(tcc: Tcc, path: Path) -> None:
     ended = tcc("lint", path, "--json")
-    assert (ended.code, ended.json["findings"], ended.json["undecided"]) == (0, [], [])
+    assert ended.json["findings"] == []
+    if path.stem in ("airline_desk", "shop_desk"):  # of version 1.2: exact questions know less
+        assert ended.code == 2 and all("P501" in one["message"] for one in ended.json["undecided"])
+    else:
+        assert (ended.code, ended.json["undecided"]) == (0, [])
 
 
 def test_a_lint_is_a_finding_with_its_place(tcc: Tcc, idle: Path) -> None:

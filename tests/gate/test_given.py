@@ -117,6 +117,29 @@ def test_the_session_of_a_principal_is_given_one_thing(artifact: Any, tmp_path: 
         assert code(gate, 51) is None
 
 
+def test_times_and_lists_are_given(tmp_path: Path) -> None:
+    artifact = grammars.artifact("""grammar desk version "1"
+given since: time utc, teams: list of text, born?: date
+tool act(; team: text, at: time)
+plan = any*
+limit depth <= 5
+require act where team in session.teams, at >= session.since
+require where now >= session.since before act
+""")
+    given = {"since": "2024-01-01T00:00:00", "teams": ["a", "b"]}
+    ledger, clock = tmp_path / "s.ledger", lambda: 1_704_067_200_000
+    with tcc.Gate(artifact, ledger=ledger, given=given, clock=clock) as gate:
+        late, early = "2024-01-01T01:00:00+01:00", "2024-01-01T00:59:59+01:00"
+        for team, at, due in (("a", late, None), ("c", late, "R202"), ("a", early, "R202")):
+            found = gate.check("act", {"team": team, "at": at}).code
+            assert found == due
+    with tcc.Gate(artifact, given=given, clock=lambda: clock() - 1) as gate:
+        assert gate.check("act", {"team": "a", "at": late}).code == "R202"
+    for name, value in (("since", "today"), ("teams", "a"), ("teams", [1]), ("born", "2024-02-30")):
+        with pytest.raises(GivenRefused, match="R105"):
+            tcc.Gate(artifact, given={**given, name: value})
+
+
 # Ledgers.
 
 
@@ -204,6 +227,7 @@ def _rekeyed(records: list[dict[str, Any]], header: dict[str, Any]) -> list[dict
         (lambda core: core.update(given=[]), "C801", "core.given"),
         (lambda core: core["given"].append(core["given"][0]), "C801", "core.given"),
         (lambda core: core["given"][0].update(type="time"), "C801", "core.given[0]"),
+        (lambda core: core["given"][0].update(at="/x"), "D102", "core.given[0].at"),
         (lambda core: core["given"][0].update(at="/x"), "D102", "core.given[0]"),
         (lambda core: core["given"].pop(0), "C801", "core.monitors[0].any"),
         (lambda core: core.update(version=[1, 1]), "C801", "core.version"),

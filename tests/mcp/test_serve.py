@@ -62,6 +62,19 @@ def test_check_holds_arguments_and_monitors(planner: Planner) -> None:
     assert told(planner, "check", calls=[CASE, failed, risky])["code"] == "R201"
 
 
+def test_check_is_told_what_a_session_is_given() -> None:
+    text = (
+        "given user: text\ntool a(; user: text)\nplan = a?\nrequire a where user = session.user\n"
+    )
+    planner = Planner(tcc.compile_text(f'grammar g version "1"\n{text}'))
+    calls = [{"tool": "a", "arguments": {"user": "ann"}}]
+    assert told(planner, "check", calls=calls, given={"user": "ann"})["allowed"] is True
+    assert told(planner, "check", calls=calls, given={"user": "bob"})["code"] == "R202"
+    for given in (None, {"user": 5}, {"who": "ann"}, [1]):
+        more = {} if given is None else {"given": given}
+        assert planner.call("check", {"calls": calls, **more})["isError"] is True
+
+
 def test_route_gives_plans_with_their_claim(planner: Planner) -> None:
     found = told(planner, "route", top=2, seed="00" * 32)
     assert len(found["plans"]) == 2

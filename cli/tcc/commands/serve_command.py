@@ -94,7 +94,8 @@ TOOLS: Sequence[Mapping[str, Any]] = (
                     "required": ["tool"],
                     "additionalProperties": False,
                 },
-            }
+            },
+            "given": {"type": "object", "description": "what the session is given, by name"},
         },
         "calls",
     ),
@@ -205,7 +206,7 @@ class Planner:
         calls = arguments.get("calls")
         if not isinstance(calls, list) or len(calls) > _MOST:
             raise _Wrong(f"calls: a list of at most {_MOST} calls")
-        gate = Gate(self._artifact)
+        gate = Gate(self._artifact, given=arguments.get("given"))
         for place, call in enumerate(calls):
             tool, given, observed = _call(call, place)
             try:
