@@ -139,6 +139,14 @@ def test_a_sum_over_values_that_are_keys(
     assert check_proof(found.certificate, [artifact_bytes(artifact)]).verdict == 0
 
 
+def test_a_sum_over_values_that_are_keys_leaves_no_end() -> None:
+    text = TWICE.replace("plan = ask? pay?", "plan = pay pay").replace("0 .. 100", "9.5 .. 100")
+    text = text.replace("require ask before pay same amount", "limit uses(pay) per amount <= 1")
+    found = ask(text.replace("<= 60", "<= 18"), finishable=True)
+    assert found.session is not None
+    assert (found.verdict, found.session.calls, found.session.ends) == ("refuted", (), "stuck")
+
+
 def test_states_and_time_are_bounded() -> None:
     held = SHOP + "forbid find before refund same order\n"
     assert ask(held, finishable=True, max_states=1).codes == ("P503",)

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile
@@ -22,7 +23,7 @@ from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, re
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import Side, grammar_side, statement_side
+from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
 from tcc_certs.session.machine import Place
 
 FORMAT = "tcc.proof"
@@ -127,6 +128,7 @@ class _Check:
         self._lines: Iterator[bytes] = iter(())
         self._kept: dict[Any, Any] = {}  # places and facts, each once
         self._number = 0
+        self._listed = False  # whether closed lists show it, and no session
 
     def run(self, data: bytes, artifacts: Sequence[bytes]) -> None:
         """Check it.
@@ -156,12 +158,12 @@ class _Check:
         proof = schema.as_text(head.get("proof", 0), "proof", _CODE)
         ensure(proof in ("proved", "refuted"), _CODE, "proof", "proved or refuted", proof)
         self.proof = proof
-        sides = self._sides(head, artifacts)
-        system = System(*sides)
         kind = self.question["kind"]
+        self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
+        system = System(*self._sides(head, artifacts))
         if kind == "finishable":
             self._finishable(system, head)
-        elif (self.proof == "proved") == (kind != "reachable"):
+        elif self._listed:
             self._included(system, head)
         else:
             self._shown(system, head)
@@ -177,11 +179,10 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        left = _of_artifact(made[0])
-        if kind == "implies":
-            return left, _of_artifact(made[1])
-        if kind == "finishable":
-            return left, left
+        seen = compared_cores([of.core for of in made], forgets=self._listed)
+        left, *rest = map(_of_artifact, made, seen)
+        if kind in ("implies", "finishable"):
+            return left, (rest or [left])[0]
         return left, statement_side(statement_core(left.core, kind, self.question["text"]))
 
     def _line(self) -> Json:
@@ -404,7 +405,7 @@ class _Check:
 
     def _finishable(self, system: System, head: Mapping[str, Json]) -> None:
         members = {"format", "format_version", "question", "proof", "cores", "states"}
-        members.add("ends" if self.proof == "proved" else "calls")
+        members |= {"ends" if self.proof == "proved" else "calls"}
         require(members, set(head), _CODE, "line 1")
         size = self._whole(head["states"], "states")
         ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
@@ -426,8 +427,7 @@ class _Check:
         good: list[State] = []
         for _ in range(ways):
             good.append(self._nearer(system, part, good))
-        row_line = self._line()
-        rows = schema.as_list(row_line, f"line {self._number}", _CODE)
+        rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
         require(len(states), len(rows), Code.PROOF_END, f"line {self._number}")
         for state, row in zip(states, rows, strict=True):
             row = _numbers_of(row, f"line {self._number}")
@@ -495,5 +495,5 @@ def core_digest(file: ArtifactFile) -> str:
     return blake(file.columns["core"].data).hex()
 
 
-def _of_artifact(of: CheckedArtifact) -> Side:
-    return grammar_side(of.core, of.automaton, of.core_calls, of.file.manifest.relaxed)
+def _of_artifact(of: CheckedArtifact, core: Core) -> Side:
+    return grammar_side(core, of.automaton, of.core_calls, of.file.manifest.relaxed)

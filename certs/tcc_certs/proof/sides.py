@@ -15,6 +15,7 @@ from tcc_certs.core.derived import minor_version
 from tcc_certs.core.model import (
     Core,
     OrderMonitor,
+    PolicyMonitor,
     SumMonitor,
     UsesMonitor,
 )
@@ -94,6 +95,42 @@ def statement_side(core: Core) -> Side:
     )
     calls = range(len(core.calls))
     return _side(core, None, statement_constraints(core, calls, every), calls, 0)
+
+
+def forgetting(core: Core, left: Core | None = None) -> Core:
+    """A core without statements of version 1.2.
+
+    A left side may be without any of its own: that lets more sessions through.  A right side may be
+    without those that the left side has, too, about the same tools: no session of the left breaks
+    them.
+
+    Args:
+        left: of a right side the core of the left.
+    """
+    if left is not None and (left.tools, left.calls, left.given) != (
+        core.tools,
+        core.calls,
+        core.given,
+    ):
+        return core
+    held = [one.policy for one in left.monitors if isinstance(one, PolicyMonitor)] if left else []
+    kept = tuple(
+        [
+            one
+            for one in core.monitors
+            if (isinstance(one, PolicyMonitor) and left is not None and one.policy not in held)
+            or not isinstance(one, PolicyMonitor)
+        ]
+    )
+    some = any(isinstance(one, PolicyMonitor) for one in kept)
+    return replace(core, monitors=kept, given=core.given if some else ())
+
+
+def compared_cores(cores: Sequence[Core], *, forgets: bool) -> list[Core]:
+    """The cores of a question's artifacts, as far as they are looked at: see :func:`forgetting`."""
+    if not forgets:
+        return list(cores)
+    return [forgetting(cores[0]), *[forgetting(core, cores[0]) for core in cores[1:]]]
 
 
 _KNOWN = (OrderMonitor, SumMonitor, UsesMonitor)

@@ -17,12 +17,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import CompileError, Given, artifact_of
-from tcc_certs.core.model import Core, Tool
+from tcc_certs.core.model import Core, PolicyMonitor, Tool
+from tcc_certs.core.policies import is_timed
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode, written
 from tcc_certs.proof.moves import System as KernelSystem
 from tcc_certs.proof.question import statement_core as as_kernel_reads
+from tcc_certs.proof.sides import forgetting
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
@@ -136,7 +138,12 @@ def _answer(
 ) -> Proof:
     if other is not None:
         asked_of = Asked(kind="implies", text=None, artifacts=(artifact, other))
-        found, certify = _decided(asked_of, lambda: artifact_side(other), max_states, clock)
+        found, certify = _decided(
+            asked_of,
+            lambda: artifact_side(other, forgetting(other.core, artifact.core)),
+            max_states,
+            clock,
+        )
         return replace(_proof("implies", None, found, _VERDICTS[found.holds]), certify=certify)
     if statement is None and reachable is None:
         return _finishes(artifact, max_states, clock)
@@ -193,7 +200,7 @@ def _decided(
     """
     artifact, other = asked.artifacts[0], (*asked.artifacts, None)[1]
     proof = "refuted" if asked.kind == "reachable" else "proved"
-    system = _kernel_system(asked)
+    system = _kernel_system(asked, forgets=True)
     try:
         few = min(max_states, MAX_BY_KEYS)
         keyed = system and by_keys(system, max_states=few, check_time=clock.check)
@@ -209,7 +216,7 @@ def _decided(
     def certify() -> bytes | None:
         if found.session is not None:
             shows = "proved" if asked.kind == "reachable" else "refuted"
-            return shown(asked, shows, found.session) if system else None
+            return shown(asked, shows, found.session) if _kernel_system(asked) else None
         if not system:
             return None
         whole = by_all(system, max_states=max_states, check_time=clock.check)
@@ -227,15 +234,22 @@ def alone(
     """
     clock = _Clock(timeout)
     try:
-        return _searched(one, artifact_side(other), other, max_states, clock)
+        return _searched(
+            one, artifact_side(other, forgetting(other.core, one.core)), other, max_states, clock
+        )
     except Undecided as left:
         return _undecided(left.code, left.why)
 
 
-def _kernel_system(asked: Asked) -> KernelSystem | None:
+def _beside(artifact: Artifact, other: Artifact) -> Side:
+    """The right side of a question about inclusion."""
+    return artifact_side(other, forgetting(other.core, artifact.core))
+
+
+def _kernel_system(asked: Asked, *, forgets: bool = False) -> KernelSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
-        return asked.system()
+        return asked.system(forgets=forgets)
     except Rejected:
         return None
 
@@ -243,22 +257,40 @@ def _kernel_system(asked: Asked) -> KernelSystem | None:
 def _searched(
     artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
 ) -> Found:
-    left = artifact_side(artifact)
+    core = forgetting(artifact.core)
+    forgot = None if core == artifact.core else _forgotten(artifact.core)
+    left = artifact_side(artifact, core)
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
 
+    def make() -> System:
+        system = System(left, right)
+        system.forgot = forgot
+        return system
+
     def real(session: Session) -> bool:
+        if any(of is not None and of.core.given for of in (artifact, other)):
+            return False  # what a session is opened with is not known
         if not _held(artifact, session) or refused_at(right, session) is None:
             return False
         return other is None or not _held(other, session)
 
-    found = included(
-        lambda: System(left, right), real, max_states=max_states, check_time=clock.check
-    )
+    found = included(make, real, max_states=max_states, check_time=clock.check)
     if found.session is not None and not real(found.session):
         why = "the session that was found does not replay"
         return replace(_undecided("P501", why), states=found.states)
     return found
+
+
+def _forgotten(core: Core) -> tuple[str, str]:
+    """Why a session that does not replay is no answer: statements of 1.2 were left aside."""
+    policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
+    if any(is_timed(one.policy) for one in policies):
+        return (
+            "P502",
+            "statements with spans of time were left aside: no session was found to replay",
+        )
+    return "P501", f"{policies[0].text!r} was left aside: no session was found to replay"
 
 
 def _negative(core: Core) -> bool:
@@ -334,7 +366,7 @@ def _held(artifact: Artifact, session: Session) -> bool:
     finally:
         gate.close()
     # An answer that no plan goes on with is no refusal; the states of both sides say so.
-    return refused_at(artifact_side(artifact), session) is None
+    return refused_at(artifact_side(artifact, forgetting(artifact.core)), session) is None
 
 
 def lets_through(artifact: Artifact, session: Session) -> bool:

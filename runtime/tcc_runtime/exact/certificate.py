@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcc_certs.core.model import SumMonitor
+from tcc_certs.core.model import Core, SumMonitor
 from tcc_certs.formats.codec import encode, large
 from tcc_certs.proof.check import FORMAT, core_digest
 from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
-from tcc_certs.proof.sides import Side, grammar_side, statement_side
+from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
 from tcc_certs.values.canonical import json_text
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
@@ -41,16 +41,20 @@ class Asked:
     text: str | None
     artifacts: tuple[Artifact, ...]
 
-    def system(self) -> System:
+    def system(self, *, forgets: bool = False) -> System:
         """Its two sides.
+
+        Args:
+            forgets: without statements of 1.2, where that lets more sessions through.
 
         Raises:
             Rejected: D101 what the kernel does not know; T102 no statement that it reads.
         """
-        left = _side(self.artifacts[0])
+        cores = compared_cores([of.core for of in self.artifacts], forgets=forgets)
+        left, *rest = map(_side, self.artifacts, cores)
         right: Side = left
         if self.kind == "implies":
-            right = _side(self.artifacts[1])
+            right = rest[0]
         elif self.text is not None:
             right = statement_side(statement_core(left.core, self.kind, self.text))
         return System(left, right)
@@ -68,9 +72,9 @@ class Asked:
         }
 
 
-def _side(artifact: Artifact) -> Side:
+def _side(artifact: Artifact, core: Core) -> Side:
     calls, relaxed = core_calls(artifact), artifact.manifest.relaxed
-    return grammar_side(artifact.core, artifact.automaton, calls, relaxed)
+    return grammar_side(core, artifact.automaton, calls, relaxed)
 
 
 @dataclass(slots=True)

@@ -142,7 +142,7 @@ def included(
 
 def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
     system = search.system
-    if is_plain(system):
+    if is_plain(system) and not system.forgot:
         return _included_plans(search)
     search.add(system.start, -1, None)
     level = [0]
@@ -151,11 +151,13 @@ def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
         tried = 0
         for at, move, ends in _shown(search, level, after):
             session = _written(search, at, move, ends)
-            if not system.loose or real(session):
+            if not (system.loose or system.forgot) or real(session):
                 return Found(holds=False, session=session, states=len(search.met))
             tried += 1
             if tried == MAX_REPLAYS:
                 break
+        if tried and system.forgot:
+            raise Undecided(*system.forgot)
         if tried:
             raise Undecided("P504", f"{_added(system)} added up and compared")
         level = after
@@ -478,7 +480,7 @@ class _Writer:
             number = first[id(one)]
             span = system.span(number, (one.atom, 0))
             put(one, number, span[0], system.sums[number].step)
-        over = self._moves[-1][0].over
+        over = self._moves[-1][0].over if self._moves else None
         for one in free:
             number = first[id(one)] if over is None else over
             if ends != "stuck" and (over is None or one not in sums.get(over, ())):

@@ -208,9 +208,9 @@ def side_of(core: Core, walk: Walk) -> Side:
     )
 
 
-def artifact_side(artifact: Artifact) -> Side:
-    """The side of a grammar."""
-    return side_of(artifact.core, OfPlans(artifact))
+def artifact_side(artifact: Artifact, core: Core | None = None) -> Side:
+    """The side of a grammar; of a part of its core, where that is given."""
+    return side_of(artifact.core if core is None else core, OfPlans(artifact))
 
 
 def statement_side(core: Core) -> Side:

@@ -126,6 +126,7 @@ class System:
         self._of_sort: dict[str, list[int]] = {}
         self._constant_token: dict[tuple[str, Any], Token] = {}
         self.loose = False
+        self.forgot: tuple[str, str] | None = None  # why what does not replay is no answer
         self._fields: dict[int, list[tuple[str, OpenParameter]]] = {}
         for at, tool in enumerate(left.core.tools):
             self._fields[at] = self._fields_of(at, tool)

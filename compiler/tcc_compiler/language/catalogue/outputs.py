@@ -254,15 +254,18 @@ EXACT: Mapping[str, Entry] = {
         "a statement that is not covered",
         "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
         "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
-        "parameters on the two sides, or a limit below 0. The message says which. Ask about a\n"
+        "parameters on the two sides, a limit below 0, or a statement of language 1.2 (of the\n"
+        "grammar that is asked about these are left aside, and the session that was found is\n"
+        "none with them). The message says which. Ask about a\n"
         "part of it, or make the tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the\n"
         "same `gives` on both sides.",
     ),
     "P502": Entry(
-        "several windows of time",
-        "Statements that count calls within different spans of time are decided where the calls\n"
-        "inside them are a suffix, one span at a time. Give them one span, or ask about each\n"
-        "statement alone.",
+        "spans of time",
+        "Statements with spans of time (`within`) or with `now` are left aside: what is proved\n"
+        "without them is proved, and a session that was found counts if the gate lets its calls\n"
+        "through one right after the other. The session found here needs other times, or is\n"
+        "none. Ask about a grammar without these statements: what is proved of it holds.",
     ),
     "P503": Entry(
         "too many states",
