@@ -27,6 +27,7 @@ TABLES = (
     "races",
     "predicted",
     "mcp",
+    "http_load",
     "gate",
     "reasons",
     "sessions",

@@ -79,6 +79,7 @@ def _abandoned(writer: SessionWriter) -> None:
     writer.call("refund", {}, amount=300.25, order="o-1")
     writer.done()
     writer.call("refund", FULL, amount=300.25, order="o-1")
+    writer.unknown()
     writer.end(abandoned=True)
 
 

@@ -13,7 +13,7 @@ from tcc_certs.session import SessionValidation, validate
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, call, make_core
 from tests.oracle_session.desk import desk
-from tests.oracle_session.writer import KEY, SessionWriter, sealed
+from tests.oracle_session.writer import KEY, SessionWriter, named, sealed
 
 FIND, HALF = {"kind": "order"}, {"part": "half"}
 
@@ -120,10 +120,15 @@ def test_a_call_without_outcome_is_unknown() -> None:
     taken_back.end()
     assert validate(taken_back.ledger(), desk()).claim_type == "Conformant"
     records = writer.records
-    ended = sealed([*records, {"kind": "end", "abandoned": False}])
+    for abandoned in (False, True):  # since 1.1 each has its outcome before the end
+        ended = sealed([*records, {"kind": "end", "abandoned": abandoned}])
+        assert first(validate(ended, desk())) == ("L104", 3, "kind")
+    older = [{k: v for k, v in one.items() if k != "mac"} for one in records]
+    older[0] = named({**older[0], "schema": "tcc.session/1.0"})
+    ended = sealed([*older, {"kind": "end", "abandoned": False}])
     assert first(validate(ended, desk())) == ("S305", 3, "abandoned")
-    abandoned = validate(sealed([*records, {"kind": "end", "abandoned": True}]), desk())
-    assert (abandoned.claim_type, abandoned.checked["unknown"]) == ("ConformantPrefix", 1)
+    found = validate(sealed([*older, {"kind": "end", "abandoned": True}]), desk())
+    assert (found.claim_type, found.checked["unknown"]) == ("ConformantPrefix", 1)
 
 
 def test_an_unforeseen_answer_is_any_that_is_listed() -> None:
