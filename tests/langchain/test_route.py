@@ -129,7 +129,7 @@ def test_an_answer_that_nobody_foresees_stops_it(route: World) -> None:
     assert state["stop"] == "unforeseen" and state["reason"].startswith("call 2: check(")
     assert route.names == ["find", "check"]
     route.judge = lambda: None  # type: ignore[method-assign]
-    assert (route.verdict().verdict, route.verdict().claim_type) == (2, "NoClaim")
+    assert (route.verdict().verdict, route.verdict().claim_type) == (2, "ConformantPrefix")
 
 
 def test_what_is_unknown_is_asked_for_and_never_done_again(route: World) -> None:

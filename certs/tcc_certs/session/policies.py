@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, PolicyMonitor
@@ -474,7 +475,11 @@ class Statements:
         )
 
     def states(
-        self, tool: int, values: Sequence[int | None], opened: Mapping[str, tuple[str, str]]
+        self,
+        tool: int,
+        values: Sequence[int | None],
+        opened: Mapping[str, tuple[str, str]],
+        known: Mapping[str, State] = MappingProxyType({}),
     ) -> Mapping[str, State]:
         """The fields of a call.
 
@@ -482,12 +487,13 @@ class Statements:
             values: of each listed parameter the index of its value; None: it is not known.
             opened: of each open one that is there its type byte and its canonical text; without
                 them the value is not known.
+            known: of some of these the value that the text stands for.
         """
         found = {
             name: UNKNOWN if at is None else some[at]
             for (name, some), at in zip(self._listed[tool], values, strict=True)
         }
-        found |= _states_in(self._opened[tool], opened)
+        found |= _states_in(self._opened[tool], opened, known)
         return found | dict.fromkeys(self._answers[tool], UNKNOWN)
 
     def told(self, tool: int, answers: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
@@ -534,9 +540,16 @@ def _read_by(fields: Sequence[OpenParameter]) -> _Forms:
     return {one.name: (one.optional, flat(one.type)) for one in fields}
 
 
-def _states_in(fields: _Forms, given: Mapping[str, tuple[str, str]]) -> dict[str, State]:
+def _states_in(
+    fields: _Forms,
+    given: Mapping[str, tuple[str, str]],
+    known: Mapping[str, State] = MappingProxyType({}),
+) -> dict[str, State]:
     found = {}
     for name, (optional, kind) in fields.items():
+        if name in known:
+            found[name] = known[name]
+            continue
         value = given.get(name)
         absent = NONE if optional else UNKNOWN
         found[name] = absent if value is None else state_of(*value, kind)

@@ -17,11 +17,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text, json_value, utf8
-from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter, OpenType, TextType, json_of
+from tcc_certs.values.declared import (
+    PLAIN,
+    JsonType,
+    NumberType,
+    OpenParameter,
+    OpenType,
+    TextType,
+    json_of,
+)
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import encoded
@@ -253,6 +262,12 @@ def typed(value: object, kind: FieldType) -> State:
             if pattern is not None and not pattern_of(pattern).matches(value):
                 raise Wrong
             return "s", value
+        case NumberType(low=low, high=high) if type(value) is int and -_SAFE < value < _SAFE:
+            if low is not None and high is not None:
+                ends = _ends(low, high)
+                if not ends[0] <= value <= ends[1]:
+                    raise Wrong
+            return "n", value
         case TimeType(zone=zone):
             return "t", moment(value, zone)
         case DateType(zone=zone):
@@ -272,6 +287,14 @@ def typed(value: object, kind: FieldType) -> State:
         case _:
             encoded(kind, value)
             return plain(value)
+
+
+_SAFE = 1 << 53  # whole numbers below are themselves as doubles
+
+
+@cache
+def _ends(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
+    return exact_number(low), exact_number(high)
 
 
 def _list(value: object, kind: ListType) -> State:

@@ -34,7 +34,7 @@ from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachi
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import FieldType, Missing, Wrong, carried, typed
+from tcc_certs.values.places import FieldType, Missing, State, Wrong, carried, typed
 from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
@@ -152,7 +152,9 @@ def _translated(node: Node) -> str:
 Given: TypeAlias = "tuple[str, bytes, bytes]"
 # Why arguments are no call, and which argument it is.
 Trouble: TypeAlias = "tuple[Code, str]"
-Check: TypeAlias = "Callable[[object], tuple[bytes, bytes] | Code]"
+# Type byte and canonical bytes; of a list, a time or a date behind them the value itself.
+Read: TypeAlias = "tuple[bytes, bytes] | tuple[bytes, bytes, State]"
+Check: TypeAlias = "Callable[[object], Read | Code]"
 
 _SAFE: Final = 1 << 53
 _EXACT: Final = frozenset({str, int, float, bool, type(None), dict, list, tuple})
@@ -183,15 +185,15 @@ _MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a wh
 def _of_others(kind: FieldType) -> Check:
     """A list, a time or a date: canonical JSON of what of it counts."""
 
-    def check(value: object) -> tuple[bytes, bytes] | Code:
+    def check(value: object) -> Read | Code:
         try:
-            typed(value, kind)
+            state = typed(value, kind)
             found = json_bytes(carried(value, kind), _MOST_CARRIED)
         except Rejected as refusal:
             return refusal.code
         except Wrong:
             return Code.OPEN_VALUE
-        return found if isinstance(found, Code) else (b"j", found)
+        return found if isinstance(found, Code) else (b"j", found, state)
 
     return check
 
@@ -397,11 +399,13 @@ class Asked:
         table: its tool.
         offer: which calls of the artifact it may turn out to be.
         opened: its open arguments, in declared order.
+        states: the values of lists, times and dates among them.
     """
 
     table: ToolTable
     offer: Offer
     opened: tuple[Given, ...]
+    states: Mapping[str, State]
 
 
 class Listed:
@@ -540,6 +544,7 @@ class ToolTable:
                 return place, param.name
             indices.append(place)
         opened: list[Given] = []
+        states: dict[str, State] = {}
         for field, check in self._checks:
             name = field.name
             if field.at is not None or field.null:
@@ -554,12 +559,14 @@ class ToolTable:
                 found = Code.MISSING_ARGUMENT
             if isinstance(found, Code):
                 return found, name
-            opened.append((name, *found))
+            opened.append((name, found[0], found[1]))
+            if len(found) == 3:
+                states[name] = found[2]
         values = (*indices, *self._unknown)
         offer = self._offers.get(values)
         if offer is None:
             offer = self._no_call(indices)
-        return Asked(table=self, offer=offer, opened=tuple(opened))
+        return Asked(table=self, offer=offer, opened=tuple(opened), states=states)
 
     def _no_call(self, listed: Sequence[int]) -> Offer:
         """Well formed, and in no plan."""
@@ -587,7 +594,7 @@ class ToolTable:
             value = _placed(answer, field, check)
             if not isinstance(value, Code):
                 left -= len(value[1])
-                found[field.name] = value if left >= 0 else None
+                found[field.name] = value[:2] if left >= 0 else None
             elif value is not Code.MISSING_ARGUMENT or not field.optional:
                 found[field.name] = None
         return found
@@ -603,7 +610,7 @@ class ToolTable:
         return Allowed(self.tool.name, given)
 
 
-def _placed(value: object, field: OpenParameter, check: Check) -> tuple[bytes, bytes] | Code:
+def _placed(value: object, field: OpenParameter, check: Check) -> Read | Code:
     """A field in the arguments or the answer; R103 where it is left out."""
     try:
         found = found_at(value, (field.name,) if field.at is None else field.at)
@@ -637,7 +644,7 @@ def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given,
             if isinstance(value, Code):
                 said = f"{type(given[one.name]).__name__}, another type or outside its limits"
                 raise GivenRefused(value, one.name, type_text(one.type), said)
-            found.append((one.name, *value))
+            found.append((one.name, value[0], value[1]))
         elif not one.optional:
             raise GivenRefused(Code.MISSING_ARGUMENT, one.name, type_text(one.type), "nothing")
     return tuple(found)

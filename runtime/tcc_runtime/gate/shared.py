@@ -101,7 +101,7 @@ def decide(
     statements, states = session.policy.machine.statements, None
     if statements is not None:
         values = {name: (kind.decode(), data.decode()) for name, kind, data in asked.opened}
-        states = statements.states(asked.offer.tool, asked.offer.values, values)
+        states = statements.states(asked.offer.tool, asked.offer.values, values, asked.states)
     at_ms = None
     if session.timed:
         at_ms = max(clock(), session.stamp)
