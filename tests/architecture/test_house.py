@@ -157,7 +157,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 LARGE = {
     "session/machine.py": 600,
     "core/policies.py": 640,
-    "session/policies.py": 560,
+    "session/policies.py": 580,
     "session/records.py": 560,
 }
 
