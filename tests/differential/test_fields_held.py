@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tcc
+from tcc_certs.core.reader import read_core
+from tcc_certs.errors import Rejected
 from tcc_certs.values.canonical import digest
+from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_session.writer import KEY, named, sealed
 
 DESK = """grammar desk version "1"
@@ -42,9 +47,14 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="tcc.gate")
 
 
+@cache
+def compiled(text: str) -> tcc.Artifact:
+    return tcc.compile_text(text)
+
+
 class Desk:
     def __init__(self, folder: Path, *statements: str, show: tuple[str, ...] = ()) -> None:
-        self.artifact = tcc.compile_text(DESK + "\n".join(statements))
+        self.artifact = compiled(DESK + "\n".join(statements))
         self.ledger, self.show = folder / "s.ledger", show
         self.gate = self.opened(show=show)
 
@@ -301,3 +311,150 @@ def test_a_pointer_is_the_artifacts(tmp_path: Path) -> None:
     other = tcc.compile_text(DESK.replace("/payments/*/id", "/payments/*/no") + METHODS)
     found = tcc.validate(desk.ledger, other, key=KEY)
     assert (str(found.findings[0].code), found.findings[0].field) == ("L202", "artifact")
+
+
+def test_members_of_an_object_stand_in_the_order_of_their_names(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *STATEMENTS, show=("book.payments",))
+    desk.user({**GOOD, "payments": {"b": {"id": "v1"}, "a": {"id": "v2"}}})
+    arguments = {**desk.book(), "payments": {"z": {"id": "v1"}, "y": {"id": "v2"}}}
+    with desk.gate.call("book", arguments) as permit:
+        permit.done({})
+    desk.gate.close()
+    desk.gate = desk.opened()
+    assert desk.code("book", **{**arguments, "payments": {1: {"id": "v1"}}}) == "R106"
+    desk.gate.finish()
+    records = [json.loads(line) for line in desk.ledger.read_bytes().splitlines()]
+    assert records[2]["answers"]["methods"]["value"] == '["v2","v1"]'
+    assert records[3]["open"]["paid_by"]["value"] == '["v2","v1"]'
+
+
+# Whatever a tool answers, and whatever an agent asks for: a decision, and a ledger that is valid.
+
+SCALARS = (
+    None, True, 0, -1.5, 1e300, float("nan"), 2**70, "", "v1", "\ud800", "2024-05-01", "x" * 300,
+)  # fmt: skip
+MEMBERS = (
+    "membership", "sure", "payments", "since", "name", "id", "first", "years", "a/b", "*", "-1",
+)  # fmt: skip
+
+
+def drawn(rng: random.Random, depth: int) -> Any:
+    kind = rng.random()
+    if depth == 0 or kind < 0.3:
+        return rng.choice(SCALARS)
+    if kind < 0.6:
+        return [drawn(rng, depth - 1) for _ in range(rng.choice((0, 1, 2, 5)))]
+    return {rng.choice(MEMBERS): drawn(rng, depth - 1) for _ in range(rng.choice((0, 1, 3, 5)))}
+
+
+def spoiled(rng: random.Random, value: Any) -> Any:
+    """The same value with something else somewhere in it."""
+    if isinstance(value, dict) and value and rng.random() < 0.8:
+        name = rng.choice(sorted(value))
+        return {**value, name: spoiled(rng, value[name])}
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        at = rng.randrange(len(value))
+        return [*value[:at], spoiled(rng, value[at]), *value[at + 1 :]]
+    return drawn(rng, 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_answer_and_any_argument(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    desk = Desk(tmp_path, *STATEMENTS, show=("book.payments",) if seed % 2 else ())
+    for _ in range(12):
+        user = spoiled(rng, {"user": "u"}) if rng.random() < 0.3 else {"user": "u"}
+        found = desk.gate.check("get_user", user)
+        if found.allowed:
+            with desk.gate.call("get_user", user) as permit:
+                permit.done(spoiled(rng, GOOD) if rng.random() < 0.7 else drawn(rng, 4))
+        asked = spoiled(rng, desk.book(["v1"], [{"first": "a", "years": 20}]))
+        if desk.gate.check("book", asked).allowed:
+            with desk.gate.call("book", asked) as permit:
+                permit.done(drawn(rng, 2))
+        if rng.random() < 0.2:
+            desk.gate.close()
+            desk.gate = desk.opened()
+    desk.gate.finish(abandon=not desk.gate.may_finish)
+    desk.gate.close()
+    found = tcc.validate(desk.ledger, desk.artifact, key=KEY)
+    assert not found.findings
+
+
+# What a core may say of fields: one form of each.
+
+
+def core_of(change: Callable[[dict[str, Any]], object]) -> tuple[str, str]:
+    core = json.loads(read_grammar_text(DESK).core or b"")
+    assert core["version"] == [1, 2] and core["tools"][0]["name"] == "book"
+    change(core)
+    with pytest.raises(Rejected) as refusal:
+        read_core(json.dumps(core, sort_keys=True, separators=(",", ":")).encode())
+    return str(refusal.value.code), refusal.value.path
+
+
+def field(name: str, /, **members: Any) -> Callable[[dict[str, Any]], None]:
+    """Members of a field changed, or with None taken away."""
+
+    def change(core: dict[str, Any]) -> None:
+        tools = core["tools"]
+        every = [
+            f for t in tools for part in ("params", "open", "answers") for f in t.get(part, [])
+        ]
+        one = next(f for f in every if f["name"] == name)
+        for member, value in members.items():
+            if value is None:
+                del one[member]
+            else:
+                one[member] = value
+
+    return change
+
+
+TEXT = {"type": "text", "min": 0, "max": 9}
+BOOK, USER = "core.tools[0]", "core.tools[2]"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (field("paid_by", at="/paid_by"), f"{BOOK}.open[2].at"),
+        (field("paid_by", at="payments"), f"{BOOK}.open[2].at"),
+        (field("paid_by", at="/payments/~2"), f"{BOOK}.open[2].at"),
+        (field("paid_by", at="/" * 66), f"{BOOK}.open[2].at"),
+        (field("paid_by", at=1), f"{BOOK}.open[2].at"),
+        (field("paid_by", at="/other/*/id"), f"{BOOK}.open"),
+        (field("paid_by", min=4), f"{BOOK}.open[2].max"),
+        (field("paid_by", max=1001), f"{BOOK}.open[2].max"),
+        (field("paid_by", distinct=False), f"{BOOK}.open[2].distinct"),
+        (field("paid_by", of={**TEXT, "name": "x"}), f"{BOOK}.open[2].of"),
+        (field("paid_by", of={"type": "record", "fields": []}), f"{BOOK}.open[2].of.fields"),
+        (field("paid_by", of={"type": "word"}), f"{BOOK}.open[2].of.type"),
+        (field("paid_by", null=True), f"{BOOK}.open[2].null"),
+        (field("passengers", of={"type": "record", "fields": [{**TEXT, "name": "a"}] * 2}),
+         f"{BOOK}.open[3].of.fields"),
+        (field("day", null=False), f"{BOOK}.open[4].null"),
+        (field("day", optional=None), f"{BOOK}.open[4].null"),
+        (field("day", zone="Z"), f"{BOOK}.open[4].zone"),
+        (field("since", zone="+25:00"), f"{USER}.answers[1].zone"),
+        (field("since", at="/x/*"), f"{USER}.answers[1].at"),
+        (field("tier", at="/tier"), f"{USER}.params[0].at"),
+        (field("tier", values=["*"]), f"{USER}.params[0].values[0]"),
+        (field("tier", values=["*", "gold"]), f"{USER}.params[0].values[0]"),
+        (field("name", name="tier"), f"{USER}.params"),
+        (lambda core: core["tools"][2].update(answers=[]), f"{USER}.answers"),
+        (lambda core: core.update(version=[1, 1]), "core.version"),
+    ],
+)  # fmt: skip
+def test_a_field_of_a_core_has_one_form(
+    change: Callable[[dict[str, Any]], object], path: str
+) -> None:
+    assert core_of(change) == ("C801", path)
+
+
+def test_types_are_not_nested_without_end() -> None:
+    kind: dict[str, Any] = TEXT
+    for _ in range(20):
+        kind = {"type": "list", "min": 0, "max": 9, "of": kind}
+    code, path = core_of(field("paid_by", of=kind))
+    assert code == "D201" and path.startswith(f"{BOOK}.open[2].of")

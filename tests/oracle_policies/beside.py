@@ -186,6 +186,8 @@ class _Both:
             self.slow.resolve(seq, step.resolved, {})
         else:
             answer = self.draw.answer(call.tool)
+            if not isinstance(answer, dict):  # an owner says values by name
+                return
             known = [read(answer, f) for f in answers if f.listed]
             if MISSING in known or WRONG in known:
                 with suppress(ValueError):  # the owner has to say which of those listed it was

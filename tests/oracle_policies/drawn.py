@@ -37,6 +37,9 @@ LISTED = frozenset(
     }
 )  # fmt: skip
 
+# What is enforced: all but attributes that are let, and look-ups.
+HELD = FORMS - {"let", "look"}
+
 TEXTS = ("a", "b", "c d")
 NUMBERS = (0, 1, 2, 2.5)
 WHOLE = (0, 1, 2)

@@ -80,7 +80,7 @@ def at(value: Any, steps: Sequence[str]) -> Any:
     step, rest = steps[0], steps[1:]
     if step == "*":
         if isinstance(value, dict):
-            members = [value[name] for name in value]
+            members = [value[name] for name in sorted(value)]
         elif isinstance(value, (list, tuple)):
             members = list(value)
         else:

@@ -117,7 +117,7 @@ def pointer_of(steps: Sequence[str]) -> str:
 
 
 def at(value: object, steps: Sequence[str]) -> object:
-    """What stands at a place; ``*`` makes one flat list of what stands in each.
+    """What stands at a place; ``*`` makes one flat list of what stands in each, in order of names.
 
     Raises:
         Missing: nothing does.
@@ -141,8 +141,16 @@ def _spread(level: Sequence[object]) -> list[object]:
             raise Missing
         if len(found) + len(one) > MOST_ELEMENTS:
             raise Wrong
-        found += one.values() if type(one) is dict else one
+        found += _members_of(one) if type(one) is dict else one
     return found
+
+
+def _members_of(one: dict[object, object]) -> list[object]:
+    """The members of an object by their names: JSON has no other order of them."""
+    names = [name for name in one if type(name) is str]
+    if len(names) < len(one):
+        raise Wrong
+    return [one[name] for name in sorted(names)]
 
 
 def _member(one: object, step: str) -> object:
