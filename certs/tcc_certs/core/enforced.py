@@ -52,7 +52,7 @@ class Enforced:
 def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
     """Where each statement of `core` is enforced in an artifact that relaxes `relaxed`."""
     left = Relaxed() if relaxed is None else relaxed
-    texts = StatementTexts(core)
+    texts = EnforcedTexts(core)
     held = ["plan"]
     if core.start is not None:
         held += [f"start {core.start}", f"goal {' | '.join(core.goals)}"]
@@ -140,7 +140,7 @@ def place_text(name: str, steps: Sequence[str] | None) -> str:
     return f" at {encode(pointer_of(steps)).decode()}"
 
 
-class StatementTexts:
+class EnforcedTexts:
     """Texts of statements; each call set is looked at once, however many statements name it."""
 
     def __init__(self, core: Core) -> None:

@@ -55,9 +55,9 @@ class ErrorForbids:
             self._forbids, known, self._met(tool, values), strict=True
         ):
             if _refuses(forbid, length, read, met):
-                from tcc_certs.core.enforced import StatementTexts  # here: few sessions refuse so
+                from tcc_certs.core.enforced import EnforcedTexts  # here: few sessions refuse so
 
-                return StatementTexts(self._core).of(forbid)
+                return EnforcedTexts(self._core).of(forbid)
         return None
 
     def after(self, known: Known, tool: int, values: Values, how: How) -> Known:
