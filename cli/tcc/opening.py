@@ -7,6 +7,7 @@ at no clock itself (:func:`at_most`); ``--watch`` repeats the work when a file c
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -33,6 +35,7 @@ from tcc.files import (
 from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
+from tcc_certs.values.declared import FlagType, JsonType, NumberType
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from tcc_runtime.adapters.adapter import Adapter
     from tcc_runtime.pricing.quotes import QuoteBook
 
+_IN_JSON = (FlagType, JsonType, NumberType)
 _GRACE = 0.25  # seconds
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
@@ -358,6 +362,34 @@ def adapters_in(registry: Path) -> tuple[Adapter, ...]:
 
     with refusing(registry):
         return read_registry(registry)
+
+
+def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
+    """What a session is given, of `NAME=VALUE` each; None where nothing is said.
+
+    A text, a time or a date is written as it is, any other value as JSON; what a grammar asks for
+    is for the gate to say.
+    """
+    if not told:
+        return None
+    plain = {one.name for one in artifact.core.given if not isinstance(one.type, _IN_JSON)}
+    found: dict[str, Any] = {}
+    for pair in told:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"{pair!r} is no NAME=VALUE", param_hint="--given")
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice", param_hint="--given")
+        found[name] = value if name in plain else _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    """The JSON value of a text; what is none stays the text."""
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _data(path: Path, most: int) -> bytes:

@@ -307,6 +307,11 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+def given_option(text: str) -> Decorator:
+    """The option of commands that open a session: what it is given."""
+    return click.option("--given", "told", metavar="NAME=VALUE", multiple=True, help=text)
+
+
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of commands that validate a ledger: what the auditor knows, and the kernel."""
     return _all(

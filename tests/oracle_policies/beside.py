@@ -105,6 +105,7 @@ class _Both:
         given = self.draw.given()
         self.slow = Session(grammar=grammar, given=given, ends=ENDS)
         self.clock = Clock()
+        self.slow.now = self.clock.ms  # no call is before the start
         self.log: list[str] = []
         self.options: dict[str, Any] = {
             "ledger": folder / "s.ledger", "key": KEY, "durable": False, "clock": self.clock,

@@ -493,19 +493,30 @@ def _holds_back(
     return len(found) >= alternative.least
 
 
+def _may_be_apart(statement: l.Apart, one: Made, other: Made) -> bool:
+    """Whether they may be a call in A and a call in B with the same keys."""
+    inner = Scene(own=other)
+    parts = [belongs(statement.one, one), belongs(statement.other, other)]
+    if False in parts:
+        return False
+    parts += [same(one.states[f], state_of(term, inner)) for f, term in statement.same]
+    return both(parts) is not False
+
+
+def _stand_next(sets: Sequence[l.Calls], word: Sequence[Made]) -> bool:
+    """Whether the last calls of a word may be in these sets, and one of them is an error."""
+    last = word[-len(sets) :]
+    if len(last) < len(sets) or not any(one.answered for one in last):
+        return False
+    return both(map(belongs, sets, last)) is not False
+
+
 def _apart(statement: l.Apart, past: Sequence[Made], scene: Scene) -> bool:
     call = scene.own
 
-    def together(one: Made, other: Made) -> bool:
-        """Whether they may be a call in A and a call in B with the same keys."""
-        inner = replace(scene, own=other)
-        parts = [belongs(statement.one, one), belongs(statement.other, other)]
-        if False in parts:
-            return False
-        parts += [same(one.states[f], state_of(term, inner)) for f, term in statement.same]
-        return both(parts) is not False
-
-    return together(call, call) or any(together(x, call) or together(call, x) for x in past)
+    return _may_be_apart(statement, call, call) or any(
+        _may_be_apart(statement, x, call) or _may_be_apart(statement, call, x) for x in past
+    )
 
 
 def _counted(
@@ -780,7 +791,45 @@ class Session:
             return "R201"
         if any(refuses(one, call, self.made) for one in self._monitors()):
             return "R202"
+        if any(self._after_errors(one, call) for one in self.automaton.safe):
+            return "R202"
         return None
+
+    def _after_errors(self, statement: l.Statement, call: Made) -> bool:
+        """Whether a forbid that plans are held to refuses a call for an error that was read."""
+        read = [_as_done(one) for one in self.made if one.answered]
+        scene = Scene(own=call, history=self.made)
+        match statement:
+            case l.Forbid(alternatives=some, unless=unless):
+                if unless or any(one.last or one.least > 1 for one in some):
+                    failing = any(
+                        letter.tool.errors and belongs(one.calls, letter) is not False
+                        for one in some
+                        for letter in self.automaton.letters()
+                        if one.calls is not None
+                    )
+                    return failing and refuses(statement, call, self.made)
+                mine = belongs(statement.before, call) is not False
+                return mine and any(possibly(one, read, scene) for one in some)
+            case l.Apart():
+                return any(
+                    _may_be_apart(statement, x, y)
+                    for one in read
+                    for x, y in ((one, call), (call, one))
+                )
+            case l.Neighbours(sets=sets):
+                return any(_stand_next(sets, word) for word in self._words(call))
+        return False
+
+    def _words(self, call: Made) -> Iterator[list[Made]]:
+        """The calls so far, errors that were read among them, and this one."""
+        choices = [
+            [_as_done(one)] if one.answered else [one] if one.done else [None, one]
+            for one in self.made
+            if one.outcome != "failed" or one.answered
+        ]
+        for chosen in product(*choices):
+            yield [*[one for one in chosen if one is not None], call]
 
     def refusing(self, tool: object, arguments: Any, clock: int) -> list[l.Statement]:
         """The statements that refuse it, each by itself."""

@@ -31,7 +31,7 @@ from tcc_certs.limits import MAX_CALLS
 def minor_version(core: Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
     held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
-    if held or any(tool.parallel for tool in core.tools):
+    if held or core.given or any(tool.parallel for tool in core.tools):
         return 2
     new = (
         bool(core.monitors)

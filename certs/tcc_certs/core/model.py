@@ -315,6 +315,7 @@ class Core:
     requires: tuple[Require, ...]
     forbids: tuple[Forbid, ...]
     monitors: tuple[Monitor, ...] = ()
+    given: tuple[OpenParameter, ...] = ()
 
     @cached_property
     def limit_texts(self) -> tuple[str, ...]:

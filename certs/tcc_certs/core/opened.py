@@ -108,6 +108,18 @@ def _opened(value: Json, path: str, code: Code, known: Known) -> OpenParameter:
 read_opened = schema.listed(_opened, 1)  # of a tool, in declared order
 
 
+def read_given(value: Json, path: str, code: Code, known: Known) -> tuple[OpenParameter, ...]:
+    """What a session is given when it begins, in declared order; each name once.
+
+    Raises:
+        Rejected: `code`.
+    """
+    given: tuple[OpenParameter, ...] = read_opened(value, path, code, known)
+    names = [one.name for one in given]
+    ensure(len(set(names)) == len(names), code, path, "attributes of different names", names)
+    return given
+
+
 def _type(kind: str, made: dict[str, Any]) -> OpenType:
     match kind:
         case "text":
@@ -240,7 +252,7 @@ def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Mon
     found: list[Monitor] = []
     for i, item in enumerate(items):
         if isinstance(item, dict) and item.get("kind") in _LATER:
-            found.append(_policy(item, f"{path}[{i}]", code, known["tools"]))
+            found.append(_policy(item, f"{path}[{i}]", code, known))
             continue
         kind, made = tagged(
             item, "kind", MONITORS, "a kind of monitor", f"{path}[{i}]", code, known
@@ -254,12 +266,15 @@ def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Mon
 _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 
-def _policy(item: Mapping[str, Json], path: str, code: Code, tools: Sequence[Tool]) -> Monitor:
+def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
     from tcc_certs.core.policies import Fields, Total, later_part, read_policy
     from tcc_certs.core.wording import Wording
 
-    policy = read_policy(item, path, code, Fields(tools=tuple(map(fields_of, tools))))
+    tools = known["tools"]
+    names = frozenset([one.name for one in known["given"]])
+    fields = Fields(tools=tuple(map(fields_of, tools)), session=names)
+    policy = read_policy(item, path, code, fields)
     later = later_part(item)
     ensure(not later, Code.UNKNOWN_VERSION, path, "what this release enforces", later)
     if isinstance(policy, Total):

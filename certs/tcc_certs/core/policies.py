@@ -474,8 +474,8 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
 
 # What this release enforces of section 7, and what it declines by its name.
 
-_LATER_TERMS = {"session": "session", "now": "now", "ms": "a duration", "look": "a look-up"}
-_LATER_MEMBERS = ("across", "given", "lets", "pass")
+_LATER_TERMS = {"look": "a look-up"}
+_LATER_MEMBERS = ("across", "lets", "pass")
 _LATER_TYPES = ("date", "list", "time")
 
 
@@ -485,8 +485,6 @@ def later_part(statement: Mapping[str, Json]) -> str:
     Args:
         statement: a monitor's JSON, of the form that :func:`read_policy` reads.
     """
-    if "within" in statement:
-        return "within"
     terms: list[object] = [statement.get("where"), statement.get("per")]
     terms += [list(_items(pair)[1:]) for pair in _items(statement.get("same"))]
     for term in terms:
@@ -509,7 +507,7 @@ def _later_term(tree: object) -> str:
     parts = _items(tree)
     head = parts[0] if parts else None
     if isinstance(head, str):
-        if head in ("s", "own", "seen", "as"):
+        if head in ("s", "own", "seen", "as", "session"):
             return ""
         if head in _LATER_TERMS:
             return _LATER_TERMS[head]
@@ -532,6 +530,9 @@ def ensure_enforced(core: Mapping[str, Json]) -> None:
             for j, field in enumerate(_items(tool.get(name))):
                 if isinstance(field, dict):
                     _ensure_field(field, f"{place}.{name}[{j}]")
+    for j, field in enumerate(_items(core.get("given"))):
+        if isinstance(field, dict):
+            _ensure_field(field, f"core.given[{j}]")
 
 
 def _ensure_none(item: Mapping[str, Json], names: Sequence[str], place: str) -> None:
@@ -579,6 +580,51 @@ def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
     for tree in trees:
         names.update(_named(tree))
     return ("or", tuple(sets)), frozenset(names)
+
+
+def attributes_named(policy: Policy) -> frozenset[str]:
+    """The attributes of the session that a statement speaks of."""
+    return frozenset(_members_of(_trees(policy), "session"))
+
+
+def is_timed(policy: Policy) -> bool:
+    """Whether a statement looks at the clock."""
+    if isinstance(policy, Need | Ban):
+        windows = [one.within for one in policy.alternatives]
+        windows += [one.within for one in policy.unless] if isinstance(policy, Ban) else []
+    else:
+        windows = [policy.within] if isinstance(policy, Count | Total) else []
+    return any(one is not None for one in windows) or _speaks_of(_trees(policy), "now")
+
+
+def _trees(policy: Policy) -> Tree:
+    """The terms and relations of a statement."""
+    match policy:
+        case Need() | Ban():
+            parts = policy.alternatives + (policy.unless if isinstance(policy, Ban) else ())
+            keys = [term for one in parts for _, term in one.same]
+            return (*keys, *[one.where for one in parts])
+        case Apart() | Owe():
+            return tuple([term for _, term in policy.same])
+        case Count():
+            return policy.where, policy.per
+        case Total():
+            return (policy.per,)
+
+
+def _members_of(tree: object, word: str) -> set[str]:
+    """The names that stand behind a word in terms."""
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return set()
+    if len(tree) == 2 and tree[0] == word and isinstance(tree[1], str):
+        return {tree[1]}
+    return set().union(*[_members_of(part, word) for part in tree])
+
+
+def _speaks_of(tree: object, word: str) -> bool:
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):
+        return False
+    return tree == (word,) or any(_speaks_of(part, word) for part in tree)
 
 
 def _named(tree: object) -> set[str]:

@@ -186,6 +186,12 @@ def _monitors(value: Json, path: str, code: Code, known: Known) -> Any:
     return read_monitors(value, path, code, known)
 
 
+def _given(value: Json, path: str, code: Code, known: Known) -> Any:
+    from tcc_certs.core.opened import read_given
+
+    return read_given(value, path, code, known)
+
+
 HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(2)))
 CALLS = schema.listed(_call, rises=attrgetter("text"))
 GRAMMAR: Table = (row("version", schema.as_version), row("name", schema.as_name))
@@ -203,6 +209,7 @@ CORE: Table = (
     row("requires", schema.listed(_require, rises=attrgetter("order", "first", "second"))),
     row("forbids", schema.listed(_forbid, rises=_forbid_key)),
     Check(_patterns_are_used),
+    maybe("given", _given, absent=()),
     maybe("monitors", _monitors, absent=()),
     row("limits", read_limits),
 )

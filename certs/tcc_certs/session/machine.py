@@ -23,6 +23,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tcc_certs.core.derived import call_text
@@ -311,6 +312,7 @@ class Step:
         answer: its observed values; None where they are not known, or were not foreseen.
         read: whether it failed with an error that was read: it counts for forbids alone.
         states: its fields, as statements of version 1.2 see them; None where there are none.
+        stamp: when it was decided, UTC ms; 0 where no statement looks at the clock.
         told: the number of the last call that was made when its first outcome was recorded.
         event: the call as their memory has it.
     """
@@ -322,6 +324,7 @@ class Step:
     answer: Observed | None = None
     read: bool = False
     states: Mapping[str, State] | None = None
+    stamp: int = 0
     told: int | None = None
     event: Event | None = None
 
@@ -335,10 +338,14 @@ class Course:
 
     Attributes:
         machine: of its artifact.
+        given: what the session was given when it began.
     """
 
-    def __init__(self, machine: SessionMachine) -> None:
+    def __init__(
+        self, machine: SessionMachine, given: Mapping[str, State] = MappingProxyType({})
+    ) -> None:
         self.machine = machine
+        self.given = given
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
@@ -378,9 +385,16 @@ class Course:
         return self.held == (NOWHERE,)
 
     def refuses(
-        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+        self,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+        stamp: int = 0,
     ) -> tuple[Code, str] | None:
         """Why a call may not be made now, and the monitor that forbids it; None where it may.
+
+        Args:
+            stamp: UTC ms; never less than that of a call that was made.
 
         Returns:
             R201, R203, R202, R301, the first that holds; a text that is empty but of R202.
@@ -391,13 +405,17 @@ class Course:
             if text is None and self._errors:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is None and self._policies is not None:
-                text = self._forbidden(self._policies, offer, states)
+                text = self._forbidden(self._policies, offer, states, stamp)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
         return None if code is None else (code, "")
 
     def _forbidden(
-        self, memory: PolicyMemory, offer: Offer, states: Mapping[str, State] | None
+        self,
+        memory: PolicyMemory,
+        offer: Offer,
+        states: Mapping[str, State] | None,
+        stamp: int,
     ) -> str | None:
         """The statement of version 1.2 that forbids a call; without its fields any may."""
         statements = self.machine.statements
@@ -406,7 +424,8 @@ class Course:
         from tcc_certs.session.relations import Event
 
         at = self._steps[-1].seq + 1 if self._steps else 1
-        return statements.forbids(memory, Event(at=at, tool=offer.tool, states=states))
+        own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.given)
+        return statements.forbids(memory, own)
 
     def owed(self) -> str:
         """The text of a statement by which a call has to come before the end; empty: none."""
@@ -426,10 +445,11 @@ class Course:
         offer: Offer,
         seen: Sequence[Seen],
         states: Mapping[str, State] | None = None,
+        stamp: int = 0,
     ) -> None:
         """A call that is not refused is made."""
         self._reached = len(self._steps)
-        self._steps.append(Step(seq=seq, offer=offer, seen=seen, states=states))
+        self._steps.append(Step(seq=seq, offer=offer, seen=seen, states=states, stamp=stamp))
 
     def settle(
         self,
@@ -534,6 +554,8 @@ class Course:
             at=step.seq,
             tool=tool,
             states=statements.answered(tool, states, values),
+            stamp=step.stamp,
+            session=self.given,
             done=step.certain,
             answered=step.read,
             told=step.told,

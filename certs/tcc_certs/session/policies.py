@@ -33,9 +33,12 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
+    attributes_named,
     fields_compared,
+    is_timed,
     tools_of,
 )
+from tcc_certs.formats.codec import Json
 from tcc_certs.session.alternatives import Alt, Pool, Undo
 from tcc_certs.session.relations import (
     LACKING,
@@ -415,11 +418,16 @@ class Statements:
         policies: compiled.
         shown: pairs of a tool and an open parameter whose values statements may compare: a ledger
             shows them, so that every decision can be derived again.
+        named: the attributes of the session that statements speak of, which it shows as well.
+        timed: whether one looks at the clock: then each call has its time.
     """
 
     def __init__(self, core: Core) -> None:
         held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+        fields = Fields(
+            tools=tuple(map(fields_of, core.tools)),
+            session=frozenset([one.name for one in core.given]),
+        )
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
@@ -429,6 +437,7 @@ class Statements:
             ]
             for tool in core.tools
         ]
+        self._given = [(one.name, one.optional) for one in core.given]
         self._opened = [[(one.name, one.optional) for one in tool.opened] for tool in core.tools]
         shown: set[tuple[int, str]] = set()
         for one in held:
@@ -436,6 +445,19 @@ class Statements:
             for tool in tools_of(calls, len(core.tools)):
                 shown.update((tool, name) for name, _ in self._opened[tool] if name in names)
         self.shown = frozenset(shown)
+        self.named = frozenset().union(*[attributes_named(one.policy) for one in held])
+        self.timed = any(is_timed(one.policy) for one in held)
+
+    def given(self, found: Mapping[str, Json]) -> Mapping[str, State]:
+        """What a session was given, as its header has it; what is not shown is not known."""
+        states = {}
+        for name, optional in self._given:
+            entry = found.get(name)
+            if isinstance(entry, dict):
+                states[name] = state_of(str(entry.get("type", "")), str(entry.get("value", "")))
+            else:
+                states[name] = NONE if optional else UNKNOWN
+        return states
 
     def states(
         self, tool: int, values: Sequence[int | None], opened: Mapping[str, tuple[str, str]]
@@ -454,7 +476,7 @@ class Statements:
         for name, optional in self._opened[tool]:
             value = opened.get(name)
             absent = NONE if optional else UNKNOWN
-            found[name] = absent if value is None else _state_of(*value)
+            found[name] = absent if value is None else state_of(*value)
         return found
 
     def answered(
@@ -481,7 +503,7 @@ class Statements:
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
 
 
-def _state_of(kind: str, text: str) -> State:
+def state_of(kind: str, text: str) -> State:
     """A value of its canonical text; what has no text here is not known."""
     match kind:
         case "s":

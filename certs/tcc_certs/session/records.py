@@ -119,7 +119,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"principal": HEX, "parent": UUID, "shadow": TRUE},
+    "session": {"given": OPEN, "principal": HEX, "parent": UUID, "shadow": TRUE},
+    "call": {"at_ms": TIME},
     "outcome": {"answered": TRUE},
     "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
@@ -160,7 +161,7 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
             raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
         if not form[1](value):
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
-    if "who" in record or "at_ms" in record:
+    if kind == "resolve" and ("who" in record or "at_ms" in record):
         required = {**required, "who": WHO, "at_ms": TIME}  # both or neither
     for name in required:
         if name not in record:
@@ -213,6 +214,7 @@ class SessionHeader:
         key: of the digests, where it is known; name: the session's id.
         macs: whether records have MACs.
         shadow: whether calls that are refused may be made: such a session shows nothing.
+        started_ms: when it began; given: what it was given, as the record has it.
     """
 
     name: str
@@ -220,6 +222,8 @@ class SessionHeader:
     key: bytes | None
     macs: bool
     shadow: bool
+    started_ms: int
+    given: Mapping[str, Json]
 
 
 def has_macs(record: Record) -> bool:
@@ -266,7 +270,24 @@ def read_header(
         key=key,
         macs=MAC in record,
         shadow="shadow" in record,
+        started_ms=size(record, "started_ms"),
+        given=_given(record, core),
     )
+
+
+def _given(record: Record, core: Core) -> Mapping[str, Json]:
+    """What a session was given: all that has to be, and nothing that is not declared."""
+    found = record.get("given")
+    if not core.given:
+        ensure(found is None, Code.SESSION_HEADER, "given", "no field", found)
+        return {}
+    given = found if isinstance(found, dict) else {}
+    declared = {one.name for one in core.given}
+    needed = {one.name for one in core.given if not one.optional}
+    there = isinstance(found, dict) and needed <= set(given) <= declared
+    expected = f"{sorted(needed)} of {sorted(declared)}"
+    ensure(there, Code.SESSION_HEADER, "given", expected, sorted(given))
+    return given
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}
@@ -318,6 +339,29 @@ class Arguments:
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
 
+    def given(self) -> Mapping[str, State]:
+        """What the session was given, as statements see it.
+
+        Raises:
+            Rejected: S101 a statement speaks of what is not shown; S204, S205 as :meth:`read`.
+        """
+        if not self._core.given:
+            return {}
+        named = frozenset() if self._statements is None else self._statements.named
+        for one in self._core.given:
+            entry = self._header.given.get(one.name)
+            if not isinstance(entry, dict):
+                continue
+            name = f"session.{written(one.name)}"
+            expected = "type and value, as a statement speaks of it"
+            shown = "value" in entry
+            place = f"given: {written(one.name)}"
+            ensure(shown or one.name not in named, Code.SESSION_HEADER, place, expected, entry)
+            (self.shown if shown else self.hidden).add(name)
+            if shown:
+                self._checked(place, one, entry)
+        return {} if self._statements is None else self._statements.given(self._header.given)
+
     def read(
         self, offer: Offer, found: Json
     ) -> tuple[tuple[Seen, ...], Mapping[str, State] | None]:
@@ -361,22 +405,21 @@ class Arguments:
         )
         ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", expected, members)
         (self.shown if shown else self.hidden).add(name)
-        if not shown:
-            return None
+        return self._checked(f"open: {name}", parameter, members) if shown else None
+
+    def _checked(self, place: str, parameter: OpenParameter, members: Mapping[str, Json]) -> str:
+        """The text of a value that is shown, which is of its type and has this digest."""
         kind, text = type_byte(parameter.type), str(members["value"])
         byte = kind.decode()
-        same = members["type"] == byte
-        ensure(same, Code.SESSION_VALUE, f"open: {name}", byte, members["type"])
+        ensure(members["type"] == byte, Code.SESSION_VALUE, place, byte, members["type"])
         try:
             check_text(parameter.type, text)
         except Rejected as refusal:
-            place = f"open: {name}"
             raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
-        self._check_digest(name, kind, utf8(text, "value"), str(members["digest"]))
+        self._check_digest(place, kind, utf8(text, "value"), str(members["digest"]))
         return text
 
-    def _check_digest(self, name: str, kind: bytes, data: bytes, found: str) -> None:
-        place = f"open: {name}"
+    def _check_digest(self, place: str, kind: bytes, data: bytes, found: str) -> None:
         if self._header.key is not None:
             expected = digest(self._header.key, kind, data).hex()
             ensure(found == expected, Code.SESSION_DIGEST, place, expected, found)

@@ -160,8 +160,9 @@ class ReplayedSession:
         self.machine = machine
         self.header = header
         self.findings = findings
-        self.course = Course(machine)
         self.arguments = Arguments(machine, header)
+        self.course = Course(machine, self.arguments.given())
+        self._stamp = header.started_ms
         self.tally = Tally()
         self.open: dict[int, tuple[Offer, int]] = {}
         self.ended = self.abandoned = False
@@ -199,7 +200,8 @@ class ReplayedSession:
         seen, states = self.arguments.read(offer, record["open"])
         self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
         self._names(record, seq, line)
-        refused = self.course.refuses(offer, seen, states)
+        stamp = self._time(record)
+        refused = self.course.refuses(offer, seen, states, stamp)
         if refused is not None:
             code, field, expected = _REFUSED[refused[0]]
             why = f"{said}, which is against: {refused[1]}" if refused[1] else said
@@ -207,7 +209,24 @@ class ReplayedSession:
         self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
         self.open[seq] = offer, line
-        self.course.begin(seq, offer, seen, states)
+        self.course.begin(seq, offer, seen, states, stamp)
+
+    def _time(self, record: Record) -> int:
+        """When a call was decided, where a statement looks at the clock; else 0.
+
+        Raises:
+            Rejected: S201 it is not said, or before that of an earlier call or the start; or said
+                where none looks.
+        """
+        statements, found = self.machine.statements, record.get("at_ms")
+        if statements is None or not statements.timed:
+            ensure(found is None, Code.SESSION_SEQ, "at_ms", "no field, as nothing looks", found)
+            return 0
+        expected = f"{self._stamp} or later"
+        if type(found) is not int or found < self._stamp:
+            raise Rejected(Code.SESSION_SEQ, "at_ms", expected, "none" if found is None else found)
+        self._stamp = found
+        return found
 
     def _beside(self, tool: int, line: int) -> None:
         """A call of `tool` may begin beside those that are under way.

@@ -136,6 +136,12 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:
         yield f"that {tally.refusals} refusals were of these tools, for these reasons"
+    if session.core.given:
+        names = ", ".join([f"session.{name}" for name in sorted(session.header.given)])
+        yield f"that the session was given what it says: {names or 'nothing'}"
+    statements = session.machine.statements
+    if tally.calls and statements is not None and statements.timed:
+        yield "that calls were decided at the times that are said, which never go back"
     executions = session.makers.executions
     if executions is not None and executions.made:
         yield f"that {executions.made} calls were made by the models named, and took what is said"

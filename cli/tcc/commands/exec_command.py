@@ -23,6 +23,7 @@ from tcc.opening import (
     account_in,
     adapters_in,
     atoms_in,
+    given_in,
     open_artifact,
     options_of,
     quotes_in,
@@ -36,6 +37,7 @@ from tcc.options import (
     asking_options,
     compile_options,
     executing,
+    given_option,
     input_option,
     json_option,
     plain_delta,
@@ -88,6 +90,7 @@ _EXECUTING = executing()
     help="an MCP server over stdio, as the grammar names it; repeatable",
 )
 @click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
+@given_option("what the session is given when it begins, as the grammar declares; repeatable")
 @asking_options
 @all_options(_EXECUTING)
 @trust_options
@@ -106,6 +109,7 @@ def command(
     once: tuple[str, ...],
     servers: tuple[str, ...],
     show: tuple[str, ...],
+    told: tuple[str, ...],
     quotes: Path | None,
     adapters: Path | None,
     account: Path | None,
@@ -145,7 +149,7 @@ def command(
         "account": None if account is None else account_in(account),
     }
     try:
-        with Gate(opened, ledger=ledger, show=show) as gate:
+        with Gate(opened, ledger=ledger, show=show, given=given_in(told, opened)) as gate:
             try:
                 found = execute(
                     None,

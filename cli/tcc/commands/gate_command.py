@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 import tcc
 from tcc import screen
 from tcc.files import same_file
-from tcc.opening import open_artifact, refuse
+from tcc.opening import given_in, open_artifact, refuse
 from tcc.options import (
     Duration,
     FlagPair,
     WithServer,
     digest_option,
+    given_option,
     input_option,
     protocol_option,
     served_argument,
@@ -32,7 +33,8 @@ from tcc.serving import bound_tools, named_servers, one_server, servers_in
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
-from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.gate import Gate, begun_with
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of
 from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
@@ -40,7 +42,11 @@ from tcc_runtime.mcp.relay import STOPPED
 from tcc_runtime.mcp.sharing import SharedServer
 from tcc_runtime.mcp.upstream import Command, Program, Protocol, read_lock
 
+if TYPE_CHECKING:
+    from tcc_runtime.mcp.tokens import Principal
+
 _MOST_NOTES = 100
+_CLAIM = "claim:"
 _CONNECT = 30.0  # seconds that one of several servers may take for its start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
@@ -96,6 +102,10 @@ def _address(
     "--session",
     metavar="new|principal|ID",
     help="of a store: one for each connection (the default), one for who connects, or that one",
+)
+@given_option(
+    "what the session is given when it begins, as the grammar declares; with --jwt-key"
+    " NAME=claim:CLAIM takes it from the token"
 )
 @click.option(
     "--renew",
@@ -240,25 +250,33 @@ def command(
         protocol=cast(Protocol, given["protocol"]),
         version=tcc.__version__,
     )
+    told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
-        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"]))
+        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"], told))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
     if kind == "new" and _bounds(opened) and not shadow:
         screen.say(f"tcc gate: {_ONE_SESSION}", err=True)
 
+    values = given_in(told, opened)
+    if values is not None:
+        try:
+            begun_with(policy_of(opened), values, ())
+        except SettingsError as error:
+            raise click.BadParameter(str(error), param_hint="--given") from None
+
     def open_gate() -> Gate:
         if store is None:
             return Gate(
                 opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True,
-                shadow=shadow,
+                shadow=shadow, given=values,
             )  # fmt: skip
         sessions = Sessions(
             opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow
         )
         if kind == "principal":
-            return sessions.open(principal=local_principal())
-        return sessions.open() if kind == "new" else sessions.get(kind)
+            return sessions.open(values, local_principal())
+        return sessions.open(values) if kind == "new" else sessions.get(kind, values)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
 
@@ -364,6 +382,7 @@ def _served(
     show: str | None,
     renew: int | None,
     durable: bool,
+    told: tuple[str, ...],
 ) -> int:
     """Serve over HTTP until we are asked to stop, and give the exit code."""
     import asyncio
@@ -394,8 +413,11 @@ def _served(
             key, audience, issuer = web.tokens
             tokens = Tokens(key, audience=audience, issuer=issuer)
         sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow)
+        values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):
-            sessions.get(kind).close()
+            sessions.get(kind, values or None).close()
+        elif not claims:
+            begun_with(policy_of(artifact), values, ())  # it is the same for every session
         probed = probe(artifact, how)
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
@@ -418,7 +440,9 @@ def _served(
             store=sessions,
             how=replace(how, command=command, locked=probed.locked),
             probed=probed,
-            terms=Terms(kind=kind, idle=web.idle),
+            terms=Terms(
+                kind=kind, idle=web.idle, given=lambda who: _of_claims(who, values, claims)
+            ),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),
             meter=None
             if web.metrics is None
@@ -436,6 +460,29 @@ def _served(
         for server in shared:
             server.close()
     return CLEAN
+
+
+def _given(
+    told: tuple[str, ...], artifact: Artifact, by_token: bool
+) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """What every session is given, and the claims that the rest is taken from, by name."""
+    claims = {}
+    if by_token:
+        for pair in told:
+            name, _, value = pair.partition("=")
+            if value.startswith(_CLAIM):
+                claims[name] = value.removeprefix(_CLAIM)
+    values = given_in([one for one in told if one.partition("=")[0] not in claims], artifact)
+    return values or {}, claims
+
+
+def _of_claims(
+    who: Principal | None, values: Mapping[str, Any], claims: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """What the session of a principal is given."""
+    if who is None:
+        return values
+    return {**values, **{name: who.claim(claim) for name, claim in claims.items()}}
 
 
 def _shared(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:

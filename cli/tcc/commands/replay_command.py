@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.opening import open_artifact, options_of
-from tcc.options import artifact_argument, compile_options, json_option
+from tcc.opening import given_in, open_artifact, options_of
+from tcc.options import artifact_argument, compile_options, given_option, json_option
 from tcc.screen import CLEAN, FINDINGS
 from tcc.traces import FORMATS, Trace, read_traces
 from tcc.traces.replaying import Replayed, replay
+from tcc_runtime.errors import GivenRefused
 
 sessions_argument = click.argument(
     "files",
@@ -39,6 +40,7 @@ form_option = click.option(
 @form_option
 @click.option("--values", is_flag=True, help="show values in examples, in place of digests")
 @click.option("--stop", is_flag=True, help="leave the rest of a session after a refused call")
+@given_option("what a session was given that does not say so itself; repeatable")
 @compile_options
 @json_option
 @click.pass_context
@@ -50,6 +52,7 @@ def command(
     form: str,
     values: bool,
     stop: bool,
+    told: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -61,7 +64,10 @@ def command(
     """
     opened = open_artifact(artifact, command="replay", options=options_of(given))
     traces: Iterator[Trace] = chain.from_iterable(read_traces(path, form) for path in files)
-    found = replay(opened, traces, values=values, stop=stop)
+    try:
+        found = replay(opened, traces, values=values, stop=stop, told=given_in(told, opened))
+    except GivenRefused as error:
+        raise click.BadParameter(str(error), param_hint="--given") from None
     if as_json:
         _print_output(found)
     else:

@@ -283,9 +283,11 @@ def _members(event: Event) -> dict[str, Any]:
 def _print(told: Transcript, found: SessionValidation) -> None:
     header = told.header
     screen.say(f"session {header['session_id']} of {header['grammar']} {header['grammar_version']}")
-    screen.print_fields(
-        [("began", _time(int(str(header["started_ms"])))), ("artifact", header["artifact"])]
-    )
+    fields = [("began", _time(int(str(header["started_ms"])))), ("artifact", header["artifact"])]
+    given = told.given
+    if given:
+        fields.append(("given", ", ".join(f"{name}: {value}" for name, value in given.items())))
+    screen.print_fields(fields)
     for event in told.events:
         screen.say(_line(event))
     allowed = [*told.allowed_next[:_MOST_NEXT]]
@@ -328,7 +330,8 @@ def _line(event: Event) -> str:
     given = f" [{opened}]" if opened else ""
     by = f" by {event.model}" if event.model else ""
     came = f"{event.outcome}{told}{took}{_took(event)}"
-    return f"{event.seq:>4} {event.text}{given}{by}: {came}: {way}"
+    at = "" if event.at_ms is None else f" at {_time(event.at_ms)}"
+    return f"{event.seq:>4} {event.text}{given}{at}{by}: {came}: {way}"
 
 
 def _took(event: Event) -> str:

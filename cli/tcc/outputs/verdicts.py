@@ -236,6 +236,7 @@ class SessionHeaderJson(Part, frozen=True, kw_only=True):
     monitors: list[str]
     arguments: ShownArgumentsJson
     key_commitment: Hex32
+    given: dict[str, dict[str, str]] | UnsetType = UNSET
     principal: Hex32 | UnsetType = UNSET
     mac: Hex16 | UnsetType = UNSET
 

@@ -79,6 +79,7 @@ def _facts(told: Transcript, events: Sequence[Event]) -> list[tuple[str, object]
         ("calls made", f"{len(made)}{': ' if shown else ''}{shown}"),
         ("calls refused", refused),
         ("ended", "yes" if told.ended else "no"),
+        *[(f"given {name}", code(value)) for name, value in sorted(told.given.items())],
         ("session", code(field(told.header, "session_id"))),
         ("artifact", code(field(told.header, "artifact"))),
     ]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.errors import Rejected, clip
+from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.values.declared import json_of
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
@@ -59,12 +60,14 @@ class TraceCall:
         outcome: `done`, `error` (an answer that says that it is an error), `failed` (nothing
             happened) or `unknown` (there is no answer).
         answer: what came back, of a call that is done or an error: a JSON value, or a text.
+        at_ms: when it was made, UTC ms; None: nothing is said of it.
     """
 
     tool: str
     arguments: Any
     outcome: str = "unknown"
     answer: Any = None
+    at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +77,12 @@ class Trace:
     Attributes:
         name: its identity in the file, else the file's name and its line.
         calls: in the order in which they were made.
+        given: what the session was given when it began; None: nothing is said of it.
     """
 
     name: str
     calls: Sequence[TraceCall]
+    given: Mapping[str, Any] | None = None
 
 
 def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
@@ -199,12 +204,16 @@ def _kind_of_message(message: Mapping[str, Any]) -> str | None:
 
 def _one(value: Any, kind: str, name: str) -> Trace:
     """The session in one value."""
+    given = None
     if isinstance(value, dict):
         told = value.get("id")
         if isinstance(told, str) and told:
             name = told
+        given = value.get("given")
+        if not (given is None or isinstance(given, dict)):
+            raise Unfit("'given' is an object: what the session was given, by name")
     if kind == "tcc":
-        return Trace(name=name, calls=_of_own(value))
+        return Trace(name=name, calls=_of_own(value), given=given)
     entries = value.get("messages", value.get("items")) if isinstance(value, dict) else value
     if not isinstance(entries, list):
         raise Unfit("a session is a list of messages, or an object with the member 'messages'")
@@ -213,7 +222,7 @@ def _one(value: Any, kind: str, name: str) -> Trace:
     reader = _Reader()
     for message in entries:
         _MESSAGES[kind](reader, message)
-    return Trace(name=name, calls=reader.calls)
+    return Trace(name=name, calls=reader.calls, given=given)
 
 
 class _Reader:
@@ -328,7 +337,7 @@ def _of_own(value: Any) -> Sequence[TraceCall]:
     for number, call in enumerate(value["calls"], 1):
         if not isinstance(call, dict) or not isinstance(call.get("tool"), str):
             raise Unfit(f"call {number} is no object with the member 'tool', a text")
-        strange = set(call) - {"tool", "arguments", "answer", "outcome"}
+        strange = set(call) - {"tool", "arguments", "answer", "outcome", "at_ms"}
         if strange:
             raise Unfit(f"call {number} has the unknown member {min(strange)!r}")
         outcome = call.get("outcome", "done" if "answer" in call else "unknown")
@@ -336,9 +345,15 @@ def _of_own(value: Any) -> Sequence[TraceCall]:
             raise Unfit(f"call {number}: an outcome is done, error, failed or unknown")
         arguments = call.get("arguments", {})
         made = TraceCall(tool=call["tool"], arguments=arguments, outcome=outcome)
-        made.answer = call.get("answer")
+        made.answer, made.at_ms = call.get("answer"), call.get("at_ms")
+        if made.at_ms is not None and not _is_time(made.at_ms):
+            raise Unfit(f"call {number}: 'at_ms' is a whole number of milliseconds since 1970")
         found.append(made)
     return found
+
+
+def _is_time(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MAX_TIME
 
 
 # OpenTelemetry: spans of the operation `execute_tool`, by conversation.
@@ -371,6 +386,7 @@ def _of_spans(spans: Sequence[Mapping[str, Any]]) -> Iterator[Trace]:
             raise Unfit("a span of execute_tool has no attribute gen_ai.tool.name")
         arguments = _arguments(attributes.get("gen_ai.tool.call.arguments"))
         made = TraceCall(tool=tool, arguments=arguments)
+        made.at_ms = _nanoseconds(span, "start") // 1_000_000 or None
         if _is_error(span, attributes):
             made.outcome = "error"
         elif "gen_ai.tool.call.result" in attributes or _nanoseconds(span, "end"):
@@ -435,6 +451,7 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
     that has one cannot be replayed.
     """
     name, calls = "", list[TraceCall]()
+    given: dict[str, Any] | None = None
     by_number: dict[int, TraceCall] = {}
     for record in records:
         if not isinstance(record, dict):
@@ -442,6 +459,7 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
         kind, number = record.get("kind"), record.get("seq")
         if kind == "session":
             name = str(record.get("session_id", ""))
+            given = _opened_of(record.get("given"), "what the session was given")
         elif kind == "call" and isinstance(number, int):
             made = _recorded(record, number)
             calls.append(made)
@@ -456,7 +474,7 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
                 made.outcome = "error"
     if not name:
         raise Unfit("the first record of a ledger of a session is missing")
-    return Trace(name=name, calls=calls)
+    return Trace(name=name, calls=calls, given=given)
 
 
 def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:
@@ -465,15 +483,25 @@ def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:
     if parts is None:
         raise Unfit(f"call {number} has no text of a call")
     arguments = {_name(name): _listed(value) for name, value in _PAIR.findall(parts[2] or "")}
-    opened = record.get("open")
-    for name, told in opened.items() if isinstance(opened, dict) else ():
+    arguments |= _opened_of(record.get("open"), f"call {number}") or {}
+    made = TraceCall(tool=_name(parts[1]), arguments=arguments)
+    made.at_ms = record["at_ms"] if _is_time(record.get("at_ms")) else None
+    return made
+
+
+def _opened_of(opened: Any, where: str) -> dict[str, Any] | None:
+    """Values that a record shows, by name; None where it has no such member."""
+    if not isinstance(opened, dict):
+        return None
+    found = {}
+    for name, told in opened.items():
         if not isinstance(told, dict) or not isinstance(told.get("value"), str):
             raise Unfit(
-                f"call {number}: {name} is not shown in this ledger, which has its digest alone: "
+                f"{where}: {name} is not shown in this ledger, which has its digest alone: "
                 "a session is replayed from a ledger that was kept with --show"
             )
-        arguments[name] = _shown(told["value"], told.get("type"))
-    return TraceCall(tool=_name(parts[1]), arguments=arguments)
+        found[name] = _shown(told["value"], told.get("type"))
+    return found
 
 
 # A canonical text of a call (core.md, section 3): names and values, in quotes where they must be.

@@ -19,6 +19,7 @@ from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.journal import now_ms
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.policy import json_bytes
 from tcc_runtime.gate.refusals import Refused
@@ -76,23 +77,47 @@ class Replayed:
     statements: tuple[Blamed, ...]
 
 
+class _Clock:
+    """The time of the call that is decided; that of this machine until a record has said one."""
+
+    def __init__(self) -> None:
+        self.ms: int | None = None
+
+    def __call__(self) -> int:
+        return now_ms() if self.ms is None else self.ms
+
+
 def replay(
-    artifact: Artifact, traces: Iterable[Trace], *, values: bool = False, stop: bool = False
+    artifact: Artifact,
+    traces: Iterable[Trace],
+    *,
+    values: bool = False,
+    stop: bool = False,
+    told: Mapping[str, Any] | None = None,
 ) -> Replayed:
     """Hold recorded sessions to an artifact.
 
     Args:
         values: whether examples show values; else each is the start of its BLAKE3.
         stop: leave the rest of a session after its first refusal.
+        told: what a session was given that does not say so itself.
+
+    Raises:
+        GivenRefused: a session was not given what the grammar declares.
     """
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
     failing = {tool.name for tool in artifact.core.tools if tool.errors_failed}
     for trace in traces:
         sessions += 1
-        with _quiet(), Gate(artifact, durable=False) as gate:
+        given = trace.given if trace.given is not None else told
+        clock = _Clock()
+        if trace.calls and trace.calls[0].at_ms is not None:
+            clock.ms = trace.calls[0].at_ms
+        with _quiet(), Gate(artifact, durable=False, given=given, clock=clock) as gate:
             for position, call in enumerate(trace.calls, 1):
                 calls += 1
+                clock.ms = clock.ms if call.at_ms is None else call.at_ms
                 refusal = _made(gate, call, failing)
                 if refusal is None:
                     continue

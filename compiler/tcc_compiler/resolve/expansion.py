@@ -360,17 +360,22 @@ class _Expander:
             else:
                 counted.setdefault(key, set()).update(group.calls)
         if policy.order == ">=":
-            one = _seq([every, self.call(frozenset(counted.get((), ())))])
-            self.found.asked.append(_seq([_repeat(one, policy.most), every]))
+            asked = self._times(frozenset(counted.get((), ())), policy.most)
+            self.found.asked.append(_seq([asked, every]))
             return
         # A call without a value may be one of each, and all others may be with it.
         whole = frozenset(unsure.union(*counted.values()))
         turns = [(frozenset(calls | unsure), frozenset(calls)) for calls in counted.values()]
         for calls, last in [*turns, (whole, frozenset(unsure))]:
             if last:
-                one = _seq([every, self.call(calls)])
-                words = [_repeat(one, policy.most), every, self.call(last), every]
+                words = [self._times(calls, policy.most), every, self.call(last), every]
                 self.found.cuts.append(_seq(words))
+
+    def _times(self, calls: frozenset[int], times: int) -> Json:
+        """So many of them, with anything before each; of none no pattern is used."""
+        if times == 0:
+            return ["empty"]
+        return _repeat(_seq([_all(self), self.call(calls)]), times)
 
 
 def numbered(expression: Json, numbers: Mapping[CallSet, int]) -> Json:
@@ -441,8 +446,6 @@ def _less(base: Json, others: Sequence[Json]) -> Json:
 
 
 def _repeat(one: Json, times: int) -> Json:
-    if times == 0:
-        return ["empty"]
     return one if times == 1 else ["repeat", one, times, times]
 
 

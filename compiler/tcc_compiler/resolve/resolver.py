@@ -130,7 +130,12 @@ def _check_read(
     if READ_MINOR >= 2:
         return
     regions = [region for tool in program.tools.values() for region in _new_in(tool)]
-    regions += [given.region for given in program.givens]
+    regions += [
+        given.made.region
+        for statement in program.givens
+        for given in statement.attributes
+        if isinstance(given, OpenDeclaration) and is_new_field(given)
+    ]
     regions += [let.region for let in program.lets]
     hint = "take it away, or say it of arguments and listed answers"
     for region in regions:

@@ -32,9 +32,10 @@ from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
 from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
-from tcc_runtime.gate.policy import Policy, policy_of
+from tcc_runtime.gate.policy import Policy, policy_of, read_given
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.shared import (
+    Begun,
     Home,
     Rolled,
     Shared,
@@ -195,6 +196,7 @@ class Budgeted(Inspection):
             shared.leave(ticket)
 
 
+SESSION: Final = "session"  # before the name of an attribute
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
 
@@ -223,15 +225,35 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
     """
     tools = policy.core.tools
     known = {open_name(tool.name, given.name) for tool in tools for given in tool.opened}
-    foreign = sorted(set(show) - known)
+    attributes = {open_name(SESSION, given.name) for given in policy.core.given}
+    foreign = sorted(set(show) - known - attributes)
     if foreign:
         raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
+    show = sorted(set(show) & known)
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
     if policy.machine.statements is not None:
         compared = policy.machine.statements.shown
         expected |= {open_name(tools[tool].name, name) for tool, name in compared}
     return tuple(sorted({*show, *expected}))
+
+
+def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
+    """What a session is given, where somebody says so: values that statements name are shown.
+
+    Args:
+        given: JSON values by name; None: nobody says.
+        show: as of :func:`shown_of`, attributes as ``session.NAME``.
+
+    Raises:
+        GivenRefused: R102, R103, R105, R106.
+    """
+    told = dict(given) if isinstance(given, Mapping) else given
+    values = None if told is None else read_given(policy.core.given, told)
+    statements = policy.machine.statements
+    named = frozenset() if statements is None else statements.named
+    asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
+    return Begun(values=values, shown=named | asked)
 
 
 # The gate.
@@ -248,7 +270,7 @@ class Gate(Budgeted):
         checked: as of :func:`tcc.load`, where `artifact` is a path.
         key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
         show: open parameters, as ``tool.parameter``, whose values stand in the ledger as they are.
-            Those that a monitor adds up always do.
+            Those that a monitor adds up always do; attributes of the session as ``session.NAME``.
         durable: wait for the disk before a call is permitted; its outcome is on the disk with the
             next call, or within 100 ms.  Without it nothing is waited for, the key beside the
             ledger included.
@@ -256,6 +278,8 @@ class Gate(Budgeted):
         nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
             one millisecond differ by it, and so do the idempotency keys of their calls.
         wait: whether the ledger is waited for while another process has its lock.
+        given: what the session is given, JSON values by name.  Of one that is taken up it has to
+            be the same; None takes what its ledger says, and of a new one that it is given nothing.
         rolls: a ledger of a session that has ended is kept as its name with the session's id
             behind it, and a new session is begun; False refuses it.
         home: of :class:`tcc_runtime.gate.store.Sessions`, for the ledgers of a store.
@@ -269,7 +293,9 @@ class Gate(Budgeted):
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed; it is a
-            session of another parent, of none, or of one that has not its calls.
+            session of another parent, of none, or of one that has not its calls; the session was
+            given something else.
+        GivenRefused: what is given is not what the grammar declares: R102, R103, R105, R106.
         Rejected: the artifact is refused; L1xx: the ledger's lines are no chain; Txxx, Dxxx: there
             is a parent, and no proof that holds.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` where
@@ -294,9 +320,11 @@ class Gate(Budgeted):
         shadow: bool = False,
         parent: Gate | None = None,
         proof: bytes | str | Path | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
+        begun = begun_with(policy, given, show)
         kept = home or Home(rolls=rolls, shadow=shadow)
         if parent is not None:
             require_proof(proof, policy.artifact, parent.artifact)
@@ -323,6 +351,7 @@ class Gate(Budgeted):
                     nonce=given_nonce(nonce),
                     wait=wait,
                     home=kept,
+                    given=begun,
                 )
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar

@@ -126,7 +126,8 @@ class Inspection:
             trouble = shared.look()
             if trouble is not None:
                 return trouble
-            found = decide(shared.follower, tool, {} if arguments is None else arguments)
+            asked = {} if arguments is None else arguments
+            found = decide(shared.follower, tool, asked, shared.clock)
             if isinstance(found, Permitted):
                 return decision(shared.session, None, "", found.asked)
         return found

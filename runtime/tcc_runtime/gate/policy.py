@@ -25,19 +25,21 @@ from operator import getitem
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.derived import call_text, summed_parameter
+from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
 from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine
 from tcc_certs.values.canonical import MAX_DEPTH
-from tcc_certs.values.declared import json_of, text_of
+from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import GivenRefused
 from tcc_runtime.gate.refusals import Allowed, Scalar
 
 # Open arguments.
@@ -536,6 +538,35 @@ class ToolTable:
             if at is not None and param.values[at]
         }
         return Allowed(self.tool.name, given)
+
+
+def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given, ...]:
+    """What a session is given, in declared order, each with its type byte and canonical bytes.
+
+    Args:
+        given: JSON values by name.
+
+    Raises:
+        GivenRefused: R102 no such attribute; R103 one is missing; R105, R106 its value is none.
+    """
+    if type(given) is not dict:
+        raise GivenRefused(Code.NO_VALUE, "given", "values by name", type(given).__name__)
+    known = {one.name for one in declared}
+    for name in given:
+        if type(name) is not str or name not in known:
+            some = ", ".join(sorted(known)) or "nothing: the grammar asks for nothing"
+            raise GivenRefused(Code.UNDECLARED_ARGUMENT, clip(name, 80), some, "no such attribute")
+    found: list[Given] = []
+    for one in declared:
+        if one.name in given:
+            value = checker(one.type)(given[one.name])
+            if isinstance(value, Code):
+                said = f"{type(given[one.name]).__name__}, another type or outside its limits"
+                raise GivenRefused(value, one.name, type_text(one.type), said)
+            found.append((one.name, *value))
+        elif not one.optional:
+            raise GivenRefused(Code.MISSING_ARGUMENT, one.name, type_text(one.type), "nothing")
+    return tuple(found)
 
 
 def ensure_values_distinct(tools: Sequence[Tool]) -> None:

@@ -13,7 +13,7 @@ the one that is resolved, taking up in the records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add, sub
 from types import MappingProxyType
@@ -60,13 +60,14 @@ def session_record(
     shown: Sequence[str],
     principal: str | None = None,
     *,
+    given: Mapping[str, Json] | None = None,
     parent: str | None = None,
     shadow: bool = False,
 ) -> dict[str, Json]:
     """`session`; `nonce` keeps apart what one key began in one millisecond.
 
     Args:
-        principal: whose it is, hex.
+        principal: whose it is, hex; given: what it is given, of :func:`given_record`.
         parent: the id of the session that its calls are calls of, too.
         shadow: whether calls that are refused are made.
     """
@@ -84,6 +85,8 @@ def session_record(
         "arguments": {"show": list(shown)},
         "key_commitment": key_commitment(key).hex(),
     }
+    if policy.core.given:
+        record["given"] = {} if given is None else given
     if principal is not None:
         record["principal"] = principal
     if parent is not None:
@@ -91,6 +94,21 @@ def session_record(
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
+
+
+def given_record(key: bytes, given: Sequence[Given], shown: Collection[str]) -> Mapping[str, Json]:
+    """What a session is given, as its header has it.
+
+    Args:
+        shown: the names of those whose values stand there.
+    """
+    found: dict[str, Json] = {}
+    for name, kind, data in given:
+        members: dict[str, Json] = {"digest": digest(key, kind, data).hex()}
+        if name in shown:
+            members |= {"type": kind.decode(), "value": data.decode()}
+        found[name] = members
+    return found
 
 
 class Writer:
@@ -149,8 +167,13 @@ class Writer:
         reference: str | None,
         execute: Mapping[str, Json] | None = None,
         digests: Mapping[str, str] = MappingProxyType({}),
+        at_ms: int | None = None,
     ) -> dict[str, Json]:
-        """`call`; `execute` says which model makes it, `digests` are those that are known."""
+        """`call`; `execute` says which model makes it, `digests` are those that are known.
+
+        Args:
+            at_ms: when it was decided, where a statement looks at the clock.
+        """
         record: dict[str, Json] = {
             "kind": "call",
             "seq": seq,
@@ -164,6 +187,8 @@ class Writer:
         }
         if reference is not None:
             record["ref"] = reference
+        if at_ms is not None:
+            record["at_ms"] = at_ms
         return record if execute is None else {**record, "execute": execute}
 
     def _opened(self, table: ToolTable, given: Given, known: str | None) -> Mapping[str, Json]:
@@ -294,11 +319,12 @@ class Session:
         taken: what the calls so far took of each limit of the core, but those under way.
         trail: what is kept to say why something is refused.
         identity: the session's id; way_on: what whoever it refuses can do when it is spent.
+        stamp: when the last of its calls was decided, or it began, UTC ms.
     """
 
     __slots__ = (
-        "course", "ended", "identity", "made", "policy", "resolved", "taken", "trail", "under_way",
-        "way_on",
+        "course", "ended", "identity", "made", "policy", "resolved", "stamp", "taken", "trail",
+        "under_way", "way_on",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -311,6 +337,24 @@ class Session:
         self.taken = policy.nothing_taken
         self.trail: object = None
         self.identity = self.way_on = ""
+        self.stamp = 0
+
+    def open(self, identity: str, started_ms: int, given: Mapping[str, Json]) -> None:
+        """Its first record is known.
+
+        Args:
+            given: what it is given, as the record has it.
+        """
+        self.identity, self.stamp = identity, started_ms
+        statements = self.policy.machine.statements
+        if statements is not None:
+            self.course = Course(self.policy.machine, statements.given(given))
+
+    @property
+    def timed(self) -> bool:
+        """Whether a statement looks at the clock."""
+        statements = self.policy.machine.statements
+        return statements is not None and statements.timed
 
     @property
     def held(self) -> Held:
@@ -327,7 +371,11 @@ class Session:
         return self.policy.machine.shown(self.course.held)
 
     def refusal(
-        self, offer: Offer, seen: Sequence[Seen], states: Mapping[str, State] | None = None
+        self,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None = None,
+        stamp: int = 0,
     ) -> tuple[Code, str] | None:
         """Why a call may not be made, and which monitor forbids it; None where it may.
 
@@ -337,7 +385,7 @@ class Session:
             return Code.ENDED, ""
         if self.unforeseen:
             return Code.UNFORESEEN, ""
-        return self.course.refuses(offer, seen, states)
+        return self.course.refuses(offer, seen, states, stamp)
 
     def may_finish(self) -> bool:
         """Whether a plan ends here, whatever the unknown outcomes are."""
@@ -358,11 +406,13 @@ class Session:
         seen: Sequence[Seen],
         states: Mapping[str, State] | None = None,
         line: int = 0,
+        stamp: int = 0,
     ) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
         made = Made(offer=offer, line=line, seen=seen)
         self.made.append(made)
-        self.course.begin(len(self.made), offer, seen, states)
+        self.course.begin(len(self.made), offer, seen, states, stamp)
+        self.stamp = max(self.stamp, stamp)
         self.under_way = (*self.under_way, len(self.made))
         return made
 
@@ -457,6 +507,7 @@ class Follower:
         principal: whose session it is, hex; None: nobody's in particular.
         parent: the id of the session that its calls are calls of, too; None: there is none.
         shadow: whether calls that are refused are made.
+        given: what the session was given, as its first record has it.
         executions: the calls that models make; None where no budget says who.
     """
 
@@ -471,14 +522,17 @@ class Follower:
         self.principal: str | None = None
         self.parent: str | None = None
         self.shadow = False
+        self.given: Mapping[str, Json] = {}
         self.executions: ModelCalls | None = None
         self._replay: SessionReplay | None = None
 
-    def open(self, shown: tuple[str, ...], session_id: str) -> None:
-        """The session shows these open parameters, and has this name."""
-        self.shown, self.session_id = shown, session_id
-        self.session.identity = session_id
-        self.writer = Writer(self.key, shown, session_id)
+    def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
+        """The session shows these open parameters, and has this first record."""
+        self.shown, self.session_id = shown, text(record, "session_id")
+        given = record.get("given")
+        self.given = given if isinstance(given, dict) else {}
+        self.session.open(self.session_id, size(record, "started_ms"), self.given)
+        self.writer = Writer(self.key, shown, self.session_id)
 
     def begin_budget(self, budget: Budget) -> None:
         """From here on models make calls."""
@@ -517,7 +571,7 @@ class Follower:
             arguments = record["arguments"]
             names = arguments["show"] if isinstance(arguments, dict) else None
             shown = names if isinstance(names, list) else []
-            self.open(tuple(map(str, shown)), text(record, "session_id"))
+            self.open(tuple(map(str, shown)), record)
             if "principal" in record:
                 self.principal = text(record, "principal")
             if "parent" in record:
@@ -545,7 +599,9 @@ class Follower:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
         opened = opened_of(record)
         seen = self._seen(offer, opened, line)
-        made = self.session.begin(offer, seen, self._states(offer, opened), line)
+        states, at_ms = self._states(offer, opened), record.get("at_ms")
+        stamp = at_ms if isinstance(at_ms, int) else 0
+        made = self.session.begin(offer, seen, states, line, stamp)
         made.opened = opened_of(record)
         executions, execute = self.executions, record.get("execute")
         if executions is not None and isinstance(execute, dict):

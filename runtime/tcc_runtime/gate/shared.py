@@ -24,18 +24,19 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, written
+from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
-from tcc_runtime.gate.policy import Asked, Policy
+from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
 from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import (
@@ -44,6 +45,7 @@ from tcc_runtime.gate.session import (
     Session,
     Writer,
     end_record,
+    given_record,
     is_name,
     observed_texts,
     opened_of,
@@ -66,16 +68,24 @@ class Permitted:
         asked: which.
         seen: as monitors see it; states: its fields, for statements of version 1.2.
         digests: of those open arguments that monitors compare.
+        at_ms: when it was decided; None where no statement looks at the clock.
     """
 
     asked: Asked
     seen: Sequence[Seen]
     digests: Mapping[str, str]
     states: Mapping[str, State] | None = None
+    at_ms: int | None = None
 
 
-def decide(follower: Follower, tool: object, arguments: object) -> Permitted | Decision:
-    """The call, where it is allowed; else the refusal."""
+def decide(
+    follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
+) -> Permitted | Decision:
+    """The call, where it is allowed; else the refusal.
+
+    Args:
+        clock: UTC ms; a time before that of the last call counts as that.
+    """
     session = follower.session
     if session.ended or session.unforeseen:
         return decision(session, Code.ENDED if session.ended else Code.UNFORESEEN, "")
@@ -90,13 +100,18 @@ def decide(follower: Follower, tool: object, arguments: object) -> Permitted | D
     if statements is not None:
         values = {name: (kind.decode(), data.decode()) for name, kind, data in asked.opened}
         states = statements.states(asked.offer.tool, asked.offer.values, values)
-    refused = session.refusal(asked.offer, seen, states)
+    at_ms = None
+    if session.timed:
+        at_ms = max(clock(), session.stamp)
+        if at_ms > MAX_TIME:
+            return decision(session, Code.NOT_WRITTEN, "clock")
+    refused = session.refusal(asked.offer, seen, states, at_ms or 0)
     if refused is not None:
         return decision(session, refused[0], refused[1], asked)
     executions, tool = follower.executions, asked.offer.tool
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked=asked, seen=seen, digests=digests, states=states)
+    return Permitted(asked=asked, seen=seen, digests=digests, states=states, at_ms=at_ms)
 
 
 def _seen(
@@ -191,6 +206,40 @@ class Home:
 _PLAIN: Final = Home()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What a session is given when it begins, or has to have been given.
+
+    Attributes:
+        values: None: whoever opens it says nothing of it.
+        shown: the names of those whose values stand in the ledger.
+    """
+
+    values: tuple[Given, ...] | None = None
+    shown: frozenset[str] = frozenset()
+
+    def hold(self, follower: Follower) -> None:
+        """A session that is taken up was given the same.
+
+        Raises:
+            GivenOtherwise: it was given something else.
+        """
+        if self.values is None:
+            return
+        expected = {one[0]: follower.writer.digest(one) for one in self.values}
+        found = {
+            name: item.get("digest") if isinstance(item, dict) else None
+            for name, item in follower.given.items()
+        }
+        for name in sorted({*expected, *found}):
+            if expected.get(name) != found.get(name):
+                why = "what the session was given when it began"
+                raise GivenOtherwise(f"line 1: given: {written(name)}", why, "another value")
+
+
+_NOTHING: Final = Begun()
+
+
 @dataclass(slots=True, kw_only=True)
 class UnderWay:
     """A call of this process that is under way.
@@ -226,6 +275,7 @@ class Shared:
         follower: the session, and what its ledger says of it.
         lock: of everything here, for as long as it is looked at or changed.
         durable: whether the disk is waited for.
+        clock: UTC ms.
         pending: the calls of this process that are under way, by the turns they began in.
         turns: the queue before the session.
     """
@@ -242,8 +292,10 @@ class Shared:
         nonce: bytes | None,
         wait: bool = True,
         home: Home = _PLAIN,
+        given: Begun = _NOTHING,
     ) -> None:
         self.policy = policy
+        self._given = given
         self.home = home
         self.lock = threading.Lock()
         self.pending: dict[Ticket, UnderWay] = {}
@@ -276,6 +328,7 @@ class Shared:
         return self.follower.session
 
     def _begin(self, follower: Follower, shown: tuple[str, ...]) -> None:
+        told = self._given.values or read_given(self.policy.core.given, {})
         started = self.clock()
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
@@ -288,10 +341,11 @@ class Shared:
             started,
             nonce.hex(),
             shown,
+            given=given_record(follower.key, told, self._given.shown),
             parent=parent,
             shadow=shadow,
         )
-        follower.open(shown, str(record["session_id"]))
+        follower.open(shown, record)
         follower.session.way_on = self.home.way_on
         self.journal.append(follower.writer.sealed(record, self.journal.head))
         self.sync()
@@ -342,6 +396,7 @@ class Shared:
                 mine, found = kinds[self.home.shadow], kinds[follower.shadow]
                 raise ResumeError("line 1: shadow", mine, found)
             else:
+                self._given.hold(follower)
                 self._leave_unknown(follower)
             if journal.doubtful:
                 journal.sync()
@@ -781,13 +836,14 @@ def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> A
         NotYet: it has to wait for an outcome of a call that is under way.
     """
     reference = None if ref is None else _reference(shared, tool, ref)
-    found = decide(shared.follower, tool, arguments)
+    found = decide(shared.follower, tool, arguments, shared.clock)
     session = shared.session
     if not isinstance(found, Permitted):
         code, offer = found.code, found.offer
         if code is not None and offer is not None and session.may_come(code, found.place, offer):
             raise NotYet
-        _record_refusal(shared, found, tool)
+        if code is not Code.NOT_WRITTEN:  # no record can say when that was
+            _record_refusal(shared, found, tool)
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):
         raise NotYet
@@ -813,12 +869,24 @@ def admit(
     if executions is not None and execution is not None:
         execute = executions.fields(execution)
     record = follower.writer.call(
-        seq, found.asked, session.states(), reference, execute, found.digests
+        seq,
+        found.asked,
+        session.states(),
+        reference,
+        execute,
+        found.digests,
+        found.at_ms,
     )
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        made = session.begin(found.asked.offer, found.seen, found.states, shared.journal.records)
+        made = session.begin(
+            found.asked.offer,
+            found.seen,
+            found.states,
+            shared.journal.records,
+            found.at_ms or 0,
+        )
         made.opened, made.model = opened_of(record), model
         if executions is not None and execution is not None:
             executions.begin(execution)

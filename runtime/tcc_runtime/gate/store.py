@@ -35,12 +35,12 @@ from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.gate import Gate, opened, shown_of
+from tcc_runtime.gate.gate import Gate, begun_with, opened, shown_of
 from tcc_runtime.gate.journal import NONCE_BYTES, check_private, now_ms, open_private
-from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.policy import policy_of, read_given
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.session import Writer, session_record
-from tcc_runtime.gate.shared import Home
+from tcc_runtime.gate.session import Writer, given_record, session_record
+from tcc_runtime.gate.shared import Begun, Home
 from tcc_runtime.ledger.outputs import sync_folder
 
 FORMAT: Final = "tcc.store"
@@ -137,7 +137,7 @@ class Sessions:
         self.folder = Path(store)
         self.durable = durable
         self._policy = policy_of(self.artifact)
-        self._shown = shown_of(self._policy, show)
+        self._show, self._shown = show, shown_of(self._policy, show)
         self._clock = now_ms if clock is None else clock
         if renew_ms is not None and (type(renew_ms) is not int or renew_ms <= 0):
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
@@ -251,36 +251,36 @@ class Sessions:
         """A gate on a new session, or on the one of a principal.
 
         Args:
-            given: what the session is given, by name.
+            given: what the session is given, JSON values by name; of a session that goes on None
+                takes what its ledger says.
             principal: issuer and subject, or a subject alone; a session is begun for it where it
                 has none, or its last one has ended.
 
         Raises:
             ResumeError: the principal's ledger is gone, or is not what it should be; the principal
                 goes on with a session that was given something else.
-            SettingsError: an argument is out of its range.
+            GivenRefused: as of :class:`tcc.Gate`; SettingsError: an argument is out of its range.
             LedgerError: as of :class:`tcc.Gate`.
         """
-        if given:
-            raise SettingsError("given", "nothing: the grammar asks for nothing", sorted(given)[0])
+        begun = begun_with(self._policy, given, self._show)
         if principal is None:
             with _as_ledger_error(self.folder), self._locked():
-                session_id = self._begin(None)
+                session_id = self._begin(None, begun)
             return self._gate(session_id, "new")
         named = self.name_of(principal)
         while True:
             with _as_ledger_error(self.folder):
-                session_id = self._of_principal(named, None)
-            gate = self._kept(session_id, named)
+                session_id = self._of_principal(named, None, begun)
+            gate = self._kept(session_id, named, given)
             if gate is not None:
                 return gate
             with _as_ledger_error(self.folder):
-                self._of_principal(named, session_id)
+                self._of_principal(named, session_id, begun)
 
-    def _kept(self, session_id: str, named: str) -> Gate | None:
+    def _kept(self, session_id: str, named: str, given: Mapping[str, Any] | None) -> Gate | None:
         """The session of a principal, where it goes on; one that is to be renewed is ended."""
         try:
-            gate = self._gate(session_id, "principal")
+            gate = self._gate(session_id, "principal", given)
         except _Ended:
             return None
         try:
@@ -311,11 +311,12 @@ class Sessions:
             return gate.ended
         return True
 
-    def _of_principal(self, named: str, ended: str | None) -> str:
+    def _of_principal(self, named: str, ended: str | None, begun: Begun) -> str:
         """The id of the principal's session; a new one where there is none.
 
         Args:
             ended: an id that is to be replaced where it is still the principal's.
+            begun: what a new one is given.
         """
         path = self.folder / "principals" / named
         with self._locked():
@@ -327,7 +328,7 @@ class Sessions:
                     raise ResumeError(str(path), "the id of a session", clip(session_id, 60))
                 if session_id != ended:
                     return session_id
-            session_id = self._begin(named)
+            session_id = self._begin(named, begun)
             self._write(path, f"{session_id}\n".encode())
             return session_id
 
@@ -355,24 +356,35 @@ class Sessions:
                 return None
             return session_id_of(_bytes_of(path, 64).decode("ascii", "replace").strip())
 
-    def get(self, id: str | UUID) -> Gate:
+    def get(self, id: str | UUID, given: Mapping[str, Any] | None = None) -> Gate:
         """A gate on a session that is there and has not ended.
+
+        Args:
+            given: what it was given; None: whatever that was.
 
         Raises:
             SettingsError: the id is none; ResumeError: there is no such session, it has ended, or
                 is not this artifact's; LedgerError: as of :class:`tcc.Gate`.
         """
-        return self._gate(session_id_of(id), "taken up")
+        return self._gate(session_id_of(id), "taken up", given)
 
-    def _begin(self, principal: str | None) -> str:
+    def _begin(self, principal: str | None, begun: Begun) -> str:
         """Writes the start of a session; the store's lock is held."""
+        told = begun.values or read_given(self._policy.core.given, {})
         nonce = os.urandom(NONCE_BYTES).hex()
         started = self._clock()
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         key = self._key_of(nonce)
         record = session_record(
-            self._policy, key, started, nonce, self._shown, principal, shadow=bool(self._shadow)
+            self._policy,
+            key,
+            started,
+            nonce,
+            self._shown,
+            principal,
+            given=given_record(key, told, begun.shown),
+            shadow=bool(self._shadow),
         )
         session_id = str(record["session_id"])
         body = Writer(key, self._shown, session_id).sealed(record, FIRST_HEAD)
@@ -383,7 +395,7 @@ class Sessions:
         material = self.key + bytes.fromhex(nonce)
         return blake3(material, derive_key_context=_KEY_CONTEXT).digest()
 
-    def _gate(self, session_id: str, kind: Kind) -> Gate:
+    def _gate(self, session_id: str, kind: Kind, given: Mapping[str, Any] | None = None) -> Gate:
         path = self._ledger(session_id)
         with _as_ledger_error(path):
             header = self._header(path)
@@ -406,6 +418,7 @@ class Sessions:
                     way_on=_WAYS_ON[kind],
                     shadow="shadow" in header if self._shadow is None else self._shadow,
                 ),
+                given=given,
             )
         except ResumeError as error:
             if error.found == "its end":

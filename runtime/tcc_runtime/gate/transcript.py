@@ -36,8 +36,8 @@ class Event:
         before, after: the states that the session may have been in.
         model: that made a call; empty where none was chosen.
         took: what its call, or a search, took: price, latency and epsilon.
-        who, at_ms: of an outcome that was said later, who said it and when; empty and None where
-            the record does not say.
+        who: of an outcome that was said later, who said it; empty where the record does not say.
+        at_ms: when that was, or when a call was decided; None where the record does not say.
     """
 
     kind: str
@@ -74,6 +74,11 @@ class Transcript:
     may_finish: bool
     ended: bool
     allowed_next: Sequence[str]
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """What the session was given: the value where it is shown, else the start of its digest."""
+        return _shown(self.header.get("given", {}))
 
 
 def transcript_of(artifact: Artifact, records: Iterable[Record]) -> Transcript:
@@ -216,6 +221,9 @@ class _Teller:
             model=str(execute["model_id"]) if isinstance(execute, dict) else "",
             took=took,
         )
+        at_ms = record.get("at_ms")
+        if isinstance(at_ms, int):
+            self.events[-1] = replace(self.events[-1], at_ms=at_ms)
 
     def _add(
         self,

@@ -28,6 +28,8 @@ from uuid import UUID
 from blake3 import blake3
 
 from tcc_runtime.errors import (
+    GivenOtherwise,
+    GivenRefused,
     LedgerError,
     ResumeError,
     ServerDrift,
@@ -40,7 +42,7 @@ from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early,
 from tcc_runtime.mcp.guarding import Guarded, Probed, Start
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import Relay
-from tcc_runtime.mcp.tokens import Principal
+from tcc_runtime.mcp.tokens import MissingClaim, Principal
 from tcc_runtime.mcp.upstream import Pipe, Stopping
 from tcc_runtime.mcp.wire import INTERNAL_ERROR, Id, Member, write_line
 
@@ -81,8 +83,8 @@ class SessionStore(Protocol):
     ) -> Gate:
         """A new session, or that of a principal."""
 
-    def get(self, id: str) -> Gate:
-        """The session of an id."""
+    def get(self, id: str, given: Mapping[str, Any] | None = None) -> Gate:
+        """The session of an id, that was given this."""
 
     def name_of(self, principal: tuple[str, str] | str) -> str:
         """What a principal is called in the store, hex."""
@@ -209,8 +211,8 @@ class Hosting:
             return await self._taken_up(self._terms.kind, principal)
         async with self._beginning:
             self._check_room(principal)
-            gate = await asyncio.to_thread(self._store.open, given or None, None)
-            return self._host(gate, principal)
+            gate = await self._opened(given, None)
+            return self._host(gate, principal, given)
 
     async def of_principal(self, principal: Principal, *, connects: bool = False) -> Hosted:
         """The session of a principal, begun where there is none.
@@ -225,10 +227,11 @@ class Hosting:
         async with self._beginning:
             known = self._of_principals.get(self._of(principal))
             if known is not None and not connects and not await known.has_ended():
+                known.check_given(given)
                 known.used()
                 return known
             name = (principal.issuer, principal.subject)
-            gate = await asyncio.to_thread(self._store.open, given or None, name)
+            gate = await self._opened(given, name)
             if known is not None and known.identity == gate.session_id:
                 gate.close()
                 known.used()
@@ -240,22 +243,40 @@ class Hosting:
             except TooMany:
                 gate.close()
                 raise
-            hosted = self._of_principals[self._of(principal)] = self._host(gate, principal)
+            hosted = self._host(gate, principal, given)
+            self._of_principals[self._of(principal)] = hosted
             return hosted
+
+    async def _opened(self, given: Mapping[str, Any], name: tuple[str, str] | None) -> Gate:
+        """A gate on a new session, or on that of a principal.
+
+        Raises:
+            MissingClaim: the grammar asks for something else than what it is given, or the session
+                of the principal was given something else.
+        """
+        try:
+            gate = await asyncio.to_thread(self._store.open, given or None, name)
+        except GivenRefused as refused:
+            raise MissingClaim(refused.name) from None
+        except GivenOtherwise as refused:
+            raise MissingClaim(refused.path) from None
+        return gate
 
     async def find(self, handle: str, principal: Principal | None) -> Hosted:
         """The session of a handle.
 
         Raises:
             NotFound: there is none.
-            TooMany: as of :meth:`begin`.
+            TooMany, MissingClaim: as of :meth:`begin`.
         """
         identity = self._identity(handle, principal)
+        given = self._terms.given(principal)
         known = self._live.get((identity, self._of(principal)))
         if known is None:
             if identity in self._over:
                 raise NotFound
             known = await self._taken_up(identity, principal)
+        known.check_given(given)
         if await known.has_ended():
             await self.end(known)
             raise NotFound
@@ -264,19 +285,24 @@ class Hosting:
 
     async def _taken_up(self, identity: str, principal: Principal | None) -> Hosted:
         """A session of the store that is not live here."""
+        given = self._terms.given(principal)
         async with self._beginning:
             known = self._live.get((identity, self._of(principal)))
             if known is not None:
+                known.check_given(given)
                 return known
             self._check_room(principal)
             try:
-                gate = await asyncio.to_thread(self._store.get, identity)
+                gate = await asyncio.to_thread(self._store.get, identity, given or None)
+            except (GivenOtherwise, GivenRefused):
+                raise MissingClaim(identity) from None
             except (SettingsError, ResumeError):
                 raise NotFound from None
-            return self._host(gate, principal)
+            return self._host(gate, principal, given)
 
-    def _host(self, gate: Gate, principal: Principal | None) -> Hosted:
-        hosted = Hosted(self, gate, principal, self._handle(gate.session_id, principal))
+    def _host(self, gate: Gate, principal: Principal | None, given: Mapping[str, Any]) -> Hosted:
+        handle = self._handle(gate.session_id, principal)
+        hosted = Hosted(self, gate, principal, handle, given)
         self._live[gate.session_id, self._of(principal)] = hosted
         return hosted
 
@@ -527,6 +553,7 @@ class Hosted:
         gate: the session.
         principal: whose it is; None where nobody is known.
         handle: its name.
+        given: what it was given when it began.
         last: when it was last used.
     """
 
@@ -534,12 +561,23 @@ class Hosted:
     gate: Gate
     principal: Principal | None
     handle: str
+    given: Mapping[str, Any]
     last: float = field(default_factory=time.monotonic)
     _calls: dict[int, HostedCall] = field(default_factory=dict)
     _waited: dict[int, Waited] = field(default_factory=dict)
     _running: _Running | None = None
     _number: int = 0
     _looked: float = 0.0
+
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """Whoever comes later brings what the session was given.
+
+        Raises:
+            MissingClaim: something else.
+        """
+        for name in {*given, *self.given}:
+            if repr(given.get(name)) != repr(self.given.get(name)):
+                raise MissingClaim(name)
 
     async def has_ended(self) -> bool:
         """Whether the session has ended, as its ledger had it a second ago at most."""

@@ -605,7 +605,7 @@ class _Exchange:
             return await self._hosting.find(handle.decode("latin-1"), principal)
         except NotFound:
             raise Answered(404, headers=self._cors) from None
-        except TooMany as error:
+        except (TooMany, MissingClaim) as error:
             raise self._unhosted(error) from None
 
     def _unhosted(self, error: TooMany | MissingClaim) -> Answered:

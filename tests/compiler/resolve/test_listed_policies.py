@@ -17,6 +17,17 @@ from tests.oracle_policies.meaning import Automaton, Made, is_listed
 from tests.oracle_policies.values import is_known
 from tests.oracle_policies.writer import text_of
 
+
+@pytest.mark.parametrize("bound", ["<= 0", ">= 0", "<= 1", ">= 1"])
+def test_a_limit_of_none_uses_no_pattern_that_it_does_not_need(bound: str) -> None:
+    per = " per way" if bound.startswith("<") else ""
+    text = (
+        'grammar g version "1"\ntool a(way?: x | y)\ntool b\n'
+        f'limit uses(a where way != "x"){per} {bound}\nlimit depth <= 3\n'
+    )
+    assert tcc.compile_text(text).core.patterns
+
+
 FORMS = frozenset(
     {
         "listed", "answers", "per", "owed", "next", "with", "each", "least", "or", "last", "count",

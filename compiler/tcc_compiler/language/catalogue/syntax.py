@@ -260,11 +260,10 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "Policies over what calls answered, lists, times and attributes of sessions need version\n"
-        "1.2 of the core. This release reads their text, checks names and types, and compiles\n"
-        "what speaks of listed parameters alone; the rest it declines, so that nothing is left\n"
-        "unheld.",
-        'grammar g version "1"\n'
-        "tool a(; t: text)\ntool b(; t: text)\nrequire last a same t before b\n",
+        "Of version 1.2 of the core this release enforces statements over arguments and listed\n"
+        "answers, what a session is given, and windows of time. Of the rest, as open answers,\n"
+        "lists, places, `let` and `pass`, it reads the text, checks names and types, and declines\n"
+        "it, so that nothing is left unheld.",
+        'grammar g version "1"\ntool a\npass resources\n',
     ),
 }
