@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tcc
 from tcc.library import artifact_bytes
 from tcc_certs.proof.check import check_proof
