@@ -183,6 +183,11 @@ def loaded(saver: InMemorySaver, path: Path) -> None:
     saver.blobs.update(blobs)
 
 
+# Python 3.14 warns of what a package of LangChain's calls while it loads.
+_OF_OTHERS = "ignore:'asyncio.iscoroutinefunction' is deprecated:DeprecationWarning"
+WARNINGS = ("-W", "error", "-W", _OF_OTHERS)
+
+
 @pytest.mark.parametrize("strict", ["true", "false"])
 def test_a_process_that_was_killed_inside_a_tool(world: World, strict: str) -> None:
     folder = world.ledger.parent
@@ -199,7 +204,7 @@ def test_a_process_that_was_killed_inside_a_tool(world: World, strict: str) -> N
 
     def run(how: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-W", "error", str(program), str(folder), how],
+            [sys.executable, *WARNINGS, str(program), str(folder), how],
             capture_output=True,
             text=True,
             timeout=60,

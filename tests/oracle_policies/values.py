@@ -234,6 +234,8 @@ def moment(text: str, kind: Type) -> int | None:
         if found is None:
             return None
         day, clock, part, zone = found.groups()
+        if clock.startswith("24"):  # midnight, to Python 3.14
+            return None
     zone = zone or kind.zone or ("utc" if kind.kind == "date" else None)
     if zone is None:
         return None

@@ -108,12 +108,12 @@ class Account:
         clock: Callable[[], int] | None = None,
         must_exist: bool = False,
     ) -> None:
+        self._connection: sqlite3.Connection | None = None
         self.path = Path(path)
         asked = caps_of(price, latency_ms, epsilon)
         lease, self._wait_ms = whole_cap("lease_ms", lease_ms), whole_cap("wait_ms", wait_ms) or 0
         self._clock = clock
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._owner = 0
         if not must_exist and not self.path.exists():
             name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
@@ -138,6 +138,12 @@ class Account:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        # Runs and gates share an account and none of them ends it, so its last reader does: since
+        # Python 3.13 SQLite warns of a connection that nobody closed.
+        if getattr(self, "_connection", None) is not None:
+            self.close()
 
     def close(self) -> None:
         """Lets go of the file; whatever is reserved stays so."""

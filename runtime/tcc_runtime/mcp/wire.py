@@ -41,6 +41,8 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _LISTED_FOR_MS = 300_000
 
 _MAX_DIGITS = 400
+# How deep Python's own reader goes is another number in each version of it.
+_DEEPEST = 500
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -123,6 +125,7 @@ def read_json(data: bytes) -> Any:
         value, end = _decoder.raw_decode(text, _skip(text, 0))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error) from None
+    _ensure_shallow(text, value)
     if _skip(text, end) != len(text):
         raise MalformedMessage(PARSE_ERROR, "something follows the JSON value")
     return value
@@ -216,6 +219,7 @@ def _members_of(line: bytes) -> Mapping[str, Member]:
         raise _unreadable(error) from None
     if _skip(text, end) != len(text):
         raise MalformedMessage(PARSE_ERROR, "something follows the message")
+    _ensure_shallow(text, [member.value for member in members.values()])
     return members
 
 
@@ -260,6 +264,12 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise MalformedMessage(PARSE_ERROR, "bytes that are no UTF-8") from None
+
+
+def _ensure_shallow(text: str, value: Any) -> None:
+    # Brackets are counted first: that is what nearly every line costs.
+    if text.count("[") + text.count("{") > _DEEPEST and is_deeper(value, _DEEPEST):
+        raise MalformedMessage(PARSE_ERROR, "nested too deeply")
 
 
 def _unreadable(error: Exception) -> MalformedMessage:
