@@ -8,6 +8,8 @@ it to something outside.  So each pair goes through each door that has it, with 
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -290,9 +292,7 @@ def test_an_account_that_lacks_the_reservations_is_refused(tmp_path: Path, atoms
     told = {"quoter": lambda _: point("0.5"), "account": given.account, "atoms": given.atoms}
     library.search(given.artifact, seed=SEED, ledger=given.ledger, **told)
     assert given.validated().claim_upheld
-    import sqlite3
-
-    with sqlite3.connect(tmp_path / "account") as database:
+    with closing(sqlite3.connect(tmp_path / "account")) as database, database:
         database.execute("DELETE FROM reservation")
     found = library.validate(given.ledger, given.path, account=given.account)
     assert {one.code for one in found.findings} == {"K201"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -272,7 +273,7 @@ def test_a_ledger_that_drew_otherwise_than_the_account_has_it_is_refused(tmp_pat
     told = library.validate(path, tmp_path / "a.tcca", account=other)
     assert [(one.code, one.line, one.field) for one in told.findings] == [("K201", 2, "account")]
     name = records(path)[4]["execute"]["reservation"]
-    with sqlite3.connect(tmp_path / "account") as database:
+    with closing(sqlite3.connect(tmp_path / "account")) as database, database:
         database.execute("UPDATE reservation SET took_price = '1' WHERE id = ?", (name,))
         database.execute("UPDATE account SET spent_price = '5'")
     told = library.validate(path, tmp_path / "a.tcca", account=account)
