@@ -320,3 +320,14 @@ def test_the_compiler_declines_it_by_name(text: str) -> None:
 def test_a_sum_is_of_arguments_that_never_make_it_less(total: dict[str, Any]) -> None:
     code, path = changed(lambda core: core.update(monitors=[total]))
     assert code == "C801" and path.startswith("core.monitors[0]")
+
+
+def test_a_sum_is_of_no_open_answer_as_that_comes_too_late() -> None:
+    fee = {"name": "fee", "type": "number", "low": "0", "high": "9"}
+    total = {"kind": "total", "param": "fee", "tool": 0, "value": "5"}
+
+    def change(core: dict[str, Any]) -> None:
+        core["tools"][0]["answers"] = [fee]
+        core.update(monitors=[total])
+
+    assert changed(change) == ("C801", "core.monitors[0]")
