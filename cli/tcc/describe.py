@@ -188,10 +188,11 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields ``tools`` and ``monitors``; each only where there is something to say."""
+    """The JSON fields ``tools``, ``monitors`` and ``given``; each only where it says something."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     monitors = [monitor.text for monitor in core.monitors]
-    fields = {"tools": tools, "monitors": monitors}
+    given = [_open_text(one) for one in core.given]
+    fields = {"tools": tools, "monitors": monitors, "given": given}
     return {name: found for name, found in fields.items() if found}
 
 
@@ -200,7 +201,7 @@ def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
     tools = fields.get("tools", ())
     observed = [_observed_text(tool) for tool in tools if "observed" in tool]
     failing = [f"mean failed of {written(tool['name'])}" for tool in tools if "errors" in tool]
-    rows = [("observed", observed), ("errors", failing)]
+    rows = [("given", fields.get("given", ())), ("observed", observed), ("errors", failing)]
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 
 

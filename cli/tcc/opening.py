@@ -36,7 +36,6 @@ from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.values.declared import TextType
-from tcc_certs.values.places import DateType, TimeType
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from tcc_runtime.adapters.adapter import Adapter
     from tcc_runtime.pricing.quotes import QuoteBook
 
-_PLAIN = (DateType, TextType, TimeType)
 _GRACE = 0.25  # seconds
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
@@ -373,7 +371,10 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
     """
     if not told:
         return None
-    plain = {one.name for one in artifact.core.given if isinstance(one.type, _PLAIN)}
+    from tcc_certs.values.places import DateType, TimeType  # here: no compile needs them
+
+    written = (DateType, TextType, TimeType)
+    plain = {one.name for one in artifact.core.given if isinstance(one.type, written)}
     found: dict[str, Any] = {}
     for pair in told:
         name, equals, value = pair.partition("=")

@@ -73,3 +73,10 @@ def test_the_commands_of_the_page(tcc: Tcc) -> None:
         assert tcc("replay", grammar, GRAMMARS / f"{name}.allowed.jsonl").code == 0
         told = tcc("replay", grammar, GRAMMARS / f"{name}.refused.jsonl", "--json")
         assert (told.code, told.json["sessions"], told.json["refused"]) == (1, refused, refused)
+
+
+def test_what_is_given_is_told_of_the_artifact(tcc: Tcc) -> None:
+    told = tcc("inspect", GRAMMARS / "shop_desk.tcg", "--json").json
+    assert told["given"] == ["customer: text max 40", 'desk: text max 6 ~ "first|second"']
+    assert "given" in tcc("inspect", GRAMMARS / "shop_desk.tcg").out
+    assert "given" not in tcc("inspect", GRAMMARS / "support_refund.tcg", "--json").json

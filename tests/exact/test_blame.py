@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tcc
-from tcc.library.blaming import Blamed, Blaming, blame_sessions
+from tcc.library.blaming import Barred, Blaming, blame_sessions
 from tcc_compiler.options import Options
 from tcc_runtime.exact.atoms import Undecided
 from tests.cli.conftest import Tcc
@@ -32,7 +32,7 @@ limit uses(refund) >= 1
 
 def blamed(
     text: str, folder: Path, reachable: str | None, **options: object
-) -> tuple[Blamed, list[str]]:
+) -> tuple[Barred, list[str]]:
     path = folder / "g.tcg"
     path.write_text(text, "utf-8")
     artifact = tcc.compile_text(text)

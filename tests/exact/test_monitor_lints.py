@@ -111,6 +111,13 @@ def test_what_is_left_open_is_listed(
     assert any(c == "TCC715" and m.startswith(start) and m.endswith("(P504)") for c, m in left)
 
 
+def test_alternatives_and_conditions_are_listed_as_not_decided(tmp_path: Path) -> None:
+    says = "require find same id or find before pay"
+    text = HEAD + says + "\n"
+    left = [one.message for one in linted(text, tmp_path).undecided]
+    assert any(f"TCC705: `{says}`: whether it, an alternative" in one for one in left), left
+
+
 def removed(made: Made, say: Say) -> Made:
     return replace(made, says=[one for one in made.says if one is not say])
 

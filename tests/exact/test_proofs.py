@@ -15,7 +15,7 @@ from tcc.library import artifact_bytes
 from tcc.library.proving import Proof
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.proof import check, moves, question
+from tcc_certs.proof import check, moves, parts, question
 from tcc_certs.proof import compared as compared_sides
 from tcc_certs.proof.atoms import atoms_of
 from tcc_certs.proof.check import check_proof
@@ -809,3 +809,76 @@ def test_a_limit_on_costs_that_may_go_down_has_no_proof() -> None:
     with pytest.raises(Rejected) as refusal:
         of.system()
     assert refusal.value.code.value == "D101"
+
+
+def at_bound(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, ask_it: Callable[[], str]
+) -> int:
+    """The least value of a limit that lets it pass; one less is a limit that is met."""
+    most = 1
+    monkeypatch.setattr(place, name, most)
+    while ask_it() == "D201":
+        most += 1
+        monkeypatch.setattr(place, name, most)
+    return most
+
+
+def test_limits_let_what_is_at_them_pass(
+    whole: tuple[list[Any], list[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, artifacts = whole
+    data = file_of(lines)
+    with monkeypatch.context() as patch:
+        patch.setattr(check, "MAX_PROOF_BYTES", len(data))
+        assert code_of(data, artifacts) == "VALID"
+    size = lines[0]["parts"][0]["states"]
+    with monkeypatch.context() as patch:
+        patch.setattr(check, "MAX_PROOF_STATES", size)
+        assert code_of(data, artifacts) == "VALID"
+        patch.setattr(check, "MAX_PROOF_STATES", size - 1)
+        assert code_of(data, artifacts) == "D201"
+
+    # A file without states meets nothing but the calls of its start.
+    artifact = tcc.compile_text(
+        'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a\n'
+    )
+    text = "limit uses(a) per x <= 1"
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+
+    def choices() -> str:
+        try:
+            made = of.system()
+            part = Part(tracked=None, rule=None, uses=frozenset())
+            list(made.moves(part, made.start(part)))
+        except Rejected as refusal:
+            return refusal.code.value
+        return "fine"
+
+    # Only x is compared, and of an atom that is not held one value stands for all.
+    assert at_bound(monkeypatch, moves, "MAX_CHOICES", choices) == 1
+    both = 'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a a\n'
+    of = certificate.Asked(
+        kind="statement",
+        text="forbid a before a same x = y",
+        artifacts=(tcc.compile_text(both),),
+    )
+    assert at_bound(monkeypatch, moves, "MAX_CHOICES", choices) == 2  # equal, or not
+    assert at_bound(monkeypatch, moves, "MAX_TRIED", choices) == 2
+
+
+def test_lists_for_keys_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = 'grammar g version "1"\ntool a(; x: text)\nplan = a\nlimit uses(a) per x <= 1\n'
+    two = one + "forbid a before a same x\n"
+
+    def system_of(text: str) -> moves.System:
+        mine = (tcc.compile_text(one), tcc.compile_text(text))
+        return certificate.Asked(kind="implies", text=None, artifacts=mine).system()
+
+    for text, most in ((one, 2), (two, 3)):
+        made = system_of(text)
+        monkeypatch.setattr(parts, "MAX_PARTS", most)
+        assert len(made.parts(frozenset())) == most
+        monkeypatch.setattr(parts, "MAX_PARTS", most - 1)
+        with pytest.raises(Rejected) as refusal:
+            made.parts(frozenset())
+        assert refusal.value.code.value == "D201"

@@ -84,10 +84,13 @@ def command(
         )
     begun = time.monotonic()
     options = Options(timeout=timeout)
-    opened = open_artifact(artifact, command="prove", options=options, beside=other)
+    bounds = ("max_states", "timeout")  # of the question, too
+    opened = open_artifact(artifact, command="prove", options=options, beside=other, bounds=bounds)
     beside = None
     if other is not None:
-        beside = open_artifact(other, command="prove", options=options, beside=artifact)
+        beside = open_artifact(
+            other, command="prove", options=options, beside=artifact, bounds=bounds
+        )
     left = None if timeout is None else max(0.001, timeout - (time.monotonic() - begun))
     try:
         with at_most(None if left is None else left + 1):

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.library import CompileError
-from tcc.library.blaming import Blamed, blame_sessions, blamed_output, undecided
+from tcc.library.blaming import Barred, blame_sessions, blamed_output, undecided
 from tcc.library.proving import session_lines
 from tcc.library.questions import Why, statement_line, why, why_output
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refusing
@@ -54,7 +54,7 @@ def command(
     """Say whether PLAN is a plan of ARTIFACT (or of a grammar), and if not, why.
 
     PLAN is calls with spaces between them, written as `tcc run` prints them or as a grammar writes
-    its patterns; "" is the empty plan. Blamed is a smallest set of statements without which it
+    its patterns; "" is the empty plan. Barred is a smallest set of statements without which it
     would be possible. Of a grammar they come as they are written, with their places. Ends with 1
     where PLAN is not allowed.
 
@@ -117,7 +117,7 @@ def _of_sessions(
 
 
 def _print_blamed(
-    found: Blamed, written: Sequence[WrittenStatement], reachable: str | None
+    found: Barred, written: Sequence[WrittenStatement], reachable: str | None
 ) -> None:
     what = "a session can finish" if reachable is None else f"a session ends in {reachable}"
     if found.verdict == "possible":

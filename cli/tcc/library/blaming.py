@@ -38,7 +38,7 @@ MOST_SETS: Final = 200  # that are tried beyond those for one that is enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blamed:
+class Barred:
     """Why no session has a call, or none can finish.
 
     Attributes:
@@ -84,7 +84,7 @@ class Blaming:
         self.items = [one for one in every if not _is_depth(one)]
         self._least: Sequence[SourceStatement] = self.items
 
-    def blamed(self, pattern: str | None) -> Blamed:
+    def blamed(self, pattern: str | None) -> Barred:
         """What makes calls of a pattern impossible; None: the end of a session.
 
         Raises:
@@ -94,7 +94,7 @@ class Blaming:
         if found.verdict == "undecided":
             return undecided(found.codes[0])
         if _is_possible(found, pattern):
-            return Blamed(
+            return Barred(
                 verdict="possible", session=found.session, because=(), smallest=True, codes=()
             )
         from tcc_compiler.relax.contradiction import smallest
@@ -114,7 +114,7 @@ class Blaming:
         except Undecided as over:
             self._codes[over.code] = None
             because, least = list(self._least), False
-        return Blamed(
+        return Barred(
             verdict="impossible",
             session=None,
             because=tuple(because),
@@ -204,7 +204,7 @@ def blame_sessions(
     *,
     reachable: str | None,
     max_states: int = MAX_STATES,
-) -> tuple[Blamed, tuple[WrittenStatement, ...]]:
+) -> tuple[Barred, tuple[WrittenStatement, ...]]:
     """Why no session of a grammar ends in a call of a pattern, or none can finish; and by what.
 
     Args:
@@ -230,9 +230,9 @@ def blame_sessions(
     return found, tuple(_written(front, one) for one in found.because)
 
 
-def undecided(code: str) -> Blamed:
+def undecided(code: str) -> Barred:
     """Where nothing is known."""
-    return Blamed(verdict="undecided", session=None, because=(), smallest=False, codes=(code,))
+    return Barred(verdict="undecided", session=None, because=(), smallest=False, codes=(code,))
 
 
 def _written(front: Frontend, item: SourceStatement) -> WrittenStatement:
@@ -248,7 +248,7 @@ def _written(front: Frontend, item: SourceStatement) -> WrittenStatement:
 
 
 def blamed_output(
-    found: Blamed, because: Sequence[WrittenStatement], reachable: str | None
+    found: Barred, because: Sequence[WrittenStatement], reachable: str | None
 ) -> WhySessionsOutput:
     """The document of ``why``, of a question about sessions."""
     from tcc.library.questions import statement_json

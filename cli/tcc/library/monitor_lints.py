@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from tcc.library import CompileError, check_for_use
 from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove, statement_core
-from tcc_certs.core.model import Core, SumMonitor, Tool
+from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, Tool, UsesMonitor
 from tcc_certs.formats.codec import written
 from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
@@ -87,6 +87,11 @@ class _Lints:
         for item in source_statements(self._front, self._artifact.core):
             if item.monitors and self._sources[0].place(item.region.start) not in told:
                 self._statement(item)
+        for one in self._artifact.core.monitors:
+            if not isinstance(one, (OrderMonitor, SumMonitor, UsesMonitor)):
+                why = "whether it, an alternative or a condition of it ever bites"
+                said = f"`{one.text}`: {why}: the search does not know statements of 1.2 (P501)"
+                self._undecided.append(("TCC705", said))
         self._tools()
         self._finish()
         return MonitorLints(findings=tuple(self._findings), undecided=tuple(self._undecided))

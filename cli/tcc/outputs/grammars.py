@@ -61,6 +61,7 @@ class _DescribedOutput(Output, frozen=True, kw_only=True):
     enforced: EnforcedJson
     tools: list[DeclaredToolJson] | UnsetType = UNSET
     monitors: list[str] | UnsetType = UNSET
+    given: list[str] | UnsetType = UNSET
 
 
 class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):

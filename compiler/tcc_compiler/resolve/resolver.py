@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.core.policies import later_part
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     ForbidStatement,
@@ -155,6 +154,8 @@ def _later(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]
         answers = [one.name for one in tools[tool].parameters if one.observed]
         if name in (*answers, *[one.name for one in tools[tool].answers]):
             return "the sum of an answer"
+    from tcc_certs.core.policies import later_part  # here: a grammar of 1.1 has none of it to load
+
     written = policy_json(policy, numbers, tools)
     return later_part(written) if isinstance(written, Mapping) else "a form"
 

@@ -247,7 +247,15 @@ CHECKS: Mapping[str, Entry] = {
 }
 
 
-# P5xx: why an exact question is undecided.
+# P5xx: why an exact question is undecided.  Each example ends with a question that is, and with
+# what to write in place of something for it to be decided; tests/exact/test_codes.py asks them.
+
+_ASKED = (
+    'grammar shop version "1"\n'
+    "tool find(; order: text min 1 max 9)\n"
+    "tool pay(; order: text min 1 max 9, amount: integer 0 .. 200)\n"
+    "plan = (find | pay){0,4}\n"
+)
 
 EXACT: Mapping[str, Entry] = {
     "P501": Entry(
@@ -259,6 +267,10 @@ EXACT: Mapping[str, Entry] = {
         "none with them). The message says which. Ask about a\n"
         "part of it, or make the tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the\n"
         "same `gives` on both sides.",
+        _ASKED + "tool look gives (state: open | paid)\n"
+        "# OTHER.tcg has `(status: open | paid)` in place of `(state: open | paid)`\n"
+        "# tcc prove G.tcg --implies OTHER.tcg\n"
+        "# decided with `(status: open | paid)` in place of `(state: open | paid)`\n",
     ),
     "P502": Entry(
         "spans of time",
@@ -266,12 +278,18 @@ EXACT: Mapping[str, Entry] = {
         "without them is proved, and a session that was found counts if the gate lets its calls\n"
         "through one right after the other. The session found here needs other times, or is\n"
         "none. Ask about a grammar without these statements: what is proved of it holds.",
+        _ASKED + "limit uses(pay) <= 1 within 1 h\n"
+        '# tcc prove G.tcg "limit uses(pay) <= 1"\n'
+        "# decided with `limit uses(pay) <= 1` in place of `limit uses(pay) <= 1 within 1 h`\n",
     ),
     "P503": Entry(
         "too many states",
         "The search met as many states as `--max-states` allows, or a call has too many choices\n"
         "of values. Allow more: `tcc prove G.tcg --finishable --max-states 1000000`; or ask\n"
         "about a grammar with a smaller depth: what is refuted there stays refuted.",
+        _ASKED + "require find before pay same order\n"
+        "# tcc prove G.tcg --finishable --max-states 2\n"
+        "# decided with `--max-states 2000` in place of `--max-states 2`\n",
     ),
     "P504": Entry(
         "a sum over values that are compared",
@@ -279,23 +297,38 @@ EXACT: Mapping[str, Entry] = {
         "its range is too wide for its values to be looked at one by one. So each call was taken\n"
         "to add any value of the range: nothing was proved that way, and no session that was\n"
         "found replays. Give it a type `integer 0 .. 60`, say, or compare another parameter.",
+        _ASKED + "limit uses(pay) per amount <= 1\n"
+        '# tcc prove G.tcg "limit sum(pay.amount) <= 795"\n'
+        "# decided with `integer 0 .. 60` in place of `integer 0 .. 200`\n",
     ),
     "P505": Entry(
         "types that are not counted out",
         "Which values two types have in common is found by the product of their patterns, and\n"
         "this product has too many states, or texts are too long to be counted out beside a\n"
         "pattern. Give the parameter the same type on both sides, or a smaller `max`.",
+        _ASKED.replace("text min 1 max 9)", 'text ~ "[ab]{1,9}")').replace(
+            "text min 1 max 9,", 'text ~ "(a|b)*b(a|b){14}",'
+        )
+        + "require find before pay same order\n"
+        '# tcc prove G.tcg "forbid find before pay same order"\n'
+        "# decided with `[ab]{1,9}` in place of `(a|b)*b(a|b){14}`\n",
     ),
     "P506": Entry(
         "a sum on a grid that doubles do not fill",
         "The values of a sum are looked at on the grid of its constants, such as 0.01. Doubles\n"
         "have every value of this grid up to fifteen digits; this range goes on beyond. Give\n"
         "the parameter a smaller range, or fewer decimal places.",
+        _ASKED.replace("0 .. 200", "0 .. 10000000000000000") + "limit sum(pay.amount) <= 500\n"
+        '# tcc prove G.tcg "limit sum(pay.amount) <= 250"\n'
+        "# decided with `0 .. 1000` in place of `0 .. 10000000000000000`\n",
     ),
     "P507": Entry(
         "the time is over",
         "The search did not end within `--timeout`. Allow more seconds, or ask about a smaller\n"
         "depth.",
+        _ASKED + "require find before pay same order\n"
+        "# tcc prove G.tcca --finishable --timeout 0.000001\n"
+        "# decided with `--timeout 60` in place of `--timeout 0.000001`\n",
     ),
 }
 
