@@ -891,7 +891,7 @@ class Session:
     def outcome(
         self, seq: int, outcome: Outcome, answer: Any = MISSING, *, answered: bool = False
     ) -> None:
-        """The outcome of a call that is under way; a done one with its answer, JSON."""
+        """The outcome of a call that is under way; a done one with its answer, JSON, None: none."""
         call = self.made[seq - 1]
         call.outcome, call.answered, call.told_at = outcome, answered, self._next_record()
         if outcome == "done":
@@ -910,7 +910,7 @@ class Session:
         states = dict(call.states)
         for one in call.tool.fields:
             if one.answer:
-                state = MISSING if answer is MISSING else read(answer, one)
+                state = MISSING if answer in (MISSING, None) else read(answer, one)
                 states[one.name] = UNKNOWN if state is MISSING or state is WRONG else state
                 if self.ends and states[one.name] == UNKNOWN and one.listed:
                     self.ended = True

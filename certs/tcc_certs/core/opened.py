@@ -392,6 +392,8 @@ def _check_total(tool: Tool, name: str, path: str, code: Code) -> None:
             texts = listed.values[int(listed.optional) :]
             plain = all(is_decimal(text) and text[0] != "-" for text in texts)
             ensure(plain and not listed.observed, code, path, "an argument of at least 0", name)
+            return
+    raise Rejected(code, path, "an argument of the tool", name)
 
 
 def fields_of(tool: Tool) -> Mapping[str, Field]:

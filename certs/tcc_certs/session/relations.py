@@ -148,9 +148,11 @@ def compiled_term(tree: Tree) -> Term:
         case ("it",):
             return lambda own, seen, names: names["it"]
         case ("as", name):
-            return lambda own, seen, names: names[name]
+            alias = _alias(name)
+            return lambda own, seen, names: names[alias]
         case ("as", name, part):
-            return lambda own, seen, names: _cell(names[name], part)
+            alias = _alias(name)
+            return lambda own, seen, names: _cell(names[alias], part)
         case ("session", name):
             return lambda own, seen, names: own.session.get(name, UNKNOWN)
         case ("now",):
@@ -170,6 +172,11 @@ def compiled_term(tree: Tree) -> Term:
         case ("count", of, relation):
             return _counted(compiled_term(of), compiled_relation(relation))
     return _constant(UNKNOWN)
+
+
+def _alias(name: str) -> str:
+    """What an element is kept under that has a name: an element without one is ``it``."""
+    return f"as {name}"
 
 
 def _constant(state: State) -> Term:
@@ -275,7 +282,7 @@ def compiled_relation(tree: Tree) -> Relation:
         case ("every", of, inner):
             return _group(True, [(compiled_term(of), "it")], [compiled_relation(inner)])
         case ("all" | "some" as word, lists, inner):
-            named = [(compiled_term(one), name) for one, name in lists]
+            named = [(compiled_term(one), _alias(name)) for one, name in lists]
             return _group(word == "all", named, [compiled_relation(one) for one in inner])
     return lambda own, seen, names: None
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from typing import Any, TypeAlias
@@ -41,6 +42,7 @@ NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
 REST: State = ("*", None)
 MOST_ELEMENTS = 1000
+_JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 _MOST_STEPS = 64
 _DAY = 86_400_000
 
@@ -130,7 +132,7 @@ def at(value: object, steps: Sequence[str]) -> object:
 
     Raises:
         Missing: nothing does.
-        Wrong: more than 1,000 elements would have to be read.
+        Wrong: more than 1,000 elements would have to be read, or what is no JSON value.
     """
     if len(steps) == 1 and type(value) is dict and steps[0] in value:
         return value[steps[0]] if steps[0] != "*" else _spread([value])
@@ -147,7 +149,7 @@ def _spread(level: Sequence[object]) -> list[object]:
     found: list[object] = []
     for one in level:
         if type(one) is not dict and type(one) is not list and type(one) is not tuple:
-            raise Missing
+            raise _nothing_in(one)
         if len(found) + len(one) > MOST_ELEMENTS:
             raise Wrong
         found += _members_of(one) if type(one) is dict else one
@@ -172,7 +174,12 @@ def _member(one: object, step: str) -> object:
         short = len(step) <= 9 and re.fullmatch("0|[1-9][0-9]*", step, re.ASCII) is not None
         if short and int(step) < len(one):
             return one[int(step)]
-    raise Missing
+    raise _nothing_in(one)
+
+
+def _nothing_in(one: object) -> Missing | Wrong:
+    """Nothing stands in a JSON value; what stands in an object of another class nobody knows."""
+    return Missing() if one is None or type(one) in _JSON else Wrong()
 
 
 def read(value: object, field: Field) -> State:

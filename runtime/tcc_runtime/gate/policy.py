@@ -158,6 +158,7 @@ Check: TypeAlias = "Callable[[object], Read | Code]"
 
 _SAFE: Final = 1 << 53
 _EXACT: Final = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+_JSON: Final = _EXACT | {Decimal}
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _MOST_PARTS: Final = 1 << 16
 _encoder = JSONEncoder(
@@ -456,23 +457,29 @@ class Listed:
             return Code.UNLISTED_VALUE
 
     def answered(self, told: object) -> int | None:
-        """The place of an answer among the values; None where it is missing or foreign."""
+        """The place of an answer among the values; None where it is missing or foreign.
+
+        Nothing is known of an answer that nobody told, nor of what is no JSON value.
+        """
+        absent = 0 if self.optional and told is not None else None
         try:
             if self.at is not None:
                 value = found_at(told, self.at)
             elif not isinstance(told, dict):
-                return None
+                return absent if type(told) in _JSON else None
             # Not by the value's own class, which could answer otherwise the next time.
             elif dict.__contains__(told, self.name):
                 value = dict.__getitem__(told, self.name)
             else:
-                return 0 if self.optional else None
+                return absent
         except Missing:
-            return 0 if self.optional else None
+            return absent
         except Wrong:
-            return self._rest
+            return None
         found = self.index(value)
-        return self._rest if isinstance(found, Code) else found
+        if isinstance(found, Code):
+            return self._rest if value is None or type(value) in _JSON else None
+        return found
 
     def index(self, value: object) -> int | Code:
         """The place of a JSON value among the values."""
@@ -585,13 +592,17 @@ class ToolTable:
         return tuple([param.answered(told) for param in self.observed])
 
     def told(self, answer: object, names: frozenset[str]) -> dict[str, tuple[bytes, bytes] | None]:
-        """The open answers of these names that are there; None of one that is not known."""
+        """The open answers of these names that are there; None of one that is not known.
+
+        Args:
+            answer: None where nobody told it: then none of them is known.
+        """
         found: dict[str, tuple[bytes, bytes] | None] = {}
         left = _MOST_CARRIED
         for field, check in self.answers:
             if field.name not in names:
                 continue
-            value = _placed(answer, field, check)
+            value = Code.NO_VALUE if answer is None else _placed(answer, field, check)
             if not isinstance(value, Code):
                 left -= len(value[1])
                 found[field.name] = value[:2] if left >= 0 else None

@@ -1134,8 +1134,7 @@ def resolution(
     if made is None or outcome not in ("done", "failed"):
         raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
     table = session.policy.table(made.offer.tool)
-    answer = {} if observed is None else observed
-    indices = table.observe(answer) if outcome == "done" else None
+    indices = table.observe(observed) if outcome == "done" else None
     if None in (indices or ()):
         names = ", ".join(param.name for param in table.observed)
         raise ValueError(f"observed: one of its values for each of {names}")
@@ -1148,7 +1147,7 @@ def resolution(
         raise ValueError(f"who: a text of 1 to {MOST_NAME} characters that can be printed")
     at_ms = None if who is None else shared.clock()
     writer = shared.follower.writer
-    answers = writer.answers(table, answer) if outcome == "done" else {}
+    answers = writer.answers(table, observed) if outcome == "done" else {}
     texts = observed_texts(table, indices)
     return resolve_record(seq, outcome, texts, who, at_ms, answers), indices
 

@@ -174,6 +174,18 @@ def test_nesting_and_size_are_bounded() -> None:
         assert refusal.value.code is Code.LIMIT
 
 
+def test_an_element_named_it_is_another_than_one_without_a_name() -> None:
+    each = ["every", ["own", "l"], ["=", ["it"], ["as", "it"]]]
+    counted = ["=", ["count", ["own", "l"], ["=", ["it"], ["as", "it"]]], ["n", "2"]]
+    lists = [[["list", [["s", "a"]]], "it"]]
+    for inner in (each, counted):
+        held = memory(need({"where": [["some", lists, [inner]]]}))
+        both = {"states": {"l": ("l", (("s", "a"), ("s", "a")))}}
+        other = {"states": {"l": ("l", (("s", "a"), ("s", "b")))}}
+        assert held.refuses(call(1, 1, **both)) is None
+        assert held.refuses(call(1, 1, **other)) == (0, True)
+
+
 def test_a_text_that_takes_too_long_to_match_is_unsure() -> None:
     held = memory(need({"where": [["~", ["own", "k"], "a*b*"]]}))
     assert held.refuses(call(1, 1, k="a" * 1000)) is None
