@@ -224,13 +224,15 @@ def test_an_unknown_outcome_is_unknown_to_both_and_resolved_for_both(tmp_path: P
     assert validated(tmp_path).claim_type == "ConformantPrefix"
 
 
-def test_an_answer_that_is_unforeseen_ends_both(tmp_path: Path) -> None:
+def test_an_answer_that_is_unforeseen_ends_neither(tmp_path: Path) -> None:
     child, parent = opened(tmp_path)
     with child.call("check") as permit:
         permit.done({"result": "maybe"})
     assert permit.unforeseen
     for gate in (child, parent):
-        assert gate.check(*FIND).code == "R302"
+        assert gate.check(*FIND).code is None
+    do(child, FIND)
+    assert outcomes(child) == outcomes(parent) and len(child.history) == 2
 
 
 def test_a_child_of_a_child_is_three_sessions(tmp_path: Path) -> None:
@@ -655,3 +657,32 @@ def test_whatever_is_flipped_in_either_ledger_is_a_verdict(tmp_path: Path) -> No
             both[which] = texts[which][:at] + bytes([texts[which][at] ^ 4]) + texts[which][at + 1 :]
             found = tcc.validate(both[0], made, parent=both[1], parent_artifact=above, key=KEY)
             assert found.verdict in (1, 2) and found.claim_type != "Conformant"
+
+
+ANSWERS = "gives (result: pass | fail, size: small | big)"
+
+
+@pytest.mark.parametrize(
+    ("known", "code"), [({}, None), ({"size": "big"}, None), ({"size": "small"}, "S503")]
+)
+def test_what_both_know_of_an_answer_is_the_same(
+    tmp_path: Path, known: dict[str, str], code: str | None
+) -> None:
+    """Where an answer was unforeseen for the child, its parent may know more of it."""
+    texts = [text.replace("gives (result: pass | fail)", ANSWERS) for text in (CHILD, PARENT)]
+    child, parent = opened(tmp_path, *texts)
+    with child.call("check") as permit:
+        permit.done({"result": "pass", "size": "big"})
+    child.close()
+    parent.close()
+    path = tmp_path / "child.session"
+    records = records_of(path)
+    (at,) = of_kind(records, "outcome")
+    records[at]["unforeseen"] = True
+    records[at]["observed"] = known
+    if not known:
+        del records[at]["observed"]
+    path.write_bytes(sealed(records))
+    found = validated(tmp_path, *texts)
+    assert [one.code for one in found.findings] == ["D301", *([code] if code else [])]
+    assert found.claim_type == ("NoClaim" if code else "ConformantPrefix")

@@ -104,7 +104,8 @@ class _Call:
     opened: Mapping[str, Json]
     line: int
     outcome: str = "unknown"
-    observed: Json | None = None
+    unforeseen: bool = False  # `observed` is what is known of the answer, and not all of it
+    observed: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,8 +193,9 @@ def _read(ledger: bytes | Iterable[bytes], artifact: CheckedArtifact) -> _Ledger
             found.calls.append(_Call(offer=offer, opened=opened, line=line))
         elif kind in ("outcome", "resolve"):
             call = found.calls[size(record, "seq") - 1]
-            call.outcome = "unforeseen" if "unforeseen" in record else text(record, "outcome")
-            call.observed = record.get("observed")
+            call.outcome, call.unforeseen = text(record, "outcome"), "unforeseen" in record
+            observed = record.get("observed")
+            call.observed = observed if isinstance(observed, dict) else {}
     return found
 
 
@@ -248,6 +250,7 @@ def _settles(call: _Call, beside: _Call) -> bool:
     """Whether both outcomes may be of one call: what one does not know, the other may."""
     if "unknown" in (call.outcome, beside.outcome):
         return True
-    if "unforeseen" in (call.outcome, beside.outcome):
-        return "failed" not in (call.outcome, beside.outcome)
-    return (call.outcome, call.observed) == (beside.outcome, beside.observed)
+    one, other = call.observed, beside.observed
+    if call.outcome == beside.outcome and (call.unforeseen or beside.unforeseen):
+        return all(one[name] == other[name] for name in one.keys() & other.keys())
+    return (call.outcome, one) == (beside.outcome, other)
