@@ -263,7 +263,8 @@ def _speaks_of(calls: l.Calls, tool: str) -> bool:
 
 def same(one: State, other: State) -> Truth:
     """Whether two states are one value."""
-    return one == other if is_known(one) and is_known(other) else None
+    known = is_known(one) and is_known(other) and not one == other == ("*", None)
+    return one == other if known else None
 
 
 def holds(relation: l.Relation, scene: Scene) -> Truth:

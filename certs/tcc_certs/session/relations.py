@@ -15,7 +15,7 @@ from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Tree
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number
 from tcc_certs.values.text_pattern import pattern_of
 
 Truth: TypeAlias = "bool | None"
@@ -79,8 +79,8 @@ def either(parts: Iterable[Truth]) -> Truth:
 
 
 def same(one: State, other: State) -> Truth:
-    """Whether two states are one value."""
-    if one in LACKING or other in LACKING:
+    """Whether two states are one value; of two that are not listed nobody knows."""
+    if one in LACKING or other in LACKING or one == other == REST:
         return None
     return one == other
 

@@ -186,6 +186,14 @@ def test_an_element_named_it_is_another_than_one_without_a_name() -> None:
         assert held.refuses(call(1, 1, **other)) == (0, True)
 
 
+def test_two_values_that_are_not_listed_are_not_surely_one() -> None:
+    rest = {"k": ("*", None), "v": ("*", None)}
+    for op in ("=", "!="):
+        held = memory(need({"calls": A, "where": [[op, ["seen", "k"], ["seen", "v"]]]}))
+        held.add(call(1, 0, done=True, states=rest))
+        assert held.refuses(call(2, 1)) == (0, True)
+
+
 def test_a_text_that_takes_too_long_to_match_is_unsure() -> None:
     held = memory(need({"where": [["~", ["own", "k"], "a*b*"]]}))
     assert held.refuses(call(1, 1, k="a" * 1000)) is None
