@@ -59,7 +59,7 @@ SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Randomness and commitments": (
         "seed", "opening_salt", "beacon", "client_nonce", "opening_only", "withhold_seed",
     ),
-    "Ledger": ("ledger", "show", "overwrite", "resumes"),
+    "Ledger": ("ledger", "show", "told", "overwrite", "resumes"),
     "Trust in the artifact": ("checked", "no_verify"),
     "Compilation of a grammar": (*(option.name for option in COMPILING), "config", "no_config"),
     "Output": ("as_json",),

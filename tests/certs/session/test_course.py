@@ -95,10 +95,15 @@ class Both:
         if len(self.brute.session) == 1:
             self.agree()  # under way it counts as unknown
         told: Any = outcome
-        self.course.settle(told, answer)
+        self.course.settle(told, _told(outcome, answer))
         did.outcome = outcome
         did.answer = answer
         return True
+
+
+def _told(outcome: str, answer: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
+    """An answer as the machine takes it: one that is not foreseen is known in no part."""
+    return (None,) if outcome == "done" and answer is None else answer
 
 
 def played(statements: str, trace: Sequence[Move]) -> Both | None:
@@ -147,7 +152,7 @@ def _resolved(statements: str, trace: Sequence[Move], at: int, resolved: Move) -
         return False
     both.course.held  # noqa: B018  # gone through, so that there is something to take back
     told: Any = outcome
-    both.course.resolve(at + 1, told, answer)
+    both.course.resolve(at + 1, told, _told(outcome, answer))
     did = both.brute.session[at]
     did.outcome, did.answer = outcome, answer
     both.agree()

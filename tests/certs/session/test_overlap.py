@@ -228,7 +228,8 @@ def _interleaved(statements: str, order: Sequence[Event], chosen: Sequence[Move]
             both.course.begin(numbers[at], offer, seen)
         elif at in numbers:
             told: Any = outcome
-            both.course.settle(told, answer, seq=numbers[at])
+            known = (None,) if outcome == "done" and answer is None else answer
+            both.course.settle(told, known, seq=numbers[at])
             did = both.brute.session[numbers[at] - 1]
             did.outcome, did.answer = outcome, answer
         else:
