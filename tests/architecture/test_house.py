@@ -158,7 +158,6 @@ LARGE = {
     "session/machine.py": 600,
     "core/policies.py": 640,
     "session/policies.py": 580,
-    "session/records.py": 560,
 }
 
 

@@ -28,11 +28,10 @@ from tcc_certs.session.records import (
     RETIRED,
     SHADOWED,
     UNKNOWN_TOOL,
-    Arguments,
     SessionHeader,
-    answer_of,
     open_name,
 )
+from tcc_certs.session.values import Arguments, answer_of
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
