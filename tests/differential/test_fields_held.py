@@ -306,6 +306,56 @@ def test_a_field_of_an_argument_that_is_shown_is_what_stands_there(tmp_path: Pat
     ]
 
 
+def test_so_is_a_listed_one(tmp_path: Path) -> None:
+    artifact = compiled(
+        """grammar g version "1"
+tool book(kind?: eco | biz at "/body/kind"; body: json)
+limit uses(book(kind=biz)) <= 1
+require book where body != 5
+limit depth <= 4
+"""
+    )
+    ledger = tmp_path / "s.ledger"
+    with tcc.Gate(artifact, ledger=ledger, key=KEY) as gate:
+        for body in ({"kind": "eco"}, {"kind": "biz"}, {}):
+            with gate.call("book", {"body": body}) as permit:
+                permit.done({})
+        gate.finish()
+    assert tcc.validate(ledger, artifact, key=KEY).findings == ()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    for line, said in (
+        (1, "book(kind=biz)"),
+        (3, "book"),
+        (3, "book(kind=eco)"),
+        (5, "book(kind=eco)"),
+    ):
+        forged = [*records[:line], {**records[line], "call": said}, *records[line + 1 :]]
+        ledger.write_bytes(sealed(forged))
+        found = [
+            (str(one.code), one.field) for one in tcc.validate(ledger, artifact, key=KEY).findings
+        ]
+        assert ("S204", "open: book.body") in found, (line, said)
+
+
+def test_a_place_in_a_list_of_records_is_read_where_the_fields_alone_are_shown(
+    tmp_path: Path,
+) -> None:
+    artifact = compiled(
+        """grammar g version "1"
+tool book(; legs: list of (number: text), prices: list of number 0 .. 100 at "/legs/*/price")
+require book where every prices <= 5, every legs as x (x.number = "a")
+limit depth <= 3
+"""
+    )
+    ledger = tmp_path / "s.ledger"
+    with tcc.Gate(artifact, ledger=ledger, key=KEY) as gate:
+        with gate.call("book", {"legs": [{"number": "a", "price": 3}]}) as permit:
+            permit.done({})
+        gate.finish()
+    assert tcc.validate(ledger, artifact, key=KEY).findings == ()
+
+
 def test_a_pointer_is_the_artifacts(tmp_path: Path) -> None:
     desk, _ = made(tmp_path)
     other = tcc.compile_text(DESK.replace("/payments/*/id", "/payments/*/no") + METHODS)

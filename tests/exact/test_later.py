@@ -9,6 +9,7 @@ import pytest
 import tcc
 from tcc.library import artifact_bytes
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
 from tcc_runtime.exact import certificate
 from tests.exact import brute, test_brute
@@ -87,6 +88,30 @@ def test_a_session_over_statements_that_are_not_known_is_declined() -> None:
         report = check_proof(head.replace(of, digest) + b"\n" + rest, [artifact_bytes(later)])
         assert report.finding is not None
         assert (report.verdict, report.finding.code.value) == (2, "D101")
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "tool a gives (s: ok | *)",
+        "tool a gives (s?: ok | bad)",
+        "tool a gives (; s: text max 9)",
+        "tool a(; x?: text max 9 or null)",
+        "tool a { parallel\n}",
+    ],
+)
+def test_tools_of_a_later_version_are_declined_by_the_kernel(tool: str) -> None:
+    """No statement says so: the version of the core is all that tells them from those of 1.1."""
+    made = tcc.compile_text(f'grammar g version "1"\n{tool}\nplan = a{{0,2}}\n')
+    digest = certificate.core_digest(made.file)
+    for kind, text in (("implies", None), ("statement", "never a"), ("finishable", None)):
+        head = {"format": "tcc.proof", "format_version": "1.0", "proof": "proved"}
+        asked = {"kind": kind, "text": text} if text else {"kind": kind}
+        sides = [made, made] if kind == "implies" else [made]
+        line = {**head, "question": asked, "cores": [digest] * len(sides), "parts": []}
+        data = encode(line) + b"\n"
+        found = check_proof(data, [artifact_bytes(one) for one in sides]).finding
+        assert found is not None and (found.code.value, found.path) == ("D101", "core")
 
 
 def test_what_the_other_side_holds_is_forgotten_only_if_it_is_the_same() -> None:

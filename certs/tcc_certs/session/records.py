@@ -30,7 +30,7 @@ from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 if TYPE_CHECKING:
-    from tcc_certs.values.places import State
+    from tcc_certs.values.places import FieldType, State
 
 SCHEMA = "tcc.session/1.1"
 WITHOUT_MACS = "tcc.session/1.0"
@@ -405,6 +405,8 @@ class Arguments:
                 numbers[parameter.name] = value
         if any(given.at is not None for given in tool.opened):
             _check_places(tool, values)
+        if any(param.at is not None for param in tool.parameters):
+            _check_listed(tool, offer, values)
         seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
         statements = self._statements
         if statements is None:
@@ -506,13 +508,53 @@ def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
     from tcc_certs.values.places import placed_text  # here: a core of 1.1 has none of it
 
     for field in tool.opened:
-        head = values.get(field.at[0], (HIDDEN, "")) if field.at else (HIDDEN, "")
+        head = _head_of(tool, field.at, values)
         kind, text = values.get(field.name, (HIDDEN, ""))
-        if head[0] != JSON.decode() or (field.name in values and kind == HIDDEN):
+        if head is None or (field.name in values and kind == HIDDEN):
             continue
-        found = placed_text(field, json_value(head[1]))
+        found = placed_text(field, json_value(head))
         place = f"open: {open_name(tool.name, field.name)}"
         ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
+
+
+def _check_listed(tool: Tool, offer: Offer, values: Mapping[str, tuple[str, str]]) -> None:
+    """A listed argument at a place in an argument that is shown is what stands there.
+
+    Raises:
+        Rejected: S204 it is not.
+    """
+    from tcc_certs.values import places  # here: a core of 1.1 has none of it
+
+    for param, index in zip(tool.parameters, offer.values, strict=True):
+        head = None if param.observed else _head_of(tool, param.at, values)
+        if head is None or index is None or param.at is None:
+            continue
+        of = places.Field(
+            name=param.name, steps=param.at, values=param.values, optional=param.optional
+        )
+        text = param.values[index]
+        due = places.constant(text) if text else places.NONE
+        found = places.answered({param.at[0]: json_value(head)}, of)
+        place = f"open: {open_name(tool.name, param.at[0])}"
+        ensure(found == due, Code.SESSION_VALUE, place, text or "nothing at its place", head)
+
+
+def _head_of(
+    tool: Tool, at: tuple[str, ...] | None, values: Mapping[str, tuple[str, str]]
+) -> str | None:
+    """The argument in which a place lies, where all of it is shown; None of other ones."""
+    if not at:
+        return None
+    whole = any(one.name == at[0] and _is_whole(one.type) for one in tool.opened)
+    kind, text = values.get(at[0], (HIDDEN, ""))
+    return text if whole and kind == JSON.decode() else None
+
+
+def _is_whole(of: FieldType) -> bool:
+    """Whether a ledger has all of a value: of a record it has the fields alone."""
+    from tcc_certs.values.places import ListType, RecordType
+
+    return _is_whole(of.of) if isinstance(of, ListType) else not isinstance(of, RecordType)
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
