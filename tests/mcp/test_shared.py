@@ -195,6 +195,27 @@ def test_a_server_that_ends_is_started_by_who_comes_next(shared: SharedServer) -
     assert call(connected(shared))["pid"] != pid
 
 
+def test_who_waits_is_greeted_though_the_first_has_gone(tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    path.write_text(SERVER.replace("greeted += 1", "greeted += 1; time.sleep(0.6)"))
+    shared = SharedServer((sys.executable, str(path)))
+    try:
+        first = shared.start(1 << 20)
+        first.pipe.send(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
+        while first.pipe.waiting:
+            ready([first.pipe], 0.01)
+        leaving = threading.Timer(0.3, first.close)
+        leaving.start()
+        time.sleep(0.15)
+        other = Upstream(shared, seconds=3, version="0")
+        other.connect("handshake")
+        leaving.join()
+        assert call(other)["greeted"] == 1
+        other.close()
+    finally:
+        shared.close()
+
+
 def test_after_its_end_nothing_starts(shared: SharedServer) -> None:
     pid = call(connected(shared))["pid"]
     shared.close()

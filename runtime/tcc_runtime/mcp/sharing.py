@@ -226,7 +226,11 @@ class _Sharing:
     def _drop(self, session: _Session) -> None:
         """A session that is gone, or does not read: nothing is for it any more."""
         self._sessions.remove(session)
-        self._asked = {at: one for at, one in self._asked.items() if one.session is not session}
+        self._asked = {
+            at: one
+            for at, one in self._asked.items()
+            if one.session is not session or one.method == "initialize"  # others wait for it, too
+        }
         self._beginning = [one for one in self._beginning if one.session is not session]
         for descriptor in (session.pipe.reads, session.pipe.writes):
             with suppress(OSError):
@@ -254,7 +258,7 @@ class _Sharing:
                 self._pass(asked, self._begun)
                 return
             self._beginning.append(asked)
-            if len(self._beginning) > 1:
+            if any(one.method == "initialize" for one in self._asked.values()):
                 return
         self._last += 1
         self._asked[self._last] = asked
@@ -288,9 +292,11 @@ class _Sharing:
                 return  # noise of a server that prints where it should not
         if message is None:
             # It may have been the answer to whatever is waited for, whoever waits.
-            for session in {asked.session for asked in self._asked.values()}:
+            waiting = {one.session for one in (*self._asked.values(), *self._beginning)}
+            for session in waiting.intersection(self._sessions):
                 session.pipe.send(_NO_LINE)
             self._asked.clear()
+            self._beginning.clear()
         elif isinstance(message, Request):
             self._notified(message)
         elif isinstance(message.identity, int):
