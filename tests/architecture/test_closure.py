@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6336, 4043),
     "validate": (10792, 6633),
     "validate atoms": (12147, 7468),
-    "validate session": (8469, 5373),
-    "validate models session": (9639, 6116),
+    "validate session": (8482, 5381),
+    "validate models session": (9652, 6124),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
