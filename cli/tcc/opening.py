@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tcc_runtime.adapters.adapter import Adapter
     from tcc_runtime.pricing.quotes import QuoteBook
 
+CLAIM = "claim:"  # before the name of one, in a value of `--given`
 _GRACE = 0.25  # seconds
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
@@ -382,6 +383,11 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
             raise click.BadParameter(f"{pair!r} is no NAME=VALUE", param_hint="--given")
         if name in found:
             raise click.BadParameter(f"{name!r} is given twice", param_hint="--given")
+        if value.startswith(CLAIM):
+            # Taken as a text, it would be every session's value of what its owner meant to differ.
+            raise click.BadParameter(
+                f"{pair!r}: claims are of a token, with --http and --jwt-key", param_hint="--given"
+            )
         found[name] = value if name in plain else _value(value)
     return found
 

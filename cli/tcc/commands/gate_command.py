@@ -16,7 +16,7 @@ import click
 import tcc
 from tcc import screen
 from tcc.files import same_file
-from tcc.opening import given_in, open_artifact, refuse
+from tcc.opening import CLAIM, given_in, open_artifact, refuse
 from tcc.options import (
     Duration,
     FlagPair,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from tcc_runtime.mcp.tokens import Principal
 
 _MOST_NOTES = 100
-_CLAIM = "claim:"
 _CONNECT = 30.0  # seconds that one of several servers may take for its start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
@@ -470,8 +469,8 @@ def _given(
     if by_token:
         for pair in told:
             name, _, value = pair.partition("=")
-            if value.startswith(_CLAIM):
-                claims[name] = value.removeprefix(_CLAIM)
+            if value.startswith(CLAIM):
+                claims[name] = value.removeprefix(CLAIM)
     values = given_in([one for one in told if one.partition("=")[0] not in claims], artifact)
     return values or {}, claims
 
