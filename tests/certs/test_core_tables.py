@@ -118,7 +118,8 @@ def changes(core: Document) -> Iterator[tuple[str, Document]]:
 
 def corpus() -> list[tuple[str, Document]]:
     """Documents, each with the name of the member that was changed."""
-    whole = [full_core(), later_core(), rich_core(), parallel_core(), placed_core()]
+    parallel = parallel_core()
+    whole = [full_core(), later_core(), rich_core(), parallel, placed_core()]
     found = [("", core) for core in whole]
     for member, value, _ in test_core_places.REFUSED:
         core = full_core() | {member: value}
@@ -128,7 +129,9 @@ def corpus() -> list[tuple[str, Document]]:
         change(core)
         found.append(("", core))
     for core in whole:
-        found += changes(core)
+        # All but one member of the core with parallel calls was changed in the core before.
+        told = changes(core)
+        found += told if core is not parallel else (one for one in told if one[0] == "parallel")
     return found
 
 

@@ -282,8 +282,12 @@ def _open(path: Path, wait_ms: int) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=wait_ms / 1000, isolation_level=None, check_same_thread=False
     )
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
