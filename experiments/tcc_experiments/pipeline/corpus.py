@@ -198,8 +198,12 @@ class Corpus:
         try:
             self._base = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True,
                                          check_same_thread=False)  # fmt: skip
+        except sqlite3.Error as error:
+            raise _altered(path, error) from None
+        try:
             self.size = int(self._base.execute("SELECT count(*) FROM passages").fetchone()[0])
         except sqlite3.Error as error:
+            self.close()
             raise _altered(path, error) from None
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,8 @@ def test_a_corpus_with_a_page_overwritten_answers_or_is_refused(
     path = tmp_path / "damaged.db"
     path.write_bytes(data)
     try:
-        Corpus(path).search("proton mass of the iris plants", 20)
+        with closing(Corpus(path)) as damaged:
+            damaged.search("proton mass of the iris plants", 20)
     except PipelineError as error:
         assert error.code == "X102"
 
