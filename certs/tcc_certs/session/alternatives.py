@@ -166,6 +166,7 @@ class Alt:
             of.calls is None, of.last, of.least, of.within,
         )  # fmt: skip
         self.number = number
+        self.most = max(MOST_KEPT, 2 * of.least)  # calls of a key that are looked at
         self.tools = frozenset() if of.calls is None else tools_of(of.calls, tools)
         self._in = (lambda call: True) if of.calls is None else compiled_set(of.calls)
         keys = [(name, term) for name, term in of.same]
@@ -306,12 +307,12 @@ class Alt:
         for call in pool.near(key)[0]:
             if call.answered:
                 continue
+            if looked == self.most:
+                return
+            looked += 1
             equal = exact or self.equal(call, key)
             if equal is False:
                 continue
-            if looked == MOST_KEPT:
-                return
-            looked += 1
             if call.done and equal and holds(call):
                 yield call
             if self.last:
@@ -329,12 +330,12 @@ class Alt:
         for call in pool.near(key)[0]:
             if call.answered and not answered:
                 continue
-            if not self.bare and looked == MOST_KEPT:
+            if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
+                return  # all older ones are older still
+            if not self.bare and looked == self.most:
                 yield None
                 return
             looked += 1
-            if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
-                return  # all older ones are older still
             equal = exact or self.equal(call, key)
             if equal is False:
                 continue

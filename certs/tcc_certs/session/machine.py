@@ -36,7 +36,6 @@ from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
     from tcc_certs.session.alternatives import Undo as PolicyUndo
-    from tcc_certs.session.policies import Memory as PolicyMemory
     from tcc_certs.session.relations import Event
     from tcc_certs.session.statements import Statements
     from tcc_certs.statements import Constraints, Tally
@@ -412,30 +411,29 @@ class Course:
             stamp: UTC ms; never less than that of a call that was made.
 
         Returns:
-            R201, R203, R202, R301, the first that holds; a text that is empty but of R202.
+            R201, R203, R202, R207, R301, the first that holds; a text of R202 and R207.
         """
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
             if text is None and self._errors:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
-            if text is None and self._policies is not None:
-                text = self._forbidden(self._policies, offer, states, stamp)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
+            found = self._forbidden(offer, states, stamp)
+            if found is not None:
+                return found
         return None if code is None else (code, "")
 
     def _forbidden(
-        self,
-        memory: PolicyMemory,
-        offer: Offer,
-        states: Mapping[str, State] | None,
-        stamp: int,
-    ) -> str | None:
+        self, offer: Offer, states: Mapping[str, State] | None, stamp: int
+    ) -> tuple[Code, str] | None:
         """The statement of version 1.2 that forbids a call; without its fields any may."""
-        statements = self.machine.statements
-        if statements is None or states is None:
-            return "statements over fields that are not known"
+        statements, memory = self.machine.statements, self._policies
+        if statements is None or memory is None:
+            return None
+        if states is None:
+            return Code.MONITOR_FORBIDS, "statements over fields that are not known"
         from tcc_certs.session.relations import Event
 
         at = self._steps[-1].seq + 1 if self._steps else 1

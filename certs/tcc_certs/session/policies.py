@@ -376,12 +376,18 @@ class Memory:
         self.owed: list[dict[tuple[State, ...], int]] = [{} for _ in range(policies.count)]
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:
-        """The first statement that refuses a call, and whether as one surely has to (else R207)."""
+        """The first statement that refuses a call, and True; else one that may have to, and False.
+
+        One may have to where more earlier calls may stand against it than are looked at.
+        """
+        many = None
         for statement in self._policies.decides[own.tool]:
             found = statement.refuses(self, own)
-            if found is not False:
-                return statement.number, found is True
-        return None
+            if found:
+                return statement.number, True
+            if found is None and many is None:
+                many = statement.number, False
+        return many
 
     def add(self, call: Event) -> Undo:
         """Remember a call that was done, may have been, or was answered with an error.

@@ -21,6 +21,7 @@ from tcc_certs.core.policies import (
     is_timed,
     tools_of,
 )
+from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
@@ -168,10 +169,13 @@ class Statements:
                 more[let.name] = first
         return {**known, **more} if more else known
 
-    def forbids(self, memory: Memory, own: Event) -> str | None:
-        """The text of the first statement that refuses a call; None: all allow it."""
+    def forbids(self, memory: Memory, own: Event) -> tuple[Code, str] | None:
+        """R202 or R207, and the text of the first statement that refuses; None: all allow it."""
         found = memory.refuses(own)
-        return None if found is None else self._texts[found[0]]
+        if found is None:
+            return None
+        code = Code.MONITOR_FORBIDS if found[1] else Code.MANY_EARLIER
+        return code, self._texts[found[0]]
 
     def remembers(self, text: str, tools: Collection[int], known: Mapping[str, State]) -> bool:
         """Whether the statement of that text remembers calls of one of these tools.

@@ -83,7 +83,7 @@ def reasons(
         resolved: how many outcomes were resolved by then; what was told later was unknown.
         under_way: the numbers of those that were.
     """
-    if code is Code.MONITOR_FORBIDS or (code is Code.MAY_NOT_FINISH and place):
+    if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER) or (code is Code.MAY_NOT_FINISH and place):
         return [{"kind": "monitor", "text": place}]
     planned = code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS) and offer is not None
     if not planned and code is not Code.MAY_NOT_FINISH:

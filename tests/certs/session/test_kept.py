@@ -1,0 +1,150 @@
+"""How many earlier calls are looked at, and what becomes of a call that older ones may forbid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_certs.session.alternatives import MOST_KEPT
+from tcc_certs.values.canonical import digest
+from tests.gate import grammars
+from tests.oracle_session.writer import KEY, sealed
+
+DESK = """grammar desk version "1"
+tool read(; at: text max 9, by: text max 9, size: number 0 .. 9)
+tool ask(; at: text max 9)
+tool send(; at: text max 9, by: text max 9, size: number 0 .. 9)
+plan = any*
+limit depth <= 400
+"""
+FORBID = "forbid read same at where seen.by != by, seen.size > size before send"
+
+
+def session(folder: Path | None, *statements: str, clock: Any = None) -> tcc.Gate:
+    artifact = grammars.artifact(DESK + "\n".join(statements))
+    ledger = None if folder is None else folder / "s.ledger"
+    return tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, clock=clock or (lambda: 0))
+
+
+def call(gate: tcc.Gate, tool: str, **given: Any) -> None:
+    with gate.call(tool, given) as permit:
+        permit.done(None)
+
+
+def read(gate: tcc.Gate, count: int, at: str = "x", by: str = "a", size: int = 5) -> None:
+    for _ in range(count):
+        call(gate, "read", at=at, by=by, size=size)
+
+
+def code(gate: tcc.Gate, **given: Any) -> str | None:
+    found = gate.check("send", {"at": "x", "by": "a", "size": 0, **given}).code
+    return None if found is None else str(found)
+
+
+def test_an_older_call_that_may_stand_against_it_refuses() -> None:
+    with session(None, FORBID) as gate:
+        read(gate, 1, by="b")
+        read(gate, MOST_KEPT - 1)
+        assert (code(gate), code(gate, by="b")) == ("R202", "R202")
+        read(gate, 1)
+        assert (code(gate), code(gate, at="y")) == ("R207", None)
+        assert gate.check("send", {"at": "x", "by": "b", "size": 0}).code == "R202"
+        because = gate.check("send", {"at": "x", "by": "a", "size": 0}).because
+        assert [(one["kind"], one["text"]) for one in because] == [("monitor", FORBID)]
+        with pytest.raises(tcc.Refused, match=r"R207: send: .*more earlier calls"):
+            call(gate, "send", at="x", by="a", size=0)
+
+
+def test_no_refusal_where_as_many_are_looked_at_as_there_are() -> None:
+    with session(None, FORBID) as gate:
+        read(gate, MOST_KEPT)
+        read(gate, 100, at="y")
+        assert code(gate) is None
+
+
+def test_a_statement_that_surely_refuses_is_named_before_one_that_may() -> None:
+    with session(None, FORBID, "forbid where size > 5 before send") as gate:
+        read(gate, MOST_KEPT + 1)
+        assert (code(gate), code(gate, size=6)) == ("R207", "R202")
+
+
+def test_an_order_alone_is_decided_by_all_calls() -> None:
+    with session(None, "forbid read same at where seen.size > size before send") as gate:
+        read(gate, 3 * MOST_KEPT)
+        assert (code(gate, size=4), code(gate, size=5)) == ("R202", None)
+
+
+def test_calls_before_the_window_are_none() -> None:
+    now = [0]
+    within = FORBID.replace(" before", " within 1 m before")
+    with session(None, within, clock=lambda: now[0]) as gate:
+        read(gate, 1, by="b")
+        now[0] = 60_001
+        read(gate, MOST_KEPT)
+        assert code(gate) is None
+        read(gate, 1)
+        assert code(gate) == "R207"
+
+
+def test_no_older_call_helps_a_require() -> None:
+    statement = "require read same at where seen.by != by, seen.size > size before send"
+    with session(None, statement) as gate:
+        read(gate, 1, by="b")
+        read(gate, MOST_KEPT - 1)
+        assert code(gate) is None
+        read(gate, 1)
+        assert code(gate) == "R202"
+
+
+@pytest.mark.parametrize("count", [2, 40, 90])
+def test_so_many_calls_are_counted(count: int) -> None:
+    """A count over 64 was met by nothing."""
+    with session(None, f"require {count} read same at before send") as gate:
+        read(gate, count - 1)
+        assert code(gate) == "R202"
+        read(gate, 1)
+        assert code(gate) is None
+
+
+def test_an_unless_lifts_what_came_before_it() -> None:
+    with session(None, FORBID + " unless ask same at") as gate:
+        read(gate, 30, by="b")
+        call(gate, "ask", at="x")
+        read(gate, 30)
+        assert code(gate) is None
+        read(gate, 40)
+        assert code(gate) == "R207"  # whether an older one was lifted is not looked at
+
+
+def test_the_shadow_makes_the_call_and_a_validator_refuses_it(tmp_path: Path) -> None:
+    artifact = grammars.artifact(DESK + FORBID)
+    ledger = tmp_path / "shadow.ledger"
+    with tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, shadow=True) as gate:
+        read(gate, MOST_KEPT + 1)
+        with gate.call("send", {"at": "x", "by": "a", "size": 0}) as permit:
+            assert permit.shadowed == "R207"
+            permit.done(None)
+        gate.finish()
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert (found.claim_type, found.findings) == ("NoClaim", ())
+
+
+def test_a_ledger_with_such_a_call_is_invalid(tmp_path: Path) -> None:
+    artifact = grammars.artifact(DESK + FORBID)
+    ledger = tmp_path / "s.records"  # what a test changes is no session
+    with tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False) as gate:
+        read(gate, MOST_KEPT + 1)
+        call(gate, "send", at="y", by="a", size=0)
+        gate.finish()
+    lines = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{n: v for n, v in line.items() if n not in ("mac", "~")} for line in lines]
+    sent = next(one for one in records if one.get("call") == "send")
+    sent["open"]["at"] = {"digest": digest(KEY, b"s", b"x").hex(), "type": "s", "value": "x"}
+    ledger.write_bytes(sealed(records))
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert [(str(one.code), one.field) for one in found.findings] == [("S302", "call")]
+    assert found.claim_type == "NoClaim"
