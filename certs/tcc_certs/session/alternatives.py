@@ -128,6 +128,14 @@ class Pool:
         self.watermark = at
         undo.append(lambda: setattr(self, "watermark", before))
 
+    def is_used(self, call: Event) -> bool:
+        """Of `each`: whether a later call may have used it."""
+        return call.at <= self.watermark or bool(self.used.get(call.at, 0))
+
+    def latest(self) -> Iterator[Event]:
+        """All calls, latest first."""
+        return reversed(self._all)
+
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
         return not self.odd and not any(part in LACKING for part in key)

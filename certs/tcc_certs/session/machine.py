@@ -356,6 +356,7 @@ class Course:
     Attributes:
         machine: of its artifact.
         attributes: what the session was given when it began, and what it learned since.
+        policies: what its statements of version 1.2 remember; None where there are none.
     """
 
     def __init__(
@@ -368,7 +369,7 @@ class Course:
         self._steps: list[Step] = []
         self._errors: Known = machine.errors.start
         statements = machine.statements
-        self._policies = None if statements is None else statements.memory()
+        self.policies = None if statements is None else statements.memory()
         # Of those that were gone through.
         self._before: list[tuple[Held, Undo, Known, PolicyUndo]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
@@ -429,7 +430,7 @@ class Course:
         self, offer: Offer, states: Mapping[str, State] | None, stamp: int
     ) -> tuple[Code, str] | None:
         """The statement of version 1.2 that forbids a call; without its fields any may."""
-        statements, memory = self.machine.statements, self._policies
+        statements, memory = self.machine.statements, self.policies
         if statements is None or memory is None:
             return None
         if states is None:
@@ -444,9 +445,9 @@ class Course:
         """The text of a statement by which a call has to come before the end; empty: none."""
         self._catch_up()
         statements = self.machine.statements
-        if statements is None or self._policies is None:
+        if statements is None or self.policies is None:
             return ""
-        return statements.owed(self._policies)
+        return statements.owed(self.policies)
 
     def may_finish(self) -> bool:
         """Whether a plan may end at every place, and no call is owed."""
@@ -535,8 +536,8 @@ class Course:
         while len(self._before) > at:
             self._held, undo, self._errors, back = self._before.pop()
             self._memory.undo(undo)
-            if self._policies is not None:
-                self._policies.undo(back)
+            if self.policies is not None:
+                self.policies.undo(back)
         step = self._steps[at]
         if outcome == "done":
             step.certain, step.answer, step.told_answers = True, answer, told
@@ -580,7 +581,7 @@ class Course:
 
     def _remembered(self, step: Step) -> PolicyUndo:
         """The call, in the memory of the statements of version 1.2."""
-        statements, memory = self.machine.statements, self._policies
+        statements, memory = self.machine.statements, self.policies
         if statements is None or memory is None:
             return []
         from tcc_certs.session.relations import Event
