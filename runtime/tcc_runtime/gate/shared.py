@@ -39,8 +39,18 @@ from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
-from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
-from tcc_runtime.gate.remedies import More, argument_remedy, statement_remedy, why
+from tcc_runtime.gate.refusals import (
+    Allowed,
+    AlreadyDone,
+    Decision,
+    More,
+    Reason,
+    Refused,
+    Spent,
+    argument_remedy,
+    statement_remedy,
+    why,
+)
 from tcc_runtime.gate.session import (
     MOST_NAME,
     Follower,
