@@ -1,10 +1,11 @@
 (* The core inside a file: that calls, tools, limits and what is left to the run are those of the grammar.
-   docs/spec/artifact.md, section 5, C7 and C8, and the column `tools`; docs/spec/core.md, sections 1, 2 and 4.
+   docs/spec/artifact.md, section 5, C7, C8 and C9, and the column `tools`; docs/spec/core.md, sections 1, 2 and 4.
 
    No parser is trusted here either: a reader says what JSON value the core is, and the core has to be the text of
-   that value.  Not looked at: that the plans are the core's (`check --core`), the schema of what is not named here. *)
+   that value.  Not looked at: that the plans are the core's (`check --core`; of C9 so this direction alone: what goes on after
+   one answer goes on after every other), the schema of what is not named here. *)
 
-From Coq Require Import List ZArith Lia Bool Reals String.
+From Coq Require Import List ZArith Lia Bool Reals String FMapPositive.
 From Tcc Require Import Automaton Certificates Digest.
 From Tcc.Checker Require Import Strings States Sound Json File Weights.
 Import ListNotations.
@@ -52,12 +53,13 @@ Definition nano (digits : bytes) : bytes :=
   rev_append (skipn 9 r) (match no_zeros (firstn 9 r) with [] => [] | part => 46 :: rev_append part [] end).
 Definition exact (text : bytes) : bytes := match text with [] => [] | c :: digits => if c =? 45 then 45 :: nano digits else nano text end.
 
-Record param {str : Type} := { pname : str; pvalues : Z -> option str; pobserved : bool }.
+Record param {str : Type} := { pname : str; pvalues : Z -> option str; pcount : Z; pobserved : bool }.
 Record tool {str : Type} := { tname : str; tparams : list (@param str); tstrict : bool }.
 Arguments param : clear implicits.
 Arguments tool : clear implicits.
-(* What a reader says of the core: its value, and of each call of the artifact its place among the core's. *)
-Record claim {str : Type} := { cvalue : value str; places : list Z }.
+(* What a reader says of the core: its value, and of each call of the artifact its place among the
+   core's, and the first of its sisters in the artifact. *)
+Record claim {str : Type} := { cvalue : value str; places : list Z; firsts : list Z }.
 Arguments claim : clear implicits.
 
 Section Core.
@@ -100,7 +102,7 @@ Definition tool_param (v : value) : option param :=
   match get_text $"name" v, get_list $"values" v with
   | Some n, Some l =>
       match each text_in l [] with
-      | Some texts => Some {| pname := made o (written (view o n)); pvalues := table texts; pobserved := is_true (get $"observed" v) |}
+      | Some texts => Some {| pname := made o (written (view o n)); pvalues := table texts; pcount := len texts 0; pobserved := is_true (get $"observed" v) |}
       | None => None
       end
   | _, _ => None
@@ -245,10 +247,56 @@ Definition left_ok (left_ : option (list Z * list Z * list Z)) (forbids limits r
       (negb (existsb (fun i => match limit i with Some v => on_costs v | None => true end) l) || forallb costs_something calls)
   end.
 
+(* C9: in a state that a call of a strict tool leaves, as many edges have its sisters as there are answers. *)
+Definition answers (t : tool) : Z := fold_left (fun n p => if pobserved p then n * pcount p else n) (tparams t) 1.
+(* Of a strict call the number of its group, and how many answers there are; a group is of one tool and question. *)
+Definition group (tools : Z -> option tool) (owner : Z -> option (Z * str)) (x : Z * str) (first : Z) : option (option (positive * Z)) :=
+  match tools (fst x) with
+  | None => None
+  | Some t =>
+      if tstrict t then
+        match owner first with
+        | Some y => if (fst y =? fst x) && same o (snd y) (snd x) then Some (Some (Z.to_pos (first + 1), answers t)) else None
+        | None => None
+        end
+      else Some None
+  end.
+Fixpoint groups tools owner (l : list (Z * str)) (firsts : list Z) (done : list (option (positive * Z))) : option (list (option (positive * Z))) :=
+  match l, firsts with
+  | [], [] => Some (rev_append done [])
+  | x :: l, f :: firsts => match group tools owner x f with Some g => groups tools owner l firsts (g :: done) | None => None end
+  | _, _ => None
+  end.
+Definition in_group (t : Z -> option (option (positive * Z))) (call : Z) : option (positive * Z) :=
+  match t call with Some (Some g) => Some g | _ => None end.
+Definition number (m : PositiveMap.t Z) (g : positive) : Z := match PositiveMap.find g m with Some n => n | None => 0 end.
+Fixpoint tally (t : Z -> option (option (positive * Z))) (l : list (Z * Z)) (m : PositiveMap.t Z) : PositiveMap.t Z :=
+  match l with
+  | [] => m
+  | e :: l => tally t l (match in_group t (fst e) with Some (g, _) => PositiveMap.add g (number m g + 1) m | None => m end)
+  end.
+Definition all_answered t (r : row str) : bool :=
+  let m := tally t (redges r) (PositiveMap.empty Z) in
+  forallb (fun e => match in_group t (fst e) with Some (g, n) => number m g =? n | None => true end) (redges r).
+Definition strict_ok (a : artifact) (read : list tool) (owners : list (Z * str)) (firsts : list Z) : bool :=
+  if existsb tstrict read then
+    match relaxed a, groups (table read) (table owners) owners firsts [] with
+    | None, Some l => let t := table l in forallb (all_answered t) (rows a)
+    | _, _ => false
+    end
+  else true.
+
+(* What kind of document it is. *)
+Definition head_ok (v : value) : bool :=
+  match get_text $"format" v, get_list $"version" v with
+  | Some f, Some [VNum one; VNum minor] => equal_bytes (view o f) $"tcc.core" && (one =? 1) && (0 <=? minor) && (minor <=? 2)
+  | _, _ => false
+  end.
+
 (* Which question about the core failed; 0 where none did. *)
 Definition core_question (a : artifact) (c : claim str) : Z :=
   let v := cvalue c in
-  if negb (ordered v && same o (core a) (print o (meant v))) then 5 else
+  if negb (head_ok v && ordered v && same o (core a) (print o (meant v))) then 5 else
   match get $"grammar" v, get_list $"tools" v, get_list $"calls" v, get_list $"limits" v, get_list $"forbids" v, get_list $"requires" v with
   | Some g, Some ts, Some cs, Some ls, Some fs, Some rs =>
       match get_text $"name" g, get_text $"version" g, each tool_of ts [] with
@@ -263,7 +311,8 @@ Definition core_question (a : artifact) (c : claim str) : Z :=
               | None => 8
               | Some texts =>
                   if negb (same_texts texts (limits a)) then 8 else
-                  if negb (left_ok (relaxed a) fs ls rs cs) then 9 else 0
+                  if negb (left_ok (relaxed a) fs ls rs cs) then 9 else
+                  if negb (strict_ok a read owners (firsts c)) then 10 else 0
               end
           end
       | _, _, _ => 5
@@ -350,8 +399,69 @@ Proof.
     split; [simpl; rewrite <- app_assoc; reflexivity|]. econstructor; [exact T | apply core_call_stands, C | exact A].
 Qed.
 
+(* Each edge of a strict call has beside it edges of its sisters, itself among them, one for each answer. *)
+Definition answered (a : artifact) (read : list tool) (owners : list (Z * str)) : Prop :=
+  forall r e t asked tl, In r (rows a) -> In e (redges r) -> table owners (fst e) = Some (t, asked) ->
+    table read t = Some tl -> tstrict tl = true ->
+    exists sister : Z * Z -> bool, Z.of_nat (length (filter sister (redges r))) = answers tl /\ sister e = true /\
+      forall f, sister f = true -> exists asked', table owners (fst f) = Some (t, asked') /\ view o asked' = view o asked.
+
+Lemma table_same {A} (l : list A) z x : table l z = Some x <-> 0 <= z /\ nth_error l (Z.to_nat z) = Some x.
+Proof. unfold table. destruct (Z.ltb_spec z 0); [split; [discriminate | lia]|]. split; [auto | tauto]. Qed.
+Lemma tally_counts t g : forall l m, number (tally t l m) g =
+  number m g + Z.of_nat (length (filter (fun e => match in_group t (fst e) with Some (h, _) => Pos.eqb h g | None => false end) l)).
+Proof.
+  induction l as [|e l IH]; intros m; cbn [tally filter]; [simpl; lia|]. rewrite IH.
+  destruct (in_group t (fst e)) as [[h n]|]; [|reflexivity]. unfold number at 1 3.
+  destruct (Pos.eqb_spec h g) as [-> | N].
+  - rewrite PositiveMap.gss. fold (number m g). cbn [length]. lia.
+  - rewrite PositiveMap.gso by congruence. fold (number m g). reflexivity.
+Qed.
+Lemma groups_are tools owner l : forall firsts done gs, groups tools owner l firsts done = Some gs ->
+  exists n, gs = rev done ++ n /\ Forall2 (fun x g => exists f, group tools owner x f = Some g) l n.
+Proof.
+  induction l as [|x l IH]; intros [|f firsts] done gs E; try discriminate; cbn [groups] in E.
+  - injection E as <-. exists []. rewrite rev_append_rev. split; [reflexivity | constructor].
+  - destruct (group tools owner x f) as [g|] eqn:G; [|discriminate]. apply IH in E. destruct E as [n [-> A]].
+    exists (g :: n). split; [simpl; rewrite <- app_assoc; reflexivity | constructor; [exists f; exact G | exact A]].
+Qed.
+Lemma pairwise {A B} (R : A -> B -> Prop) l m : Forall2 R l m -> forall z,
+  (forall x, table l z = Some x -> exists y, table m z = Some y /\ R x y) /\
+  (forall y, table m z = Some y -> exists x, table l z = Some x /\ R x y).
+Proof.
+  intros A2 z. unfold table. destruct (z <? 0); [split; discriminate|]. generalize (Z.to_nat z). clear z.
+  induction A2 as [|x y l m Rxy _ IH]; intros [|i]; simpl; [split; discriminate | split; discriminate | |apply IH].
+  split; intros u [= <-]; eauto.
+Qed.
+Lemma strict_answered a read owners firsts : strict_ok a read owners firsts = true -> existsb tstrict read = true ->
+  relaxed a = None /\ answered a read owners.
+Proof.
+  unfold strict_ok. intros E S. rewrite S in E. destruct (relaxed a); [discriminate|]. split; [reflexivity|].
+  destruct (groups (table read) (table owners) owners firsts []) as [gs|] eqn:G; [|discriminate].
+  apply groups_are in G. destruct G as [gs' [-> G]]. cbn [rev app] in E. assert (G' := pairwise _ _ _ G).
+  intros r e t asked tl Hr He Ho Ht Hs. rewrite forallb_forall in E. specialize (E r Hr).
+  unfold all_answered in E. cbv zeta in E. rewrite forallb_forall in E. specialize (E e He).
+  destruct (proj1 (G' (fst e)) _ Ho) as [y [Gy [f Gf]]]. unfold group in Gf. cbn [fst snd] in Gf. rewrite Ht, Hs in Gf.
+  destruct (table owners f) as [[t' asked']|] eqn:Of; [|discriminate]. cbn [fst snd] in Gf.
+  destruct ((t' =? t) && same o asked' asked) eqn:Q; [|discriminate]. injection Gf as <-.
+  apply andb_prop in Q. destruct Q as [Q1 Q2]. apply Z.eqb_eq in Q1. apply (same_is o H strings_mean) in Q2. subst t'.
+  unfold in_group at 1 in E. rewrite Gy in E. apply Z.eqb_eq in E. rewrite tally_counts in E.
+  unfold number in E. rewrite PositiveMap.gempty in E.
+  exists (fun e0 => match in_group (table gs') (fst e0) with Some (h, _) => Pos.eqb h (Z.to_pos (f + 1)) | None => false end).
+  split; [lia|]. split; [unfold in_group; rewrite Gy; apply Pos.eqb_refl|].
+  intros x Hx. unfold in_group in Hx. destruct (table gs' (fst x)) as [[[h n]|]|] eqn:Gx; try discriminate.
+  apply Pos.eqb_eq in Hx. subst h. destruct (proj2 (G' (fst x)) _ Gx) as [[u v] [Ox [k Gk]]].
+  unfold group in Gk. cbn [fst snd] in Gk. destruct (table read u) as [ul|]; [|discriminate]. destruct (tstrict ul); [|discriminate].
+  destruct (table owners k) as [[u' v']|] eqn:Ok; [|discriminate]. cbn [fst snd] in Gk.
+  destruct ((u' =? u) && same o v' v) eqn:Q; [|discriminate]. injection Gk as Gk _.
+  apply andb_prop in Q. destruct Q as [Q3 Q4]. apply Z.eqb_eq in Q3. apply (same_is o H strings_mean) in Q4. subst u'.
+  assert (0 <= f) by (apply table_same in Of; tauto). assert (0 <= k) by (apply table_same in Ok; tauto).
+  apply Z2Pos.inj in Gk; [|lia|lia]. replace k with f in Ok by lia. rewrite Of in Ok. injection Ok as <- <-.
+  exists v. split; [exact Ox | congruence].
+Qed.
+
 Record sourced (a : artifact) (c : claim str) : Prop := {
-  core_text : view o (core a) = text_of (meant (cvalue c)) /\ ordered (cvalue c) = true;
+  core_text : view o (core a) = text_of (meant (cvalue c)) /\ head_ok (cvalue c) = true /\ ordered (cvalue c) = true;
   said_there : exists grammar tools_ calls_ limits_ forbids_ requires_ read name version owners texts,
     get $"grammar" (cvalue c) = Some grammar /\ get_list $"tools" (cvalue c) = Some tools_ /\
     get_list $"calls" (cvalue c) = Some calls_ /\ get_list $"limits" (cvalue c) = Some limits_ /\
@@ -364,7 +474,8 @@ Record sourced (a : artifact) (c : claim str) : Prop := {
        view o (tools a) = text_of (Arr (map meant (kept mark 0 tools_)))) /\
     Forall2 (fun v t => limit_text (table read) v = Some t) limits_ texts /\                               (* C702 *)
     map (view o) texts = map (view o) (limits a) /\
-    left_ok (relaxed a) forbids_ limits_ requires_ calls_ = true                                           (* C803 *)
+    left_ok (relaxed a) forbids_ limits_ requires_ calls_ = true /\                                        (* C803 *)
+    (existsb tstrict read = true -> relaxed a = None /\ answered a read owners)                            (* C902, C901 *)
 }.
 
 Lemma hit_owner n (l : list (Z * str)) t : hit n (fun x => [fst x]) l t = true <-> 0 <= t < n /\ In t (map fst l).
@@ -377,8 +488,8 @@ Qed.
 Theorem core_sound a c : core_question a c = 0 -> sourced a c.
 Proof.
   unfold core_question. cbv zeta. intros E.
-  destruct (ordered (cvalue c) && same o (core a) (print o (meant (cvalue c)))) eqn:E0; [|discriminate]. cbn [negb] in E.
-  apply andb_prop in E0. destruct E0 as [E0 E1]. constructor; [split; [apply printed, E1 | exact E0]|].
+  destruct (head_ok (cvalue c) && ordered (cvalue c) && same o (core a) (print o (meant (cvalue c)))) eqn:E0; [|discriminate]. cbn [negb] in E.
+  rewrite !andb_true_iff in E0. destruct E0 as [[Eh E0] E1]. constructor; [split; [apply printed, E1 | split; assumption]|].
   destruct (get $"grammar" (cvalue c)) as [g|]; [|discriminate].
   destruct (get_list $"tools" (cvalue c)) as [ts|]; [|discriminate].
   destruct (get_list $"calls" (cvalue c)) as [cs|]; [|discriminate].
@@ -393,7 +504,8 @@ Proof.
   destruct (same o (tools a) _) eqn:M in E; [|discriminate]. cbn [negb] in E.
   destruct (each (limit_text (table read)) ls []) as [texts|] eqn:L; [|discriminate].
   destruct (same_texts texts (limits a)) eqn:Q; [|discriminate]. cbn [negb] in E.
-  destruct (left_ok (relaxed a) fs ls rs cs) eqn:K; [|discriminate].
+  destruct (left_ok (relaxed a) fs ls rs cs) eqn:K; [|discriminate]. cbn [negb] in E.
+  destruct (strict_ok a read owners (firsts c)) eqn:St; [|discriminate].
   apply andb_prop in S. destruct S as [S1 S2].
   apply each_is in T. destruct T as [read' [-> T]]. apply each_is in L. destruct L as [texts' [-> L]].
   apply core_calls_stand in C. destruct C as [owners' [-> C]]. cbn [rev app] in *.
@@ -403,7 +515,7 @@ Proof.
   { exists (hit (len ts 0) (fun x => [fst x]) owners'). split.
     - intros t. rewrite len_is. apply hit_owner.
     - apply (printed (VArr (kept (hit (len ts 0) (fun x => [fst x]) owners') 0 ts))), M. }
-  split; [exact L|]. split; [apply same_texts_is, Q | exact K].
+  split; [exact L|]. split; [apply same_texts_is, Q|]. split; [exact K | intros S; eapply strict_answered; eassumption].
 Qed.
 
 (* A file that passes, its core looked at: all that `premises` says, and where it is from. *)

@@ -37,7 +37,8 @@ let claim a = match any 14 with
 let rec other v = match v with
   | VNum z -> VNum (number z) | VStr s -> VStr (text s) | VFlag b -> VFlag (not b) | VArr l -> VArr (listed other l)
   | VObj l -> VObj (listed (fun (k, v) -> if any 4 = 0 then (text k, v) else (k, other v)) l)
-let core c = if any 2 = 0 then { c with cvalue = other c.cvalue } else { c with places = listed number c.places }
+let core c = match any 3 with
+  | 0 -> { c with cvalue = other c.cvalue } | 1 -> { c with places = listed number c.places } | _ -> { c with firsts = listed number c.firsts }
 (* What the bytes hold: all but the residuals and keys of calls. *)
 let held a = { a with lines = List.map (fun c -> { c with lresidual = Z.zero; lkey = "" }) a.lines }
 let () =

@@ -4,68 +4,68 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(h){"use strict";var
-eK="%Li",fi=" : flags Open_text and Open_binary are not compatible",e$="Invalid_argument",fh=0x7fffffff,ca='"',c$=1255,fg="REJECTED: ",a1=255,fp=0x800,aB=0xffff,c7="tools",eU="jsError",az=0x8000,e_="%ni",e2=12520,bF=256,fo="no member ",eT="critical",fA=4096,eS="End_of_file",eJ="DECLINED: too large",dh="Unix.Unix_error",c_="Failure",fv="infinity",aO=0xff,c6="mkdir",bE=1000,fu="beta",j="",ff="Stack_overflow",dl="ENOENT",e1="^",b7=": No such file or directory",aa="0",fe="/static/",fn="([^/]+)",bj=0x3f,df=1000000000,dg=-97,fd="Not_found",dk=0xf,bG=128,c9=-48,eR=0xdc00,e9="Sys_blocked_io",fy="grammar",fz="fd ",fl=125,fm="ENOTEMPTY",e0="Match_failure",M=248,I="camlinternalFormat.ml",fk="Division_by_zero",dm=252,fx=1027,eQ="Sys_error",bk=".",bi="+",de="rmdir",ft=0xf0,eP="core",e8=246,e7="%u",eO="EEXIST",dj="%d",eZ="%li",fc=1026,e6="fraction_bits",fb="false",fj="buffer.ml",b9="int_of_string",dc=127,aN=1024,fs=-32,eH="Pervasives.do_at_exit",eI="utf8",aL=" ",aj=0x80,fr=1023,dq="e",eG="Undefined_recursive_module",b8=120,eN=103,e4="limits",e5=" : flags Open_rdonly and Open_wronly are not compatible",eM=512,a2="-",db="nan",bl=0x40000000,eL=0x7ff0,dp=": Not a directory",eY=0xe0,e3=" : file already exists",eX="relaxed",eW=0xdfff,aM=0xffffff,aA="/",dd="compare: functional value",fq="Assert_failure",c8="0x",eF="%i",fw="Out_of_memory",da="ENOTDIR",eV=1073741823,fa="true",b$=254,dn="index out of bounds",di=100,b_=250,cb="_bigarr02";function
-l_(d,b,e,c,f){if(c<=b)for(var
+eU="%Li",ft=" : flags Open_text and Open_binary are not compatible",fj="Invalid_argument",fs=0x7fffffff,ce='"',de=1255,fr="REJECTED: ",a1=255,fA=0x800,aE=0xffff,da="tools",e4="jsError",aC=0x8000,fi="%ni",fa=12520,bH=256,fz="no member ",e3="critical",fL=4096,e2="End_of_file",eT="DECLINED: too large",dm="Unix.Unix_error",dd="Failure",fG="infinity",aP=0xff,c$="mkdir",bG=1000,fF="beta",j="",fq="Stack_overflow",dr="ENOENT",e$="^",b$=": No such file or directory",aa="0",fp="/static/",fy="([^/]+)",bk=0x3f,dk=1000000000,dl=-97,fo="Not_found",dq=0xf,bI=128,dc=-48,e1=0xdc00,fh="Sys_blocked_io",fJ="grammar",fK="fd ",fw=125,fx="ENOTEMPTY",e_="Match_failure",N=248,I="camlinternalFormat.ml",fv="Division_by_zero",ds=252,fI=1027,e0="Sys_error",bl=".",bj="+",dj="rmdir",fE=0xf0,fn="a call",eZ="core",fg=246,ff="%u",eY="EEXIST",dp="%d",e9="%li",fm=1026,fe="fraction_bits",fl="false",fu="buffer.ml",cb="int_of_string",dh=127,aO=1024,fD=-32,eR="Pervasives.do_at_exit",eS="utf8",aM=" ",aj=0x80,fC=1023,dv="e",eQ="Undefined_recursive_module",ca=120,eX=103,fc="limits",fd=" : flags Open_rdonly and Open_wronly are not compatible",eW=512,a2="-",dg="nan",bm=0x40000000,eV=0x7ff0,du=": Not a directory",e8=0xe0,fb=" : file already exists",e7="relaxed",e6=0xdfff,aN=0xffffff,aD="/",di="compare: functional value",fB="Assert_failure",db="0x",eP="%i",fH="Out_of_memory",df="ENOTDIR",e5=1073741823,fk="true",cd=254,dt="index out of bounds",dn=100,cc=250,cf="_bigarr02";function
+mo(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cm(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fA&&a==c.length)return d.apply(null,c);var
-e=j;for(;0<a;b+=aN,a-=aN)e+=d.apply(null,c.slice(b,b+Math.min(a,aN)));return e}function
-ce(b){if(h.Uint8Array)var
+cq(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=fL&&a==c.length)return d.apply(null,c);var
+e=j;for(;0<a;b+=aO,a-=aO)e+=d.apply(null,c.slice(b,b+Math.min(a,aO)));return e}function
+ci(b){if(h.Uint8Array)var
 c=new(h.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a3(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cm(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cm(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ce(b);var
+a3(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ci(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-ao(a){return a}function
-aE(a,b,c,d,e){a3(ao(a),b,c,d,e);return 0}function
-mW(b,a){throw[0,b,a]}function
+as(a){return a}function
+aH(a,b,c,d,e){a3(as(a),b,c,d,e);return 0}function
+na(b,a){throw[0,b,a]}function
 bq(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
 d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
 a5(a){if(a.t==2)a.c+=bq(a.l-a.c.length,"\0");else
-a.c=cm(a.c,0,a.c.length);a.t=0}function
-f6(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dc)return false;return true}else
+a.c=cq(a.c,0,a.c.length);a.t=0}function
+gf(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dh)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dH(e){for(var
+dM(e){for(var
 k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aj){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eM){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bG){g=h+(f<<6);if(f<eY){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bG){g=h+(g<<6);if(f<ft){a=g-0xe2080;if(a<fp||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bG&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),eR+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aN){c.substr(0,1);k+=c;c=j}}return k+c}function
-aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
+d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eW){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(f<<6);if(f<e8){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(g<<6);if(f<fE){a=g-0xe2080;if(a<fA||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aE)c+=String.fromCharCode(0xd7c0+(a>>10),e1+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aO){c.substr(0,1);k+=c;c=j}}return k+c}function
+aF(c,a,b){this.t=c;this.c=a;this.l=b}aF.prototype.toString=function(){switch(this.t){case
 9:return this.c;default:a5(this);case
-0:if(f6(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aC.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dH(a)};aC.prototype.slice=function(){var
+0:if(gf(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aF.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return dM(a)};aF.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aC(this.t,a,this.l)};function
-fK(a){return new
-aC(0,a,a.length)}function
-d(a){return fK(a)}function
-dC(b,a){mW(b,d(a))}var
+aF(this.t,a,this.l)};function
+fV(a){return new
+aF(0,a,a.length)}function
+d(a){return fV(a)}function
+dH(b,a){na(b,d(a))}var
 w=[0];function
-J(a){dC(w.Invalid_argument,a)}function
-cc(){J(dn)}function
-ap(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+J(a){dH(w.Invalid_argument,a)}function
+cg(){J(dt)}function
+at(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-fJ(b,a){if(a>>>0>=b.l)cc();return ap(b,a)}function
-me(b,a){if(a>>>0>=b.l-3)cc();var
-c=ap(b,a),d=ap(b,a+1),e=ap(b,a+2),f=ap(b,a+3);return f<<24|e<<16|d<<8|c}var
-fS=Math.pow(2,-24);function
-f0(a){throw a}function
-ck(){f0(w.Division_by_zero)}function
-i(b,c,a){this.lo=b&aM;this.mi=c&aM;this.hi=a&aB}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
+fU(b,a){if(a>>>0>=b.l)cg();return at(b,a)}function
+mu(b,a){if(a>>>0>=b.l-3)cg();var
+c=at(b,a),d=at(b,a+1),e=at(b,a+2),f=at(b,a+3);return f<<24|e<<16|d<<8|c}var
+f3=Math.pow(2,-24);function
+f$(a){throw a}function
+co(){f$(w.Division_by_zero)}function
+i(b,c,a){this.lo=b&aN;this.mi=c&aN;this.hi=a&aE}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
 i(this.lo,this.mi,this.hi)};i.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
@@ -74,7 +74,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 i(b,c,d)};i.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 i(b,c,d)};i.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*fS|0)+this.mi*a.lo+this.lo*a.mi,d=(c*fS|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*f3|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f3|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 i(b,c,d)};i.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};i.prototype.isNeg=function(){return this.hi<<16<0};i.prototype.and=function(a){return new
 i(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};i.prototype.or=function(a){return new
 i(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};i.prototype.xor=function(a){return new
@@ -88,56 +88,56 @@ i(this.hi>>a-48,0,0)};i.prototype.shift_right=function(a){a=a&63;if(a==0)return 
 c=this.hi<<16>>16;if(a<24)return new
 i(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
-i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aM;this.lo=this.lo<<1&aM};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aM;this.mi=(this.mi>>>1|this.hi<<23)&aM;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
+i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aE);return new
+i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aN;this.lo=this.lo<<1&aN};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aN;this.mi=(this.mi>>>1|this.hi<<23)&aN;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 i(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};i.prototype.div=function(a){var
-b=this;if(a.isZero())ck();var
-d=b.hi^a.hi;if(b.hi&az)b=b.neg();if(a.hi&az)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&az)c=c.neg();return c};i.prototype.mod=function(b){var
-a=this;if(b.isZero())ck();var
-d=a.hi;if(a.hi&az)a=a.neg();if(b.hi&az)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&az)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aO,this.mi>>16,this.mi>>8&aO,this.mi&aO,this.lo>>16,this.lo>>8&aO,this.lo&aO]};i.prototype.lo32=function(){return this.lo|(this.mi&aO)<<24};i.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
+b=this;if(a.isZero())co();var
+d=b.hi^a.hi;if(b.hi&aC)b=b.neg();if(a.hi&aC)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aC)c=c.neg();return c};i.prototype.mod=function(b){var
+a=this;if(b.isZero())co();var
+d=a.hi;if(a.hi&aC)a=a.neg();if(b.hi&aC)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aE|this.hi<<16};function
 bp(a){return new
 i(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mf(d,c){if(c>>>0>=d.l-7)cc();var
+mv(d,c){if(c>>>0>=d.l-7)cg();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=ap(d,c+a);return bp(b)}function
-v(a,c,b){b&=aO;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ce(a)}a.c[c]=b;return 0}function
-a4(b,a,c){if(a>>>0>=b.l)cc();return v(b,a,c)}function
-bn(c,a){if(c.fun)return bn(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=at(d,c+a);return bp(b)}function
+v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ci(a)}a.c[c]=b;return 0}function
+a4(b,a,c){if(a>>>0>=b.l)cg();return v(b,a,c)}function
+bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bn(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bn(c,d)}}function
-bH(){J(dn)}function
-g(a,b){if(b>>>0>=a.length-1)bH();return a}function
-mi(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aF(a){a.t&6&&a5(a);return a.c}var
-m7=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-m6(a){if(m7)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
+bJ(){J(dt)}function
+g(a,b){if(b>>>0>=a.length-1)bJ();return a}function
+my(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aI(a){a.t&6&&a5(a);return a.c}var
+nl=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+nk(a){if(nl)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dw(c){var
+dB(c){var
 a=new(h.Float32Array)(1);a[0]=c;var
 b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-ci(b,c,a){return new
+cm(b,c,a){return new
 i(b,c,a)}function
-ch(a){if(!isFinite(a)){if(isNaN(a))return ci(1,0,eL);return a>0?ci(0,0,eL):ci(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?az:a>=0?0:az;if(f)a=-a;var
-b=m6(a)+fr;if(b<=0){b=0;a/=Math.pow(2,-fc)}else{a/=Math.pow(2,b-fx);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+cl(a){if(!isFinite(a)){if(isNaN(a))return cm(1,0,eV);return a>0?cm(0,0,eV):cm(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aC:a>=0?0:aC;if(f)a=-a;var
+b=nk(a)+fC;if(b<=0){b=0;a/=Math.pow(2,-fm)}else{a/=Math.pow(2,b-fI);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dk|f|b<<4;return ci(g,e,c)}function
-bK(a){return a.toArray()}function
-fH(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cb)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dq|f|b<<4;return cm(g,e,c)}function
+bM(a){return a.toArray()}function
+fS(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cf)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aE)c.write(16,b.dims[a]);else{c.write(16,aE);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,29 +154,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bK(b.get(a));for(var
+e=bM(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bK(ch(b.get(a)));for(var
+e=bM(cl(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dw(b.get(a));c.write(32,e)}break;case
+e=dB(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dw(d[1]));c.write(32,dw(d[2]))}break;case
+d=b.get(a);c.write(32,dB(d[1]));c.write(32,dB(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bK(ch(f[1]));for(var
+f=b.get(a),e=bM(cl(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bK(ch(f[2]));for(var
+e=bM(cl(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-fF(a){switch(a){case
+fQ(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mb(c,e){var
+mr(c,e){var
 b=h,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -192,47 +192,47 @@ b=h,a;switch(c){case
 11:a=b.Float64Array;break;case
 12:a=b.Uint8Array;break}if(!a)J("Bigarray.create: unsupported kind");var
 d=new
-a(e*fF(c));return d}function
-dx(c){var
+a(e*fQ(c));return d}function
+dC(c){var
 a=new(h.Int32Array)(1);a[0]=c;var
 b=new(h.Float32Array)(a.buffer);return b[0]}function
-dy(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dk)==0?b&az?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dk);if(c>0){a+=16;a*=Math.pow(2,c-fx)}else
-a*=Math.pow(2,-fc);if(b&az)a=-a;return a}function
-dr(b){var
+dD(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dq)==0?b&aC?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dq);if(c>0){a+=16;a*=Math.pow(2,c-fI)}else
+a*=Math.pow(2,-fm);if(b&aC)a=-a;return a}function
+dw(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)J("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-mx(b,a){return new
-i(b&aM,b>>>24&aO|(a&aB)<<8,a>>>16&aB)}function
-dz(a){return a.hi32()}function
-dA(a){return a.lo32()}var
-mc=cb;function
-aU(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aU.prototype.caml_custom=mc;aU.prototype.offset=function(b){var
+mN(b,a){return new
+i(b&aN,b>>>24&aP|(a&aE)<<8,a>>>16&aE)}function
+dE(a){return a.hi32()}function
+dF(a){return a.lo32()}var
+ms=cf;function
+aX(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aX.prototype.caml_custom=ms;aX.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
 Array))J("bigarray.js: invalid offset");if(this.dims.length!=b.length)J("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bH();c=c*this.dims[a]+b[a]}else
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bJ();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bH();c=c*this.dims[a]+(b[a]-1)}return c};aU.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bJ();c=c*this.dims[a]+(b[a]-1)}return c};aX.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return mx(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return mN(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[b$,e,c];default:return this.data[a]}};aU.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dA(b);this.data[a*2+1]=dz(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cd,e,c];default:return this.data[a]}};aX.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dF(b);this.data[a*2+1]=dE(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aU.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aX.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dA(b),e=dz(b);if(c==e)this.data.fill(c);else
+c=dF(b),e=dE(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aU.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aX.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bm(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bm.prototype=new
-aU();bm.prototype.offset=function(a){if(typeof
+bn(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bn.prototype=new
+aX();bn.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-J("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bH();return a};bm.prototype.get=function(a){return this.data[a]};bm.prototype.set=function(a,b){this.data[a]=b;return 0};bm.prototype.fill=function(a){this.data.fill(a);return 0};function
-fD(c,d,a,b){var
-e=fF(c);if(dr(a)*e!=b.length)J("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bm(c,d,a,b);return new
-aU(c,d,a,b)}function
-aq(a){if(!w.Failure)w.Failure=[M,d(c_),-3];dC(w.Failure,a)}function
-fE(b,v,r){var
-i=b.read32s();if(i<0||i>16)aq("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aO,o=p>>8&1,h=[];if(r==cb)for(var
+J("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bJ();return a};bn.prototype.get=function(a){return this.data[a]};bn.prototype.set=function(a,b){this.data[a]=b;return 0};bn.prototype.fill=function(a){this.data.fill(a);return 0};function
+fO(c,d,a,b){var
+e=fQ(c);if(dw(a)*e!=b.length)J("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bn(c,d,a,b);return new
+aX(c,d,a,b)}function
+av(a){if(!w.Failure)w.Failure=[N,d(dd),-3];dH(w.Failure,a)}function
+fP(b,v,r){var
+i=b.read32s();if(i<0||i>16)av("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==cf)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aB){var
-t=b.read32u(),u=b.read32u();if(t!=0)aq("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aE){var
+t=b.read32u(),u=b.read32u();if(t!=0)av("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dr(h),f=mb(j,d),g=fD(j,o,h,f);switch(j){case
+d=dw(h),f=mr(j,d),g=fO(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -285,7 +285,7 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)aq("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)av("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
@@ -298,116 +298,116 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dy(bp(e));g.set(a,k)}break;case
+k=dD(bp(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dx(b.read32s());g.set(a,k)}break;case
+k=dC(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dx(b.read32s()),l=dx(b.read32s());g.set(a,[b$,m,l])}break;case
+m=dC(b.read32s()),l=dC(b.read32s());g.set(a,[cd,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dy(bp(e));for(var
+m=dD(bp(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dy(bp(e));g.set(a,[b$,m,l])}break}v[0]=(4+i)*4;return fD(j,o,h,f)}function
-fC(a,b,c){return a.compare(b,c)}function
-bM(a,b){return Math.imul(a,b)}function
-V(b,a){a=bM(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bM(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-ms(a,b){a=V(a,dA(b));a=V(a,dz(b));return a}function
-du(a,b){return ms(a,ch(b))}function
-fG(c){var
-b=dr(c.dims),d=0;switch(c.kind){case
+l=dD(bp(e));g.set(a,[cd,m,l])}break}v[0]=(4+i)*4;return fO(j,o,h,f)}function
+fN(a,b,c){return a.compare(b,c)}function
+bO(a,b){return Math.imul(a,b)}function
+W(b,a){a=bO(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bO(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+mI(a,b){a=W(a,dF(b));a=W(a,dE(b));return a}function
+dz(a,b){return mI(a,cl(b))}function
+fR(c){var
+b=dw(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bF)b=bF;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=V(d,e)}e=0;switch(b&3){case
+12:if(b>bH)b=bH;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=V(d,e)}break;case
+1:e|=c.data[a+0];d=W(d,e)}break;case
 4:case
-5:if(b>bG)b=bG;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=V(d,e)}if((b&1)!=0)d=V(d,c.data[a]);break;case
+5:if(b>bI)b=bI;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=V(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=V(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=V(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=du(d,c.data[a]);break;case
+a=0;a<b;a++)d=dz(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=du(d,c.data[a]);break}return d}function
-mv(a,b){b[0]=4;return a.read32s()}function
-mP(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dz(d,c.data[a]);break}return d}function
+mL(a,b){b[0]=4;return a.read32s()}function
+m5(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:aq("input_value: native integer value too large");default:aq("input_value: ill-formed native integer")}}function
-mE(c,d){var
+2:av("input_value: native integer value too large");default:av("input_value: ill-formed native integer")}}function
+mU(c,d){var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
-mB(e,d,b){var
-c=bK(d);for(var
+mR(e,d,b){var
+c=bM(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-mw(a,b,c){return a.compare(b)}function
-my(a){return a.lo32()^a.hi32()}var
-bJ={"_j":{deserialize:mE,serialize:mB,fixed_length:8,compare:mw,hash:my},"_i":{deserialize:mv,fixed_length:4},"_n":{deserialize:mP,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fE(a,b,"_bigarray")},serialize:fH,compare:fC,hash:fG},"_bigarr02":{deserialize:function(a,b){return fE(a,b,cb)},serialize:fH,compare:fC,hash:fG}};function
-ds(a){return bJ[a.caml_custom]&&bJ[a.caml_custom].compare}function
-fL(f,c,d,e){var
-b=ds(c);if(b){var
+mM(a,b,c){return a.compare(b)}function
+mO(a){return a.lo32()^a.hi32()}var
+bL={"_j":{deserialize:mU,serialize:mR,fixed_length:8,compare:mM,hash:mO},"_i":{deserialize:mL,fixed_length:4},"_n":{deserialize:m5,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fP(a,b,"_bigarray")},serialize:fS,compare:fN,hash:fR},"_bigarr02":{deserialize:function(a,b){return fP(a,b,cf)},serialize:fS,compare:fN,hash:fR}};function
+dx(a){return bL[a.caml_custom]&&bL[a.caml_custom].compare}function
+fW(f,c,d,e){var
+b=dx(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bL(a){return a
+bN(a){return a
 instanceof
-aC}function
-cj(a){return bL(a)}function
-fM(a){if(typeof
-a==="number")return bE;else
-if(bL(a))return dm;else
-if(cj(a))return 1252;else
+aF}function
+cn(a){return bN(a)}function
+fX(a){if(typeof
+a==="number")return bG;else
+if(bN(a))return ds;else
+if(cn(a))return 1252;else
 if(a
 instanceof
 Array&&a[0]===a[0]>>>0&&a[0]<=a1){var
-b=a[0]|0;return b==b$?0:b}else
+b=a[0]|0;return b==cd?0:b}else
 if(a
 instanceof
-String)return e2;else
+String)return fa;else
 if(typeof
-a=="string")return e2;else
+a=="string")return fa;else
 if(a
 instanceof
-Number)return bE;else
-if(a&&a.caml_custom)return c$;else
+Number)return bG;else
+if(a&&a.caml_custom)return de;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-mF(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-fI(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-m0(a,b){return fI(a,b)}function
-cd(a,b,d){var
+mV(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+fT(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+ne(a,b){return fT(a,b)}function
+ch(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=fM(a);if(f==b_){a=a[1];continue}var
-g=fM(b);if(g==b_){b=b[1];continue}if(f!==g){if(f==bE){if(g==c$)return fL(a,b,-1,d);return-1}if(g==bE){if(f==c$)return fL(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:J(dd);break;case
+f=fX(a);if(f==cc){a=a[1];continue}var
+g=fX(b);if(g==cc){b=b[1];continue}if(f!==g){if(f==bG){if(g==de)return fW(a,b,-1,d);return-1}if(g==bG){if(f==de)return fW(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:J(di);break;case
 248:var
-c=mF(a[2],b[2]);if(c!=0)return c|0;break;case
-249:J(dd);break;case
+c=mV(a[2],b[2]);if(c!=0)return c|0;break;case
+249:J(di);break;case
 250:J("equal: got Forward_tag, should not happen");break;case
 251:J("equal: abstract value");break;case
 252:if(a!==b){var
-c=fI(a,b);if(c!=0)return c|0}break;case
+c=fT(a,b);if(c!=0)return c|0}break;case
 253:J("equal: got Double_tag, should not happen");break;case
 254:J("equal: got Double_array_tag, should not happen");break;case
 255:J("equal: got Custom_tag, should not happen");break;case
-1247:J(dd);break;case
+1247:J(di);break;case
 1255:var
-i=ds(a);if(i!=ds(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)J("compare: abstract value");var
+i=dx(a);if(i!=dx(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)J("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,266 +415,266 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aF(a),b=aF(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aI(a),b=aI(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-bo(a,b){return cd(a,b,true)}function
-E(a){if(a<0)J("Bytes.create");return new
-aC(a?2:9,j,a)}function
-fN(b,a){if(a==0)ck();return b/a|0}function
-mk(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bq(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ce(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dB(d){d=aF(d);var
+au(a,b){return ch(a,b,true)}function
+G(a){if(a<0)J("Bytes.create");return new
+aF(a?2:9,j,a)}function
+fY(b,a){if(a==0)co();return b/a|0}function
+mA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bq(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ci(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+dG(d){d=aI(d);var
 e=d.length;if(e>31)J("format_int: format too long");var
-a={justify:bi,signstyle:a2,filler:aL,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a={justify:bj,signstyle:a2,filler:aM,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=a2;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dt(a,f){if(a.uppercase)f=f.toUpperCase();var
+dy(a,f){if(a.uppercase)f=f.toUpperCase();var
 e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a2))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=j;if(a.justify==bi&&a.filler==aL)for(var
-c=e;c<a.width;c++)b+=aL;if(a.signedconv)if(a.sign<0)b+=a2;else
-if(a.signstyle!=a2)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=c8;if(a.justify==bi&&a.filler==aa)for(var
+b=j;if(a.justify==bj&&a.filler==aM)for(var
+c=e;c<a.width;c++)b+=aM;if(a.signedconv)if(a.sign<0)b+=a2;else
+if(a.signstyle!=a2)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=db;if(a.justify==bj&&a.filler==aa)for(var
 c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a2)for(var
-c=e;c<a.width;c++)b+=aL;return d(b)}function
-fP(i,c){function
+c=e;c<a.width;c++)b+=aM;return d(b)}function
+f0(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bi)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(aa);if(b>0)a=a+bk+new
+c=parseInt(a.toString().split(bj)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(aa);if(b>0)a=a+bl+new
 Array(b+1).join(aa);return a}else
 return a.toFixed(b)}}var
-a,e=dB(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=db;e.filler=aL}else
-if(!isFinite(c)){a="inf";e.filler=aL}else
+a,e=dG(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dg;e.filler=aM}else
+if(!isFinite(c)){a="inf";e.filler=aM}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dq)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dq),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bk)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dq)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(dv),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bk)b--;a=a.slice(0,b+1)}}break}return dt(e,a)}function
-cf(e,b){if(aF(e)==dj)return d(j+b);var
-a=dB(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)}}break}return dy(e,a)}function
+cj(e,b){if(aI(e)==dp)return d(j+b);var
+a=dG(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aL;var
-f=a.prec-c.length;if(f>0)c=bq(f,aa)+c}return dt(a,c)}var
-mS=0;function
-cg(){return mS++}function
-fU(a){return a.toUtf16()}function
-bO(){return typeof
+c=b.toString(a.base);if(a.prec>=0){a.filler=aM;var
+f=a.prec-c.length;if(f>0)c=bq(f,aa)+c}return dy(a,c)}var
+m8=0;function
+ck(){return m8++}function
+f5(a){return a.toUtf16()}function
+bQ(){return typeof
 h.process!=="undefined"&&typeof
 h.process.versions!=="undefined"&&typeof
 h.process.versions.node!=="undefined"}function
-m8(){function
-a(a){if(a.charAt(0)===aA)return[j,a.substring(1)];return}function
+nm(){function
+a(a){if(a.charAt(0)===aD)return[j,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bO()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dI=m8();function
-f4(a){return a.slice(-1)!==aA?a+aA:a}if(bO()&&h.process&&h.process.cwd)var
-bI=h.process.cwd().replace(/\\/g,aA);else
+d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bQ()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+dN=nm();function
+gd(a){return a.slice(-1)!==aD?a+aD:a}if(bQ()&&h.process&&h.process.cwd)var
+bK=h.process.cwd().replace(/\\/g,aD);else
 var
-bI="/static";bI=f4(bI);function
-mJ(a){a=fU(a);if(!dI(a))a=bI+a;var
-e=dI(a),d=e[1].split(aA),b=[];for(var
+bK="/static";bK=gd(bK);function
+mZ(a){a=f5(a);if(!dN(a))a=bK+a;var
+e=dN(a),d=e[1].split(aD),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-m3(e){for(var
+nh(e){for(var
 f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aj){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eM){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fp){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bj)}else
-if(a<0xd800||a>=eW)b+=String.fromCharCode(eY|a>>12,aj|a>>6&bj,aj|a&bj);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<eR||h>eW)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(ft|a>>18,aj|a>>12&bj,aj|a>>6&bj,aj|a&bj)}if(b.length>aN){b.substr(0,1);f+=b;b=j}}return f+b}function
-mh(a){var
-b=9;if(!f6(a))b=8,a=m3(a);return new
-aC(b,a,a.length)}function
-ar(a){return mh(a)}var
-m_=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",eO,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dl,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",da,fm,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eW){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<fA){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bk)}else
+if(a<0xd800||a>=e6)b+=String.fromCharCode(e8|a>>12,aj|a>>6&bk,aj|a&bk);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e1||h>e6)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fE|a>>18,aj|a>>12&bk,aj|a>>6&bk,aj|a&bk)}if(b.length>aO){b.substr(0,1);f+=b;b=j}}return f+b}function
+mx(a){var
+b=9;if(!gf(a))b=8,a=nh(a);return new
+aF(b,a,a.length)}function
+aw(a){return mx(a)}var
+no=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",eY,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dr,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",df,fx,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 a8(d,f,e,a){var
-b=m_.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,ar(f||j),ar(e||j)];return c}var
-fY={};function
-a6(a){return fY[a]}function
+b=no.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aw(f||j),aw(e||j)];return c}var
+f9={};function
+a6(a){return f9[a]}function
 a7(b,a){throw[0,b].concat(a)}function
-mg(a){return new
-aC(4,a,a.length)}function
-t(a){dC(w.Sys_error,a)}function
-mU(a){t(a+b7)}function
-ah(a){return a.l}function
-fB(){}function
-N(a){this.data=a}N.prototype=new
-fB();N.prototype.truncate=function(a){var
-b=this.data;this.data=E(a|0);a3(b,0,this.data,0,a)};N.prototype.length=function(){return ah(this.data)};N.prototype.write=function(b,d,g,a){var
+mw(a){return new
+aF(4,a,a.length)}function
+t(a){dH(w.Sys_error,a)}function
+m_(a){t(a+b$)}function
+ag(a){return a.l}function
+fM(){}function
+O(a){this.data=a}O.prototype=new
+fM();O.prototype.truncate=function(a){var
+b=this.data;this.data=G(a|0);a3(b,0,this.data,0,a)};O.prototype.length=function(){return ag(this.data)};O.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=E(b+a),f=this.data;this.data=e;a3(f,0,this.data,0,c)}aE(d,g,this.data,b,a);return 0};N.prototype.read=function(c,a,d,b){var
-e=this.length();a3(this.data,c,a,d,b);return 0};N.prototype.read_one=function(a){return fJ(this.data,a)};N.prototype.close=function(){};N.prototype.constructor=N;function
-Z(b,a){this.content={};this.root=b;this.lookupFun=a}Z.prototype.nm=function(a){return this.root+a};Z.prototype.create_dir_if_needed=function(d){var
-c=d.split(aA),b=j;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aA;if(this.content[b])continue;this.content[b]=Symbol("directory")}};Z.prototype.slash=function(a){return/\/$/.test(a)?a:a+aA};Z.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=G(b+a),f=this.data;this.data=e;a3(f,0,this.data,0,c)}aH(d,g,this.data,b,a);return 0};O.prototype.read=function(c,a,d,b){var
+e=this.length();a3(this.data,c,a,d,b);return 0};O.prototype.read_one=function(a){return fU(this.data,a)};O.prototype.close=function(){};O.prototype.constructor=O;function
+_(b,a){this.content={};this.root=b;this.lookupFun=a}_.prototype.nm=function(a){return this.root+a};_.prototype.create_dir_if_needed=function(d){var
+c=d.split(aD),b=j;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aD;if(this.content[b])continue;this.content[b]=Symbol("directory")}};_.prototype.slash=function(a){return/\/$/.test(a)?a:a+aD};_.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-N(ao(b[1]))}}};Z.prototype.exists=function(a){if(a==j)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};Z.prototype.mkdir=function(c,e,d){var
-b=d&&a6(dh);if(this.exists(c))if(b)a7(b,a8(eO,c6,this.nm(c)));else
+O(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};_.prototype.mkdir=function(c,e,d){var
+b=d&&a6(dm);if(this.exists(c))if(b)a7(b,a8(eY,c$,this.nm(c)));else
 t(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a7(b,a8(dl,c6,this.nm(a)));else
-t(a+b7);if(!this.is_dir(a))if(b)a7(b,a8(da,c6,this.nm(a)));else
-t(a+dp);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
-b=f&&a6(dh),c=a==j?j:this.slash(a),e=new
-RegExp(e1+c+fn);if(!this.exists(a))if(b)a7(b,a8(dl,de,this.nm(a)));else
-t(a+b7);if(!this.is_dir(a))if(b)a7(b,a8(da,de,this.nm(a)));else
-t(a+dp);for(var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a7(b,a8(dr,c$,this.nm(a)));else
+t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,c$,this.nm(a)));else
+t(a+du);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
+b=f&&a6(dm),c=a==j?j:this.slash(a),e=new
+RegExp(e$+c+fy);if(!this.exists(a))if(b)a7(b,a8(dr,dj,this.nm(a)));else
+t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,dj,this.nm(a)));else
+t(a+du);for(var
 d
 in
-this.content)if(d.match(e))if(b)a7(b,a8(fm,de,this.nm(a)));else
+this.content)if(d.match(e))if(b)a7(b,a8(fx,dj,this.nm(a)));else
 t(this.nm(a)+": Directory not empty");delete
-this.content[c]};Z.prototype.readdir=function(a){var
-f=a==j?j:this.slash(a);if(!this.exists(a))t(a+b7);if(!this.is_dir(a))t(a+dp);var
+this.content[c]};_.prototype.readdir=function(a){var
+f=a==j?j:this.slash(a);if(!this.exists(a))t(a+b$);if(!this.is_dir(a))t(a+du);var
 g=new
-RegExp(e1+f+fn),d={},c=[];for(var
+RegExp(e$+f+fy),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==j)return true;var
-b=this.slash(a);return this.content[b]?1:0};Z.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};_.prototype.is_dir=function(a){if(a==j)return true;var
+b=this.slash(a);return this.content[b]?1:0};_.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)t(this.nm(a)+e5);if(b.text&&b.binary)t(this.nm(a)+fi);this.lookup(a);if(this.content[a]){if(this.is_dir(a))t(this.nm(a)+" : is a directory");if(b.create&&b.excl)t(this.nm(a)+e3);var
+this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)t(this.nm(a)+fd);if(b.text&&b.binary)t(this.nm(a)+ft);this.lookup(a);if(this.content[a]){if(this.is_dir(a))t(this.nm(a)+" : is a directory");if(b.create&&b.excl)t(this.nm(a)+fb);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-N(E(0));return this.content[a]}else
-mU(this.nm(a))};Z.prototype.register=function(c,a){var
-b;if(this.content[c])t(this.nm(c)+e3);if(bL(a))b=new
-N(a);if(cj(a))b=new
-N(ao(a));else
+O(G(0));return this.content[a]}else
+m_(this.nm(a))};_.prototype.register=function(c,a){var
+b;if(this.content[c])t(this.nm(c)+fb);if(bN(a))b=new
+O(a);if(cn(a))b=new
+O(as(a));else
 if(a
 instanceof
 Array)b=new
-N(mg(a));else
+O(mw(a));else
 if(typeof
 a==="string")b=new
-N(fK(a));else
+O(fV(a));else
 if(a.toString){var
-d=ao(ar(a.toString()));b=new
-N(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-t(this.nm(c)+" : registering file with invalid content type")};Z.prototype.constructor=Z;function
-k(a){return ah(a)}function
-ab(b,a){return ap(b,a)}function
-ma(d){var
+d=as(aw(a.toString()));b=new
+O(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+t(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
+k(a){return ag(a)}function
+ab(b,a){return at(b,a)}function
+mq(d){var
 c=k(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-l$(a){if(a.t!=4)ce(a);return a.c}function
-aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
-fB();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){t(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){t(a.toString())}};aD.prototype.write=function(f,b,c,e){var
-a=ma(b);if(!(a
+mp(a){if(a.t!=4)ci(a);return a.c}function
+aG(a){this.fs=require("fs");this.fd=a}aG.prototype=new
+fM();aG.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){t(a.toString())}};aG.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){t(a.toString())}};aG.prototype.write=function(f,b,c,e){var
+a=mq(b);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){t(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
-a=l$(d);if(!(a
+d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){t(a.toString())}return 0};aG.prototype.read=function(g,d,c,f){var
+a=mp(d);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
 e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){t(a.toString())}for(var
-b=0;b<f;b++)a4(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){t(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){t(a.toString())}};aD.prototype.constructor=aD;function
-O(a){this.fs=require("fs");this.root=a}O.prototype.nm=function(a){return this.root+a};O.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};O.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){t(a.toString())}};O.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.open=function(f,c,g){var
+b=0;b<f;b++)a4(d,c+b,e[c+b]);return 0};aG.prototype.read_one=function(c){var
+b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){t(a.toString())}return a[0]};aG.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){t(a.toString())}};aG.prototype.constructor=aG;function
+P(a){this.fs=require("fs");this.root=a}P.prototype.nm=function(a){return this.root+a};P.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};P.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){t(a.toString())}};P.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aD(d)}catch(a){this.raise_nodejs_error(a,g)}};O.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),eI);return ar(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.raise_nodejs_error=function(a,d){var
-b=a6(dh);if(d&&b){var
+aG(d)}catch(a){this.raise_nodejs_error(a,g)}};P.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),eS);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.raise_nodejs_error=function(a,d){var
+b=a6(dm);if(d&&b){var
 c=a8(a.code,a.syscall,a.path,a.errno);a7(b,c)}else
-t(a.toString())};O.prototype.stats_from_js=function(a){var
+t(a.toString())};P.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};O.prototype.constructor=O;function
-fQ(b){var
-a=dI(b);if(!a)return;return a[0]+aA}var
-cl=fQ(bI)||aq("unable to compute caml_root"),br=[];if(bO())br.push({path:cl,device:new
-O(cl)});else
-br.push({path:cl,device:new
-Z(cl)});br.push({path:fe,device:new
-Z(fe)});function
-f7(b){var
-g=mJ(b),b=g.join(aA),f=f4(b),c;for(var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};P.prototype.constructor=P;function
+f1(b){var
+a=dN(b);if(!a)return;return a[0]+aD}var
+cp=f1(bK)||av("unable to compute caml_root"),br=[];if(bQ())br.push({path:cp,device:new
+P(cp)});else
+br.push({path:cp,device:new
+_(cp)});br.push({path:fp,device:new
+_(fp)});function
+gg(b){var
+g=mZ(b),b=g.join(aD),f=gd(b),c;for(var
 e=0;e<br.length;e++){var
-a=br[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bO()){var
-d=fQ(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+a=br[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bQ()){var
+d=f1(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-O(d)};br.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;t("no device found for "+f)}function
-mj(c,b){var
-a=f7(c);if(!a.device.register)aq("cannot register file");a.device.register(a.rest,b);return 0}function
-f5(b,a){var
-b=d(b),a=d(a);return mj(b,a)}function
-mm(){var
+P(d)};br.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;t("no device found for "+f)}function
+mz(c,b){var
+a=gg(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
+ge(b,a){var
+b=d(b),a=d(a);return mz(b,a)}function
+mC(){var
 b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)f5(b[a].name,b[a].content);h.jsoo_create_file=f5;h.caml_fs_tmp=[];return 0}function
-mn(a,b){return+(cd(a,b,false)>=0)}function
-dv(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=V(d,c)}c=0;switch(e&3){case
+a=0;a<b.length;a++)ge(b[a].name,b[a].content);h.jsoo_create_file=ge;h.caml_fs_tmp=[];return 0}function
+mD(a,b){return+(ch(a,b,false)>=0)}function
+dA(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=V(d,c)}d^=e;return d}function
-mt(a,b){return dv(a,aF(b))}function
-mq(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=V(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
+mJ(a,b){return dA(a,aI(b))}function
+mG(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=V(d,c)}d^=e;return d}function
-fV(a){switch(a.t&6){default:a5(a);case
+1:c|=b[a];d=W(d,c)}d^=e;return d}function
+f6(a){switch(a.t&6){default:a5(a);case
 0:return a.c;case
 4:return a.c}}function
-mp(b,c){var
-a=fV(c);return typeof
-a==="string"?dv(b,a):mq(b,a)}function
-mr(a){a^=a>>>16;a=bM(a,0x85ebca6b|0);a^=a>>>13;a=bM(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-mo(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bF)d=bF;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bJ[a.caml_custom]&&bJ[a.caml_custom].hash){var
-k=bJ[a.caml_custom].hash(a);b=V(b,k);c--}}else
+mF(b,c){var
+a=f6(c);return typeof
+a==="string"?dA(b,a):mG(b,a)}function
+mH(a){a^=a>>>16;a=bO(a,0x85ebca6b|0);a^=a>>>13;a=bO(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+mE(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bH)d=bH;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bL[a.caml_custom]&&bL[a.caml_custom].hash){var
+k=bL[a.caml_custom].hash(a);b=W(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=V(b,a[2]);c--;break;case
+248:b=W(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=V(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bL(a)){b=mp(b,a);c--}else
-if(cj(a)){b=mt(b,a);c--}else
+o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(bN(a)){b=mF(b,a);c--}else
+if(cn(a)){b=mJ(b,a);c--}else
 if(typeof
-a==="string"){b=dv(b,a);c--}else
-if(a===(a|0)){b=V(b,a+a+1);c--}else
-if(a===+a){b=du(b,a);c--}}b=mr(b);return b&0x3FFFFFFF}function
-mu(a,c,l){if(!isFinite(a)){if(isNaN(a))return ar(db);return ar(a>0?fv:"-infinity")}var
+a==="string"){b=dA(b,a);c--}else
+if(a===(a|0)){b=W(b,a+a+1);c--}else
+if(a===+a){b=dz(b,a);c--}}b=mH(b);return b&0x3FFFFFFF}function
+mK(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(dg);return aw(a>0?fG:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-k=d<0?j:bi,e=j;if(i)e=a2;else
+k=d<0?j:bj,e=j;if(i)e=a2;else
 switch(l){case
-43:e=bi;break;case
-32:e=aL;break;default:break}if(c>=0&&c<13){var
+43:e=bj;break;case
+32:e=aM;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bk);if(h<0)b+=bk+bq(c,aa);else{var
+h=b.indexOf(bl);if(h<0)b+=bl+bq(c,aa);else{var
 f=h+1+c;if(b.length<f)b+=bq(f-b.length,aa);else
-b=b.substr(0,f)}}return ar(e+c8+b+"p"+k+d.toString(10))}function
-mA(a){return+a.isZero()}function
-mD(a){return new
-i(a&aM,a>>24&aM,a>>31&aB)}function
-fT(a){return a.toInt()}function
-mz(a){return+a.isNeg()}function
-mC(a){return a.neg()}function
-fR(g,c){var
-a=dB(g);if(a.signedconv&&mz(c)){a.sign=-1;c=mC(c)}var
-b=j,h=mD(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(fT(e.modulus))+b}while(!mA(c));if(a.prec>=0){a.filler=aL;var
-d=a.prec-b.length;if(d>0)b=bq(d,aa)+b}return dt(a,b)}function
-mT(c){var
+b=b.substr(0,f)}}return aw(e+db+b+"p"+k+d.toString(10))}function
+mQ(a){return+a.isZero()}function
+mT(a){return new
+i(a&aN,a>>24&aN,a>>31&aE)}function
+f4(a){return a.toInt()}function
+mP(a){return+a.isNeg()}function
+mS(a){return a.neg()}function
+f2(g,c){var
+a=dG(g);if(a.signedconv&&mP(c)){a.sign=-1;c=mS(c)}var
+b=j,h=mT(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(f4(e.modulus))+b}while(!mQ(c));if(a.prec>=0){a.filler=aM;var
+d=a.prec-b.length;if(d>0)b=bq(d,aa)+b}return dy(a,b)}function
+m9(c){var
 a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
@@ -686,17 +686,17 @@ a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-fZ(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-mG(f){var
-h=mT(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=fZ(e);if(b<0||b>=d)aq(b9);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=fZ(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aq(b9)}if(c!=g)aq(b9);a=i*a;if(d==10&&(a|0)!=a)aq(b9);return a|0}function
-mI(a,b){return+(cd(a,b,false)<=0)}function
-aP(a,d){if(a<0)bH();var
+f_(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+mW(f){var
+h=m9(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=f_(e);if(b<0||b>=d)av(cb);var
+a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=f_(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cb)}if(c!=g)av(cb);a=i*a;if(d==10&&(a|0)!=a)av(cb);return a|0}function
+mY(a,b){return+(ch(a,b,false)<=0)}function
+aQ(a,d){if(a<0)bJ();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dF(a){return d(cm(a,0,a.length))}var
-mK=function(){function
+dK(a){return d(cq(a,0,a.length))}var
+m0=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -711,33 +711,33 @@ o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=fV(i);if(typeof
+e=[],h=f6(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dF(k(e,f))}}();function
-mL(c,b,a){return mK(ao(c),b,a)}var
-aQ=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dK(k(e,f))}}();function
+m1(c,b,a){return m0(as(c),b,a)}var
+aR=new
 Array();function
-mM(c){var
-a=aQ[c];if(!a.opened)t("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
+m2(c){var
+a=aR[c];if(!a.opened)t("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
 b=w.fds[a.fd].output;switch(b.length){case
 2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
-f2(e,f){var
-a=aQ[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-m4(a){var
-a=dH(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+gb(e,f){var
+a=aR[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+ni(a){var
+a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-m5(a){var
-a=dH(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nj(a){var
+a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cn(c,e,d,a){if(w.fds===undefined)w.fds=new
+cr(c,e,d,a){if(w.fds===undefined)w.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;w.fds[c]=b;if(!w.fd_last_idx||c>w.fd_last_idx)w.fd_last_idx=c;return c}function
-nf(c,b,g){var
+nv(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)t(aF(c)+e5);if(a.text&&a.binary)t(aF(c)+fi);var
-d=f7(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return cn(f+1,f2,e,a)}cn(0,f2,new
-N(E(0)));cn(1,m5,new
-N(E(0)));cn(2,m4,new
-N(E(0)));function
-mN(a){var
-c=w.fds[a];if(c.flags.wronly)t(fz+a+" is writeonly");var
-d=null;if(a==0&&bO()){var
-e=require("fs");d=function(){return ar(e.readFileSync(0,eI))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aQ[b.fd]=b;return b.fd}function
-fW(c){var
-b=w.fds[c];if(b.flags.rdonly)t(fz+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aQ[a.fd]=a;return a.fd}function
-mO(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)t(aI(c)+fd);if(a.text&&a.binary)t(aI(c)+ft);var
+d=gg(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return cr(f+1,gb,e,a)}cr(0,gb,new
+O(G(0)));cr(1,nj,new
+O(G(0)));cr(2,ni,new
+O(G(0)));function
+m3(a){var
+c=w.fds[a];if(c.flags.wronly)t(fK+a+" is writeonly");var
+d=null;if(a==0&&bQ()){var
+e=require("fs");d=function(){return aw(e.readFileSync(0,eS))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aR[b.fd]=b;return b.fd}function
+f7(c){var
+b=w.fds[c];if(b.flags.rdonly)t(fK+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aR[a.fd]=a;return a.fd}function
+m4(){var
 b=0;for(var
-a=0;a<aQ.length;a++)if(aQ[a]&&aQ[a].opened&&aQ[a].out)b=[0,aQ[a].fd,b];return b}function
-fX(b,a){if(a==0)ck();return b%a}function
-bN(a,b){return+(cd(a,b,false)!=0)}function
-mQ(a,b){a[0]=b_;a[1]=b;return 0}function
-mR(a){if(a
+a=0;a<aR.length;a++)if(aR[a]&&aR[a].opened&&aR[a].out)b=[0,aR[a].fd,b];return b}function
+f8(b,a){if(a==0)co();return b%a}function
+bP(a,b){return+(ch(a,b,false)!=0)}function
+m6(a,b){a[0]=cc;a[1]=b;return 0}function
+m7(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bL(a))return dm;else
-if(cj(a))return dm;else
+if(bN(a))return ds;else
+if(cn(a))return ds;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
 if(a&&a.caml_custom)return a1;else
-return bE}function
+return bG}function
 ak(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);w[b+1]=c;if(a)w[a]=c}function
-mX(a,b){fY[aF(a)]=b;return 0}function
-md(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
-dD(a,b){return md(a,b)}function
-mZ(){J(dn)}function
-x(b,a){if(a>>>0>=k(b))mZ();return ab(b,a)}function
-dE(a,b){return 1-dD(a,b)}function
-W(a){return a}function
-m1(){return 0x7FFFFFFF/4|0}function
-mV(){f0(w.Not_found)}function
-f3(c){var
-a=h,b=fU(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return ar(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return ar(h.jsoo_static_env[b]);mV()}function
-m2(){if(h.crypto)if(typeof
+nb(a,b){f9[aI(a)]=b;return 0}function
+mt(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
+dI(a,b){return mt(a,b)}function
+nd(){J(dt)}function
+x(b,a){if(a>>>0>=k(b))nd();return ab(b,a)}function
+dJ(a,b){return 1-dI(a,b)}function
+X(a){return a}function
+nf(){return 0x7FFFFFFF/4|0}function
+m$(){f$(w.Not_found)}function
+gc(c){var
+a=h,b=f5(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);m$()}function
+ng(){if(h.crypto)if(typeof
 h.crypto.getRandomValues==="function"){var
 a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
 if(h.crypto.randomBytes==="function"){var
 b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dG(a){var
+dL(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-P(b,a){return{joo_tramp:b,joo_args:a}}function
-f1(a){return a}function
-aG(a){if(a
+Q(b,a){return{joo_tramp:b,joo_args:a}}function
+ga(a){return a}function
+aS(a){if(a
 instanceof
 Array)return a;if(h.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return f1(w.Stack_overflow);if(h.InternalError&&a
+h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return ga(w.Stack_overflow);if(h.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return f1(w.Stack_overflow);if(a
+h.InternalError&&a.message&&a.message.match(/too much recursion/i))return ga(w.Stack_overflow);if(a
 instanceof
-h.Error&&a6(eU))return[0,a6(eU),a];return[0,w.Failure,ar(String(a))]}function
-m9(b){h.tccCheck=function(a){return aF(b(dF(a)))};return 0}function
-bQ(a){return a>=-bl&&a<bl?a:BigInt(a)}function
-at(a){return a>=BigInt(-bl)&&a<BigInt(bl)?Number(a):a}function
-q(a,b){return typeof
+h.Error&&a6(e4))return[0,a6(e4),a];return[0,w.Failure,aw(String(a))]}function
+nn(b){h.tccCheck=function(a){return aI(b(dK(a)))};return 0}function
+bS(a){return a>=-bm&&a<bm?a:BigInt(a)}function
+ax(a){return a>=BigInt(-bm)&&a<BigInt(bm)?Number(a):a}function
+p(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bQ(a+b):at(BigInt(a)+BigInt(b))}function
-bP(a,b){return a<b?-1:a>b?1:0}function
+b=="number"?bS(a+b):ax(BigInt(a)+BigInt(b))}function
+bR(a,b){return a<b?-1:a>b?1:0}function
 bs(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return at(a)}function
-f8(a){return a>=-fh&&a<=fh?1:0}function
-r(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ax(a)}function
+gh(a){return a>=-fs&&a<=fs?1:0}function
+q(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bl&&c<bl)return c+0}return at(BigInt(a)*BigInt(b))}function
-as(a){return typeof
-a=="number"?bQ(0-a):at(-a)}function
-m$(b){var
+c=a*b;if(c>-bm&&c<bm)return c+0}return ax(BigInt(a)*BigInt(b))}function
+al(a){return typeof
+a=="number"?bS(0-a):ax(-a)}function
+np(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-na(a){return at(BigInt(a))}function
-F(a){return bQ(a)}function
-dJ(a){return at(BigInt(aF(a)))}function
-nb(a,b){var
+nq(a){return ax(BigInt(a))}function
+C(a){return bS(a)}function
+dO(a){return ax(BigInt(aI(a)))}function
+nr(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-f9(a,b){return at(nb(BigInt(a),b))}function
+gi(a,b){return ax(nr(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return at(BigInt(a)<<BigInt(b))}function
-dK(a,b){return typeof
-a=="number"&&b<31?a>>b:at(BigInt(a)>>BigInt(b))}function
-au(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ax(BigInt(a)<<BigInt(b))}function
+bT(a,b){return typeof
+a=="number"&&b<31?a>>b:ax(BigInt(a)>>BigInt(b))}function
+ay(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bQ(a-b):at(BigInt(a)-BigInt(b))}function
-f_(a){return typeof
-a=="number"?bQ(a+1):at(a+BigInt(1))}function
-nc(d){var
+b=="number"?bS(a-b):ax(BigInt(a)-BigInt(b))}function
+gj(a){return typeof
+a=="number"?bS(a+1):ax(a+BigInt(1))}function
+ns(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=aa+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dF(c)}function
-dL(a){return Number(a)}function
-nd(a){return Number(a)}function
-ne(a){return d(a.toString())}function
-mH(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-ml(b){var
-a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mH(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dK(c)}function
+dP(a){return Number(a)}function
+nt(a){return Number(a)}function
+nu(a){return d(a.toString())}function
+mX(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+mB(b){var
+a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mX(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,25 +861,25 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aC)a+=ca+c.toString()+ca;else
+aF)a+=ce+c.toString()+ce;else
 if(typeof
-c=="string")a+=ca+c.toString()+ca;else
+c=="string")a+=ce+c.toString()+ce;else
 a+="_"}a+=")"}else
-if(b[0]==M)a+=b[1];return a}function
-fO(a){if(a
+if(b[0]==N)a+=b[1];return a}function
+fZ(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==M)){var
+Array&&(a[0]==0||a[0]==N)){var
 c=a6("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=ml(a),b=a6(eH);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+d=mB(a),b=a6(eR);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-mY(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fO(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fO(a.error)})}mY();function
-e(a,b){return a.length==1?a(b):bn(a,[b])}function
-l(a,b,c){return a.length==2?a(b,c):bn(a,[b,c])}function
-eE(a,b,c,d){return a.length==3?a(b,c,d):bn(a,[b,c,d])}mm();var
-cq=[M,d(fw),-1],dN=[M,d(eQ),-2],cp=[M,d(c_),-3],co=[M,d(e$),-4],dO=[M,d(fk),-6],ae=[M,d(fd),-7],cr=[M,d(ff),-9],z=[M,d(fq),-11];ak(11,[M,d(eG),-12],eG);ak(10,z,fq);ak(9,[M,d(e9),-10],e9);ak(8,cr,ff);ak(7,[M,d(e0),-8],e0);ak(6,ae,fd);ak(5,dO,fk);ak(4,[M,d(eS),-5],eS);ak(3,co,e$);ak(2,cp,c_);ak(1,dN,eQ);ak(0,cq,fw);var
-ga=d(fa),gb=d(fb),gd=d("\\\\"),ge=d("\\'"),gf=d("\\b"),gg=d("\\t"),gh=d("\\n"),gi=d("\\r"),gc=d("Char.chr"),gm=d("List.init"),gl=d("hd"),gs=d("String.blit / Bytes.blit_string"),gr=d("Bytes.blit"),gq=d("String.sub / Bytes.sub"),gx=d("String.contains_from / Bytes.contains_from"),gu=d(j),gt=d("String.concat"),gB=d("Array.blit"),gA=d("Array.init"),gD=d(dj),gE=d("CamlinternalLazy.Undefined"),gK=d("Buffer.add: cannot grow buffer"),gJ=[0,d(fj),93,2],gI=[0,d(fj),94,2],gT=d("%c"),gU=d("%s"),gV=d(eF),gW=d(eZ),gX=d(e_),gY=d(eK),gZ=d("%f"),g0=d("%B"),g1=d("%{"),g2=d("%}"),g3=d("%("),g4=d("%)"),g5=d("%a"),g6=d("%t"),g7=d("%?"),g8=d("%r"),g9=d("%_r"),g_=[0,d(I),850,23],hj=[0,d(I),814,21],hb=[0,d(I),815,21],hk=[0,d(I),818,21],hc=[0,d(I),819,21],hl=[0,d(I),822,19],hd=[0,d(I),823,19],hm=[0,d(I),826,22],he=[0,d(I),827,22],hn=[0,d(I),831,30],hf=[0,d(I),832,30],hh=[0,d(I),836,26],g$=[0,d(I),837,26],hi=[0,d(I),846,28],ha=[0,d(I),847,28],hg=[0,d(I),851,23],is=d(e7),iq=[0,d(I),1558,4],ir=d("Printf: bad conversion %["),it=[0,d(I),1626,39],iu=[0,d(I),1649,31],iv=[0,d(I),1650,31],iw=d("Printf: bad conversion %_"),ix=d("@{"),iy=d("@["),io=d(db),il=d("neg_infinity"),im=d(fv),ik=d(bk),ie=[0,eN],h4=d("%+nd"),h5=d("% nd"),h7=d("%+ni"),h8=d("% ni"),h9=d("%nx"),h_=d("%#nx"),h$=d("%nX"),ia=d("%#nX"),ib=d("%no"),ic=d("%#no"),h3=d("%nd"),h6=d(e_),id=d("%nu"),hR=d("%+ld"),hS=d("% ld"),hU=d("%+li"),hV=d("% li"),hW=d("%lx"),hX=d("%#lx"),hY=d("%lX"),hZ=d("%#lX"),h0=d("%lo"),h1=d("%#lo"),hQ=d("%ld"),hT=d(eZ),h2=d("%lu"),hE=d("%+Ld"),hF=d("% Ld"),hH=d("%+Li"),hI=d("% Li"),hJ=d("%Lx"),hK=d("%#Lx"),hL=d("%LX"),hM=d("%#LX"),hN=d("%Lo"),hO=d("%#Lo"),hD=d("%Ld"),hG=d(eK),hP=d("%Lu"),hr=d("%+d"),hs=d("% d"),hu=d("%+i"),hv=d("% i"),hw=d("%x"),hx=d("%#x"),hy=d("%X"),hz=d("%#X"),hA=d("%o"),hB=d("%#o"),hq=d(dj),ht=d(eF),hC=d(e7),gL=d("@]"),gM=d("@}"),gN=d("@?"),gO=d("@\n"),gP=d("@."),gQ=d("@@"),gR=d("@%"),gS=d("@"),ho=d("CamlinternalFormat.Type_mismatch"),iz=d("x"),iC=d("Hashtbl: unsupported hash table format"),l8=d("OCAMLRUNPARAM"),l6=d("CAMLRUNPARAM"),iA=d(j),iE=d("Z.Overflow"),iI=[0,0],ku=[0,0],ky=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kF=d(j),kZ=d(fb),k0=d(fa),k2=[2,1],k3=[2,0],k1=d("a word"),lz=d(eX),lw=d(j),le=d(eX),k$=d("data_offsets"),k9=d("short"),k_=d("header"),la=d("manifest"),lb=d("rank"),lc=d("no state"),ld=d(eT),lf=d("DECLINED: a feature"),lg=d("plans"),lQ=d("race_count"),lh=d("cost_to_go"),li=d("residual_to_go"),lj=d("edge_start"),lk=d("accept"),ll=d("state_digest"),lm=d("edge_call"),ln=d("edge_target"),lo=d("options"),lp=d(fu),lq=d(e6),lr=d(e6),ls=d("call_cost_low"),lt=d("call_cost_high"),lu=d("call_weight"),lv=d("call_text"),lx=d("leaf_policy"),ly=d("root"),lA=d(eP),lB=d(c7),lC=d(eP),lD=d("call_epsilon"),lE=d("call_latency_ms"),lF=d("call_price"),lG=d(eT),lH=d("requires"),lI=d(e4),lJ=d("forbids"),lK=d(e4),lL=d("tilt"),lM=d(fy),lN=d("version"),lO=d(fy),lP=d("name"),k5=d(fo),k6=d(c7),k8=d(c7),k7=d("calls"),kX=d("a residual"),kW=d("DECLINED: a beta of more than 64 digits"),kY=d(fu),kV=d(j),kU=d("no list"),kT=d("no number"),kS=d("a number"),kR=d("no text"),kP=d("no object"),kQ=d(fo),kO=[3,0],kN=[2,0],kL=d("escape"),kM=d(c8),kK=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kJ=d("JSON ends"),kI=d("Reader.Unread"),lX=d("DECLINED"),lY=d(fg),lZ=[0,0,d(eJ)],l0=[0,0,d("REJECTED: no artifact")],l1=[0,0,d(eJ)],l2=[0,[11,d("VALID: C1 to C8 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C8 of %d states, %s plans; digest %s")],l3=d(fg),lS=[0,[4,6,[0,2,2],0,0],d("%02x")],lT=d(j),lU=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)")];function
+nc(){var
+a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fZ(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fZ(a.error)})}nc();function
+e(a,b){return a.length==1?a(b):bo(a,[b])}function
+m(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
+eO(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}mC();var
+cu=[N,d(fH),-1],dR=[N,d(e0),-2],ct=[N,d(dd),-3],cs=[N,d(fj),-4],dS=[N,d(fv),-6],ah=[N,d(fo),-7],cv=[N,d(fq),-9],B=[N,d(fB),-11];ak(11,[N,d(eQ),-12],eQ);ak(10,B,fB);ak(9,[N,d(fh),-10],fh);ak(8,cv,fq);ak(7,[N,d(e_),-8],e_);ak(6,ah,fo);ak(5,dS,fv);ak(4,[N,d(e2),-5],e2);ak(3,cs,fj);ak(2,ct,dd);ak(1,dR,e0);ak(0,cu,fH);var
+gl=d(fk),gm=d(fl),go=d("\\\\"),gp=d("\\'"),gq=d("\\b"),gr=d("\\t"),gs=d("\\n"),gt=d("\\r"),gn=d("Char.chr"),gB=[0,0,0],gx=d("List.init"),gw=d("hd"),gE=d("String.blit / Bytes.blit_string"),gD=d("Bytes.blit"),gC=d("String.sub / Bytes.sub"),gJ=d("String.contains_from / Bytes.contains_from"),gG=d(j),gF=d("String.concat"),gN=d("Array.blit"),gM=d("Array.init"),gP=d(dp),gQ=d("CamlinternalLazy.Undefined"),gW=d("Buffer.add: cannot grow buffer"),gV=[0,d(fu),93,2],gU=[0,d(fu),94,2],g5=d("%c"),g6=d("%s"),g7=d(eP),g8=d(e9),g9=d(fi),g_=d(eU),g$=d("%f"),ha=d("%B"),hb=d("%{"),hc=d("%}"),hd=d("%("),he=d("%)"),hf=d("%a"),hg=d("%t"),hh=d("%?"),hi=d("%r"),hj=d("%_r"),hk=[0,d(I),850,23],hv=[0,d(I),814,21],hn=[0,d(I),815,21],hw=[0,d(I),818,21],ho=[0,d(I),819,21],hx=[0,d(I),822,19],hp=[0,d(I),823,19],hy=[0,d(I),826,22],hq=[0,d(I),827,22],hz=[0,d(I),831,30],hr=[0,d(I),832,30],ht=[0,d(I),836,26],hl=[0,d(I),837,26],hu=[0,d(I),846,28],hm=[0,d(I),847,28],hs=[0,d(I),851,23],iE=d(ff),iC=[0,d(I),1558,4],iD=d("Printf: bad conversion %["),iF=[0,d(I),1626,39],iG=[0,d(I),1649,31],iH=[0,d(I),1650,31],iI=d("Printf: bad conversion %_"),iJ=d("@{"),iK=d("@["),iA=d(dg),iy=d("neg_infinity"),iz=d(fG),ix=d(bl),is=[0,eX],ie=d("%+nd"),ig=d("% nd"),ii=d("%+ni"),ij=d("% ni"),ik=d("%nx"),il=d("%#nx"),im=d("%nX"),io=d("%#nX"),ip=d("%no"),iq=d("%#no"),id=d("%nd"),ih=d(fi),ir=d("%nu"),h3=d("%+ld"),h4=d("% ld"),h6=d("%+li"),h7=d("% li"),h8=d("%lx"),h9=d("%#lx"),h_=d("%lX"),h$=d("%#lX"),ia=d("%lo"),ib=d("%#lo"),h2=d("%ld"),h5=d(e9),ic=d("%lu"),hQ=d("%+Ld"),hR=d("% Ld"),hT=d("%+Li"),hU=d("% Li"),hV=d("%Lx"),hW=d("%#Lx"),hX=d("%LX"),hY=d("%#LX"),hZ=d("%Lo"),h0=d("%#Lo"),hP=d("%Ld"),hS=d(eU),h1=d("%Lu"),hD=d("%+d"),hE=d("% d"),hG=d("%+i"),hH=d("% i"),hI=d("%x"),hJ=d("%#x"),hK=d("%X"),hL=d("%#X"),hM=d("%o"),hN=d("%#o"),hC=d(dp),hF=d(eP),hO=d(ff),gX=d("@]"),gY=d("@}"),gZ=d("@?"),g0=d("@\n"),g1=d("@."),g2=d("@@"),g3=d("@%"),g4=d("@"),hA=d("CamlinternalFormat.Type_mismatch"),iL=d("x"),iO=d("Hashtbl: unsupported hash table format"),mm=d("OCAMLRUNPARAM"),mk=d("CAMLRUNPARAM"),iM=d(j),iP=d("Z.Overflow"),iT=[0,0],kG=[0,0],kI=[0,0],kL=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kM=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kS=d(j),la=d(fl),lb=d(fk),ld=[2,1],le=[2,0],lc=d("a word"),lP=d(e7),lM=d(j),lu=d(e7),lp=d("data_offsets"),ln=d("short"),lo=d("header"),lq=d("manifest"),lr=d("rank"),ls=d("no state"),lt=d(e3),lv=d("DECLINED: a feature"),lw=d("plans"),l6=d("race_count"),lx=d("cost_to_go"),ly=d("residual_to_go"),lz=d("edge_start"),lA=d("accept"),lB=d("state_digest"),lC=d("edge_call"),lD=d("edge_target"),lE=d("options"),lF=d(fF),lG=d(fe),lH=d(fe),lI=d("call_cost_low"),lJ=d("call_cost_high"),lK=d("call_weight"),lL=d("call_text"),lN=d("leaf_policy"),lO=d("root"),lQ=d(eZ),lR=d(da),lS=d(eZ),lT=d("call_epsilon"),lU=d("call_latency_ms"),lV=d("call_price"),lW=d(e3),lX=d("requires"),lY=d(fc),lZ=d("forbids"),l0=d(fc),l1=d("tilt"),l2=d(fJ),l3=d("version"),l4=d(fJ),l5=d("name"),ll=d(j),lk=d(fn),li=d(fn),lg=d(fz),lh=d(da),lm=d(da),lj=d("calls"),k_=d("a residual"),k9=d("DECLINED: a beta of more than 64 digits"),k$=d(fF),k8=d(j),k7=d("no list"),k6=d("no number"),k5=d("a number"),k4=d("no text"),k2=d("no object"),k3=d(fz),k1=[3,0],k0=[2,0],kY=d("escape"),kZ=d(db),kX=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kW=d("JSON ends"),kV=d("Reader.Unread"),mb=d("DECLINED"),mc=d(fr),md=[0,0,d(eT)],me=[0,0,d("REJECTED: no artifact")],mf=[0,0,d(eT)],mg=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mh=d(fr),l8=[0,[4,6,[0,2,2],0,0],d("%02x")],l9=d(j),l_=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
 y(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -899,25 +899,25 @@ b=a[1];return[9,b,b,y(a[3])];case
 11:return[11,y(a[1])];case
 12:return[12,y(a[1])];case
 13:return[13,y(a[1])];default:return[14,y(a[1])]}}function
-X(a,b){if(typeof
+Y(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,X(a[1],b)];case
-1:return[1,X(a[1],b)];case
-2:return[2,X(a[1],b)];case
-3:return[3,X(a[1],b)];case
-4:return[4,X(a[1],b)];case
-5:return[5,X(a[1],b)];case
-6:return[6,X(a[1],b)];case
-7:return[7,X(a[1],b)];case
+0:return[0,Y(a[1],b)];case
+1:return[1,Y(a[1],b)];case
+2:return[2,Y(a[1],b)];case
+3:return[3,Y(a[1],b)];case
+4:return[4,Y(a[1],b)];case
+5:return[5,Y(a[1],b)];case
+6:return[6,Y(a[1],b)];case
+7:return[7,Y(a[1],b)];case
 8:var
-c=a[1];return[8,c,X(a[2],b)];case
+c=a[1];return[8,c,Y(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,X(a[3],b)];case
-10:return[10,X(a[1],b)];case
-11:return[11,X(a[1],b)];case
-12:return[12,X(a[1],b)];case
-13:return[13,X(a[1],b)];default:return[14,X(a[1],b)]}}function
+d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
+10:return[10,Y(a[1],b)];case
+11:return[11,Y(a[1],b)];case
+12:return[12,Y(a[1],b)];case
+13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
 u(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
@@ -963,231 +963,235 @@ F=a[1];return[21,F,u(a[2],b)];case
 23:var
 G=a[1];return[23,G,u(a[2],b)];default:var
 H=a[2],I=a[1];return[24,I,H,u(a[3],b)]}}function
-dM(a){throw[0,cp,a]}function
-al(a){throw[0,co,a]}function
-dP(b,a){return mI(b,a)?b:a}function
-dQ(b,a){return mn(b,a)?b:a}function
-cs(a){return 0<=a?a:-a|0}function
-aH(d,c){var
-a=k(d),e=k(c),b=E(a+e|0);aE(d,0,b,0,a);aE(c,0,b,a,e);return W(b)}function
-f$(a){return a?ga:gb}mN(0);fW(1);fW(2);function
-dR(b){function
+dQ(a){throw[0,ct,a]}function
+am(a){throw[0,cs,a]}function
+dT(b,a){return mY(b,a)?b:a}function
+dU(b,a){return mD(b,a)?b:a}function
+cw(a){return 0<=a?a:-a|0}function
+aJ(d,c){var
+a=k(d),e=k(c),b=G(a+e|0);aH(d,0,b,0,a);aH(c,0,b,a,e);return X(b)}function
+gk(a){return a?gl:gm}m3(0);f7(1);f7(2);function
+dV(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{mM(d)}catch(a){a=aG(a);if(a[1]!==dN)throw a;var
+c=a[2],d=a[1];try{m2(d)}catch(a){a=aS(a);if(a[1]!==dR)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(mO(0))}mX(d(eH),dR);function
-dS(a){if(0<=a&&!(a1<a))return a;return al(gc)}var
-ct=m1(0),bt=(4*ct|0)-1|0;function
-gj(c){var
+a=c;continue}return 0}}return a(m4(0))}nb(d(eR),dV);function
+dW(a){if(0<=a&&!(a1<a))return a;return am(gn)}var
+cx=nf(0),bt=(4*cx|0)-1|0;function
+gu(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gk(a){return a?a[1]:dM(gl)}function
+gv(a){return a?a[1]:dQ(gw)}function
 bu(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dT(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dT(a+1|0,c,b)]}function
-cu(b,d){if(0<=b){if(50<b){var
+dX(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,dX(a+1|0,c,b)]}function
+cy(b,d){if(0<=b){if(50<b){var
 c=0,a=0;for(;;){if(b<=a)return bu(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dT(0,b,d)}return al(gm)}function
-aV(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,aV(b,c)]}return 0}function
-bR(c,b){var
+c=[0,e(d,a),c],a=a+1|0;continue}}return dX(0,b,d)}return am(gx)}function
+a9(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a9(b,c)]}return 0}function
+dY(c,b,a){if(a){var
+d=a[2],e=m(b,c,a[1]);return[0,e,dY(c+1|0,b,d)]}return 0}function
+bU(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gn(e,d,c){var
+gy(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=l(e,b,a[1]),a=f;continue}return b}}function
-go(d,c){var
+f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
+gz(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-gp(d,c){var
+gA(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===bo(b[1],d))return f;var
-a=e;continue}throw ae}}function
-dU(b,a){return a<=b?b:a}function
-aR(a,c){var
-b=E(a);mk(b,0,a,c);return b}function
-dV(c,b,a){if(0<=b&&0<=a&&!((ah(c)-a|0)<b)){var
-d=E(a);a3(c,b,d,0,a);return d}return al(gq)}function
-dW(c,b,a){return W(dV(c,b,a))}function
-dX(e,c,d,b,a){if(0<=a&&0<=c&&!((ah(e)-a|0)<c)&&0<=b&&!((ah(d)-a|0)<b))return a3(e,c,d,b,a);return al(gr)}function
-aI(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ah(d)-a|0)<b))return aE(e,c,d,b,a);return al(gs)}function
-dY(b,a){return W(aR(b,a))}function
-am(c,b,a){return W(dV(ao(c),b,a))}function
-cv(l,g){if(g){var
+b=a[1],e=a[2],f=b[2];if(0===au(b[1],d))return f;var
+a=e;continue}throw ah}}function
+dZ(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=dZ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gB}function
+d0(b,a){return a<=b?b:a}function
+aT(a,c){var
+b=G(a);mA(b,0,a,c);return b}function
+d1(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
+d=G(a);a3(c,b,d,0,a);return d}return am(gC)}function
+d2(c,b,a){return X(d1(c,b,a))}function
+d3(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a3(e,c,d,b,a);return am(gD)}function
+aK(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aH(e,c,d,b,a);return am(gE)}function
+d4(b,a){return X(aT(b,a))}function
+an(c,b,a){return X(d1(as(c),b,a))}function
+cz(l,g){if(g){var
 h=k(l),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:al(gt),c=o,b=n;continue}var
+j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gF),c=o,b=n;continue}var
 m=k(i)+c|0}else
 var
 m=c;var
-f=E(m),e=q,d=g;for(;;){if(d){var
+f=G(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aE(a,0,f,e,k(a));aE(l,0,f,e+k(a)|0,h);var
-e=(e+k(a)|0)+h|0,d=p;continue}aE(a,0,f,e,k(a))}return W(f)}}}return gu}function
-gv(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ae;if(ab(e,a)===b)return a;var
+p=d[2];aH(a,0,f,e,k(a));aH(l,0,f,e+k(a)|0,h);var
+e=(e+k(a)|0)+h|0,d=p;continue}aH(a,0,f,e,k(a))}return X(f)}}}return gG}function
+gH(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ah;if(ab(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gw(b,a,d){var
-c=k(b);if(0<=a&&!(c<a))try{gv(b,c,a,d);var
-e=1;return e}catch(a){a=aG(a);if(a===ae)return 0;throw a}return al(gx)}function
-gy(b,a){return gw(b,0,a)}function
-dZ(b,a){return mf(ao(b),a)}var
-gz=dD;function
+gI(b,a,d){var
+c=k(b);if(0<=a&&!(c<a))try{gH(b,c,a,d);var
+e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gJ)}function
+gK(b,a){return gI(b,0,a)}function
+d5(b,a){return mv(as(b),a)}var
+gL=dI;function
 bv(b,c){if(0===b)return[0];if(0<=b){var
-d=aP(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+d=aQ(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return al(gA)}function
-d0(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return l_(e,c,d,b,a);return al(gB)}function
-gC(d,b){var
+a=h;continue}break}}return d}return am(gM)}function
+d6(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mo(e,c,d,b,a);return am(gN)}function
+gO(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aP(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=aQ(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cw(c){var
+cA(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cx(a){if(a){var
+cB(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aP(d,h),e=1,b=g;for(;;){if(b){var
+f=aQ(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-gF=[M,gE,cg(0)];function
-gG(a){throw gF}function
-gH(a){var
-c=a[1];a[1]=gG;try{var
-b=e(c,0);mQ(a,b);return b}catch(b){b=aG(b);a[1]=function(a){throw b};throw b}}function
-bS(a){var
-b=1<=a?a:1,c=bt<b?bt:b,d=E(c);return[0,d,0,c,d]}function
-bT(a){return dW(a[1],0,a[2])}function
-d1(a,c){var
+gR=[N,gQ,ck(0)];function
+gS(a){throw gR}function
+gT(a){var
+c=a[1];a[1]=gS;try{var
+b=e(c,0);m6(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
+bV(a){var
+b=1<=a?a:1,c=bt<b?bt:b,d=G(c);return[0,d,0,c,d]}function
+bW(a){return d2(a[1],0,a[2])}function
+d7(a,c){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bt<b[1])if((d+c|0)<=bt)b[1]=bt;else
-dM(gK);var
-e=E(b[1]);dX(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,z,gI]}throw[0,z,gJ]}}function
-an(a,c){var
-b=a[2];if(a[3]<=b)d1(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
-a9(a,c){var
-b=k(c),d=a[2]+b|0;if(a[3]<d)d1(a,b);aE(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cy(a){return 5===a[2]?12:-6}function
-d2(a){return[0,0,E(a)]}function
-d3(a,g){var
-b=ah(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=E(dU(b*2|0,c));dX(a[2],0,e,0,b);a[2]=e;var
+dQ(gW);var
+e=G(b[1]);d3(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gU]}throw[0,B,gV]}}function
+ao(a,c){var
+b=a[2];if(a[3]<=b)d7(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
+a_(a,c){var
+b=k(c),d=a[2]+b|0;if(a[3]<d)d7(a,b);aH(c,0,a[1],a[2],b);a[2]=d;return 0}function
+cC(a){return 5===a[2]?12:-6}function
+d8(a){return[0,0,G(a)]}function
+d9(a,g){var
+b=ag(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=G(d0(b*2|0,c));d3(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-a_(a,b){d3(a,1);a4(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-Q(a,c){var
-b=k(c);d3(a,b);aI(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-d4(a){return dW(a[2],0,a[1])}function
-cz(b,c){var
+a$(a,b){d9(a,1);a4(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+R(a,c){var
+b=k(c);d9(a,b);aK(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+d_(a){return d2(a[2],0,a[1])}function
+cD(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];Q(b,gT);var
+d=a[1];R(b,g5);var
 a=d;continue;case
 1:var
-e=a[1];Q(b,gU);var
+e=a[1];R(b,g6);var
 a=e;continue;case
 2:var
-f=a[1];Q(b,gV);var
+f=a[1];R(b,g7);var
 a=f;continue;case
 3:var
-g=a[1];Q(b,gW);var
+g=a[1];R(b,g8);var
 a=g;continue;case
 4:var
-h=a[1];Q(b,gX);var
+h=a[1];R(b,g9);var
 a=h;continue;case
 5:var
-i=a[1];Q(b,gY);var
+i=a[1];R(b,g_);var
 a=i;continue;case
 6:var
-j=a[1];Q(b,gZ);var
+j=a[1];R(b,g$);var
 a=j;continue;case
 7:var
-k=a[1];Q(b,g0);var
+k=a[1];R(b,ha);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];Q(b,g1);cz(b,m);Q(b,g2);var
+l=a[2],m=a[1];R(b,hb);cD(b,m);R(b,hc);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];Q(b,g3);cz(b,o);Q(b,g4);var
+n=a[3],o=a[1];R(b,hd);cD(b,o);R(b,he);var
 a=n;continue;case
 10:var
-p=a[1];Q(b,g5);var
+p=a[1];R(b,hf);var
 a=p;continue;case
 11:var
-q=a[1];Q(b,g6);var
+q=a[1];R(b,hg);var
 a=q;continue;case
 12:var
-r=a[1];Q(b,g7);var
+r=a[1];R(b,hh);var
 a=r;continue;case
 13:var
-s=a[1];Q(b,g8);var
+s=a[1];R(b,hi);var
 a=s;continue;default:var
-t=a[1];Q(b,g9);var
+t=a[1];R(b,hj);var
 a=t;continue}}function
-C(a){if(typeof
+D(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,C(a[1])];case
-1:return[1,C(a[1])];case
-2:return[2,C(a[1])];case
-3:return[3,C(a[1])];case
-4:return[4,C(a[1])];case
-5:return[5,C(a[1])];case
-6:return[6,C(a[1])];case
-7:return[7,C(a[1])];case
+0:return[0,D(a[1])];case
+1:return[1,D(a[1])];case
+2:return[2,D(a[1])];case
+3:return[3,D(a[1])];case
+4:return[4,D(a[1])];case
+5:return[5,D(a[1])];case
+6:return[6,D(a[1])];case
+7:return[7,D(a[1])];case
 8:var
-b=a[1];return[8,b,C(a[2])];case
+b=a[1];return[8,b,D(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,C(a[3])];case
-10:return[10,C(a[1])];case
-11:return[11,C(a[1])];case
-12:return[12,C(a[1])];case
-13:return[13,C(a[1])];default:return[14,C(a[1])]}}function
-R(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,D(a[3])];case
+10:return[10,D(a[1])];case
+11:return[11,D(a[1])];case
+12:return[12,D(a[1])];case
+13:return[13,D(a[1])];default:return[14,D(a[1])]}}function
+S(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=R(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=S(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=R(a[1]),A=c[4],B=c[3],D=c[2],E=c[1],F=function(a){e(D,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
+c=S(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
 2:var
-d=R(a[1]),H=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,H];case
+d=S(a[1]),G=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,G];case
 3:var
-f=R(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
+f=S(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
 4:var
-g=R(a[1]),S=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,S];case
+g=S(a[1]),R=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,R];case
 5:var
-h=R(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=S(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
 6:var
-i=R(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=S(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
 7:var
-j=R(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=S(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=R(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=S(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=R(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=R(G(C(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=S(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=S(H(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=R(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=S(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=R(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=S(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=R(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=S(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=R(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=R(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-G(c,b){var
+q=S(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=S(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+H(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1198,12 +1202,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,z,g_]}else
+9:a=6;break;default:throw[0,B,hk]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,G(t,b[1])];case
+0:return[0,H(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1214,7 +1218,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,G(u,b[1])];case
+1:return[1,H(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1226,7 +1230,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,G(v,b[1])];case
+2:return[2,H(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1238,7 +1242,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,G(w,b[1])];case
+3:return[3,H(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1250,7 +1254,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,G(x,b[1])];case
+4:return[4,H(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1262,7 +1266,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,G(y,b[1])];case
+5:return[5,H(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1271,10 +1275,10 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:j=1}if(j)a=7;break;case
 6:var
-k=0,A=c[1];if(typeof
+k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,G(A,b[1])];case
+6:return[6,H(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1283,10 +1287,10 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:k=1}if(k)a=7;break;case
 7:var
-l=0,B=c[1];if(typeof
+l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,G(B,b[1])];case
+7:return[7,H(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1295,44 +1299,44 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:l=1}if(l)a=7;break;case
 8:var
-m=0,D=c[2],E=c[1];if(typeof
+m=0,C=c[2],E=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-F=b[1],H=G(D,b[2]);return[8,G(E,F),H];case
+F=b[1],G=H(C,b[2]);return[8,H(E,F),G];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,z,hh];break;case
+14:a=4;break;default:m=1}if(m)throw[0,B,ht];break;case
 9:var
 n=0,I=c[3],J=c[2],K=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],M=b[2],N=b[1],s=R(G(C(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,G(I,L)];case
+L=b[3],M=b[2],N=b[1],s=S(H(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,H(I,L)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,z,hi];break;case
+14:a=4;break;default:n=1}if(n)throw[0,B,hu];break;case
 10:var
 P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,G(P,b[1])];throw[0,z,hj];case
+b!=="number"&&10===b[0])return[10,H(P,b[1])];throw[0,B,hv];case
 11:var
 o=0,Q=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,G(Q,b[1])];default:o=1}if(o)throw[0,z,hk];break;case
+11:return[11,H(Q,b[1])];default:o=1}if(o)throw[0,B,hw];break;case
 12:var
-p=0,S=c[1];if(typeof
+p=0,R=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,G(S,b[1])];default:p=1}if(p)throw[0,z,hl];break;case
+12:return[12,H(R,b[1])];default:p=1}if(p)throw[0,B,hx];break;case
 13:var
 q=0,T=c[1];if(typeof
 b==="number")q=1;else
@@ -1340,7 +1344,7 @@ switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,G(T,b[1])];default:q=1}if(q)throw[0,z,hm];break;default:var
+13:return[13,H(T,b[1])];default:q=1}if(q)throw[0,B,hy];break;default:var
 r=0,U=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1348,72 +1352,72 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,G(U,b[1])];default:r=1}if(r)throw[0,z,hn]}switch(a){case
-0:throw[0,z,hb];case
-1:throw[0,z,hc];case
-2:throw[0,z,hd];case
-3:throw[0,z,he];case
-4:throw[0,z,hf];case
-5:throw[0,z,g$];case
-6:throw[0,z,ha];default:throw[0,z,hg]}}var
-K=[M,ho,cg(0)];function
-bU(b,a){if(typeof
+14:return[14,H(U,b[1])];default:r=1}if(r)throw[0,B,hz]}switch(a){case
+0:throw[0,B,hn];case
+1:throw[0,B,ho];case
+2:throw[0,B,hp];case
+3:throw[0,B,hq];case
+4:throw[0,B,hr];case
+5:throw[0,B,hl];case
+6:throw[0,B,hm];default:throw[0,B,hs]}}var
+K=[N,hA,ck(0)];function
+bX(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
 a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw K}}function
 bw(e,b,d){var
-a=bU(e,d);if(typeof
+a=bX(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
 c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw K}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-_(b,c,a){if(typeof
+$(b,c,a){if(typeof
 b==="number")return[0,0,s(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=_(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=$(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=_(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=$(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=_(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=$(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=_(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=$(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=_(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=$(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=_(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=$(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=_(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=$(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=_(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=$(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],z=b[2];if(bN([0,b[1]],[0,o]))throw K;var
-p=_(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],x=a[2],z=b[2];if(bP([0,b[1]],[0,o]))throw K;var
+p=$(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],A=a[3],B=b[3],D=b[2],E=b[1],F=[0,y(f)];if(bN([0,y(E)],F))throw K;var
-H=[0,y(d)];if(bN([0,y(D)],H))throw K;var
-q=R(G(C(f),d)),I=q[4];e(q[2],0);e(I,0);var
-r=_(y(B),c,A),J=r[2];return[0,[9,f,d,C(r[1])],J]}break;case
+d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bP([0,y(E)],F))throw K;var
+G=[0,y(d)];if(bP([0,y(C)],G))throw K;var
+q=S(H(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
+r=$(y(B),c,A),J=r[2];return[0,[9,f,d,D(r[1])],J]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-t=_(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
+t=$(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=_(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+u=$(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-v=_(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
+v=$(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=_(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw K}function
+w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw K}function
 s(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
@@ -1424,11 +1428,11 @@ t=s(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
 a!=="number"&&0===a[0]){var
 u=s(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
 2:var
-af=b[2],v=bU(b[1],a),e=v[2],ag=v[1];if(typeof
+af=b[2],v=bX(b[1],a),e=v[2],ag=v[1];if(typeof
 e!=="number"&&1===e[0]){var
 w=s(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw K;case
 3:var
-ah=b[2],x=bU(b[1],a),f=x[2],ai=x[1];if(typeof
+ah=b[2],x=bX(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
 z=s(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw K;case
 4:var
@@ -1452,7 +1456,7 @@ az=b[4],aA=b[1],o=bw(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
 aC=o[2],E=s(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw K;case
 9:var
-aD=b[2],F=bU(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],F=bX(b[1],a),q=F[2],aE=F[1];if(typeof
 q!=="number"&&7===q[0]){var
 G=s(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw K;case
 10:var
@@ -1463,11 +1467,11 @@ aF=b[1],I=s(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 aG=b[1],J=s(b[2],a);return[0,[12,aG,J[1]],J[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bN([0,b[2]],[0,L]))throw K;var
+L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bP([0,b[2]],[0,L]))throw K;var
 M=s(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bN([0,y(aM)],aO))throw K;var
+N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bP([0,y(aM)],aO))throw K;var
 O=s(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
@@ -1480,7 +1484,7 @@ aP=b[1],R=s(b[2],a);return[0,[17,aP,R[1]],R[2]];case
 18:var
 S=b[2],r=b[1];if(0===r[0]){var
 W=r[1],aT=W[2],X=s(W[1],a),aU=X[1],Y=s(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=r[1],aV=Z[2],$=s(Z[1],a),aW=$[1],aa=s(S,$[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
+Z=r[1],aV=Z[2],_=s(Z[1],a),aW=_[1],aa=s(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
 T=s(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
@@ -1509,45 +1513,45 @@ switch(c[0]){case
 7:return ac(c,d,a);case
 8:return ac([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ad=_(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
+aX=c[1],ad=$(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
 10:return ac(c,d,a);default:return ac(c,d,a)}}throw K}function
 ac(d,c,b){var
 a=s(c,b);return[0,[23,d,a[1]],a[2]]}function
 ad(l,g,a){var
-b=k(a),h=0<=g?l:0,d=cs(g);if(d<=b)return a;var
-m=2===h?48:32,c=aR(d,m);switch(h){case
-0:aI(a,0,c,0,b);break;case
-1:aI(a,0,c,d-b|0,b);break;default:var
+b=k(a),h=0<=g?l:0,d=cw(g);if(d<=b)return a;var
+m=2===h?48:32,c=aT(d,m);switch(h){case
+0:aK(a,0,c,0,b);break;case
+1:aK(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a4(c,0,x(a,0));aI(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a4(c,0,x(a,0));aK(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
 f=0;if(1<b&&48===x(a,0)){var
-j=0;if(b8!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a4(c,1,x(a,1));aI(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aI(a,0,c,d-b|0,b)}}return W(c)}function
-a$(l,b){var
-c=cs(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dg>>>0))e=1}else
+j=0;if(ca!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a4(c,1,x(a,1));aK(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)aK(a,0,c,d-b|0,b)}}return X(c)}function
+ba(l,b){var
+c=cw(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dl>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(b8===x(b,1)||88===x(b,1))j=1;if(j){var
-h=aR(c+2|0,48);a4(h,1,x(b,1));aI(b,2,h,(c-a|0)+4|0,a-2|0);return W(h)}}e=1;f=1;break;case
+j=0;if(ca===x(b,1)||88===x(b,1))j=1;if(j){var
+h=aT(c+2|0,48);a4(h,1,x(b,1));aK(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aR(c+1|0,48);a4(g,0,d);aI(b,1,g,(c-a|0)+2|0,a-1|0);return W(g)}}if(e&&a<c){var
-i=aR(c,48);aI(b,0,i,c-a|0,a);return W(i)}return b}function
-hp(l){var
-j=0,F=k(l);for(;;){if(F<=j)var
+g=aT(c+1|0,48);a4(g,0,d);aK(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
+i=aT(c,48);aK(b,0,i,c-a|0,a);return X(i)}return b}function
+hB(l){var
+j=0,E=k(l);for(;;){if(E<=j)var
 p=l;else{var
-o=ab(l,j)+fs|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+o=ab(l,j)+fD|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
-e=ao(l),a=[0,0],u=ah(e)-1|0,A=0;if(!(u<0)){var
+e=as(l),a=[0,0],u=ag(e)-1|0,A=0;if(!(u<0)){var
 i=A;for(;;){var
-f=ap(e,i),g=0;if(32<=f){var
+f=at(e,i),g=0;if(32<=f){var
 m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
 if(56<m-1>>>0){g=1;r=1}if(!r){var
 n=1;g=2}}else
@@ -1558,14 +1562,14 @@ n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
 D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===ah(e)){var
-s=ah(e),t=E(s);a3(e,0,t,0,s);var
+i=D;continue}break}}if(a[1]===ag(e)){var
+s=ag(e),t=G(s);a3(e,0,t,0,s);var
 x=t}else{var
-b=E(a[1]);a[1]=0;var
-w=ah(e)-1|0,B=0;if(!(w<0)){var
+b=G(a[1]);a[1]=0;var
+w=ag(e)-1|0,B=0;if(!(w<0)){var
 h=B;for(;;){var
-c=ap(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dc<=c)d=1;else
+c=at(e,h),d=0;if(35<=c)if(92===c)d=2;else
+if(dh<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
@@ -1575,16 +1579,16 @@ switch(c){case
 9:v(b,a[1],92);a[1]++;v(b,a[1],116);break;case
 10:v(b,a[1],92);a[1]++;v(b,a[1],110);break;case
 13:v(b,a[1],92);a[1]++;v(b,a[1],114);break;default:d=1}switch(d){case
-1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/di|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
+1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dn|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
 2:v(b,a[1],92);a[1]++;v(b,a[1],c);break;case
 3:v(b,a[1],c);break}a[1]++;var
 C=h+1|0;if(w!==h){var
 h=C;continue}break}}var
 x=b}var
-p=W(x)}var
-y=k(p),z=aR(y+2|0,34);aE(p,0,z,1,y);return W(z)}}function
-d5(c,f){var
-g=cs(f),e=ie[1];switch(c[2]){case
+p=X(x)}var
+y=k(p),z=aT(y+2|0,34);aH(p,0,z,1,y);return X(z)}}function
+d$(c,f){var
+g=cw(f),e=is[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1592,7 +1596,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=eN;break;case
+a=eX;break;case
 4:var
 a=71;break;case
 5:var
@@ -1602,161 +1606,161 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=d2(16);a_(b,37);switch(c[1]){case
+b=d8(16);a$(b,37);switch(c[1]){case
 0:break;case
-1:a_(b,43);break;default:a_(b,32)}if(8<=c[2])a_(b,35);a_(b,46);Q(b,d(j+g));a_(b,a);return d4(b)}function
-bV(n,a){if(13<=n){var
+1:a$(b,43);break;default:a$(b,32)}if(8<=c[2])a$(b,35);a$(b,46);R(b,d(j+g));a$(b,a);return d_(b)}function
+bY(n,a){if(13<=n){var
 g=[0,0],h=k(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<ab(a,c)+c9>>>0))g[1]++;var
+c=o;for(;;){if(!(9<ab(a,c)+dc>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=E(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a4(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=G(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a4(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
 b=p;for(;;){var
-f=ab(a,b);if(9<f+c9>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=ab(a,b);if(9<f+dc>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
-b=q;continue}break}}return W(j)}return a}function
-ig(b,c){switch(b){case
+b=q;continue}break}}return X(j)}return a}function
+it(b,c){switch(b){case
 1:var
-a=hr;break;case
-2:var
-a=hs;break;case
-4:var
-a=hu;break;case
-5:var
-a=hv;break;case
-6:var
-a=hw;break;case
-7:var
-a=hx;break;case
-8:var
-a=hy;break;case
-9:var
-a=hz;break;case
-10:var
-a=hA;break;case
-11:var
-a=hB;break;case
-0:case
-13:var
-a=hq;break;case
-3:case
-14:var
-a=ht;break;default:var
-a=hC}return bV(b,cf(a,c))}function
-ih(b,c){switch(b){case
-1:var
-a=hR;break;case
-2:var
-a=hS;break;case
-4:var
-a=hU;break;case
-5:var
-a=hV;break;case
-6:var
-a=hW;break;case
-7:var
-a=hX;break;case
-8:var
-a=hY;break;case
-9:var
-a=hZ;break;case
-10:var
-a=h0;break;case
-11:var
-a=h1;break;case
-0:case
-13:var
-a=hQ;break;case
-3:case
-14:var
-a=hT;break;default:var
-a=h2}return bV(b,cf(a,c))}function
-ii(b,c){switch(b){case
-1:var
-a=h4;break;case
-2:var
-a=h5;break;case
-4:var
-a=h7;break;case
-5:var
-a=h8;break;case
-6:var
-a=h9;break;case
-7:var
-a=h_;break;case
-8:var
-a=h$;break;case
-9:var
-a=ia;break;case
-10:var
-a=ib;break;case
-11:var
-a=ic;break;case
-0:case
-13:var
-a=h3;break;case
-3:case
-14:var
-a=h6;break;default:var
-a=id}return bV(b,cf(a,c))}function
-ij(b,c){switch(b){case
-1:var
-a=hE;break;case
-2:var
-a=hF;break;case
-4:var
-a=hH;break;case
-5:var
-a=hI;break;case
-6:var
-a=hJ;break;case
-7:var
-a=hK;break;case
-8:var
-a=hL;break;case
-9:var
-a=hM;break;case
-10:var
-a=hN;break;case
-11:var
-a=hO;break;case
-0:case
-13:var
 a=hD;break;case
+2:var
+a=hE;break;case
+4:var
+a=hG;break;case
+5:var
+a=hH;break;case
+6:var
+a=hI;break;case
+7:var
+a=hJ;break;case
+8:var
+a=hK;break;case
+9:var
+a=hL;break;case
+10:var
+a=hM;break;case
+11:var
+a=hN;break;case
+0:case
+13:var
+a=hC;break;case
 3:case
 14:var
-a=hG;break;default:var
-a=hP}return bV(b,fR(a,c))}function
-aJ(c,i,b){function
+a=hF;break;default:var
+a=hO}return bY(b,cj(a,c))}function
+iu(b,c){switch(b){case
+1:var
+a=h3;break;case
+2:var
+a=h4;break;case
+4:var
+a=h6;break;case
+5:var
+a=h7;break;case
+6:var
+a=h8;break;case
+7:var
+a=h9;break;case
+8:var
+a=h_;break;case
+9:var
+a=h$;break;case
+10:var
+a=ia;break;case
+11:var
+a=ib;break;case
+0:case
+13:var
+a=h2;break;case
+3:case
+14:var
+a=h5;break;default:var
+a=ic}return bY(b,cj(a,c))}function
+iv(b,c){switch(b){case
+1:var
+a=ie;break;case
+2:var
+a=ig;break;case
+4:var
+a=ii;break;case
+5:var
+a=ij;break;case
+6:var
+a=ik;break;case
+7:var
+a=il;break;case
+8:var
+a=im;break;case
+9:var
+a=io;break;case
+10:var
+a=ip;break;case
+11:var
+a=iq;break;case
+0:case
+13:var
+a=id;break;case
+3:case
+14:var
+a=ih;break;default:var
+a=ir}return bY(b,cj(a,c))}function
+iw(b,c){switch(b){case
+1:var
+a=hQ;break;case
+2:var
+a=hR;break;case
+4:var
+a=hT;break;case
+5:var
+a=hU;break;case
+6:var
+a=hV;break;case
+7:var
+a=hW;break;case
+8:var
+a=hX;break;case
+9:var
+a=hY;break;case
+10:var
+a=hZ;break;case
+11:var
+a=h0;break;case
+0:case
+13:var
+a=hP;break;case
+3:case
+14:var
+a=hS;break;default:var
+a=h1}return bY(b,f2(a,c))}function
+aL(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return mu(b,i,a)}function
+a=32}return mK(b,i,a)}function
 r(c){var
-a=mi(b);return 3===a?b<0.?il:im:4<=a?io:c}switch(c[2]){case
+a=my(b);return 3===a?b<0.?iy:iz:4<=a?iA:c}switch(c[2]){case
 5:var
-e=fP(d5(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
+e=f0(d$(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
 q=0;else{var
 l=x(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
 if(21<l-1>>>0)m=1;if(!m){var
 d=d+1|0;continue}var
 q=1}var
-y=q?e:aH(e,ik);return r(y)}case
+y=q?e:aJ(e,ix);return r(y)}case
 6:return j(0);case
 7:var
-h=ao(j(0)),f=ah(h);if(0===f)var
+h=as(j(0)),f=ag(h);if(0===f)var
 p=h;else{var
-n=E(f),o=f-1|0,s=0;if(!(o<0)){var
+n=G(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=ap(h,a),t=25<g+dg>>>0?g:g+fs|0;v(n,a,t);var
+g=at(h,a),t=25<g+dl>>>0?g:g+fD|0;v(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
-p=n}return W(p);case
-8:return r(j(0));default:return fP(d5(c,i),b)}}function
-bD(d,I,H,G){var
-b=I,a=H,c=G;for(;;)if(typeof
+p=n}return X(p);case
+8:return r(j(0));default:return f0(d$(c,i),b)}}function
+bF(d,I,H,F){var
+b=I,a=H,c=F;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
@@ -1764,48 +1768,48 @@ J=c[1];return function(c){return n(b,[5,a,c],J)};case
 1:var
 L=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=gd;else
-if(dc<=c)e=1;else
+d=go;else
+if(dh<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=ge;else
+d=gp;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gf;break;case
+d=gq;break;case
 9:var
-d=gg;break;case
+d=gr;break;case
 10:var
-d=gh;break;case
+d=gs;break;case
 13:var
-d=gi;break;default:e=1}switch(e){case
+d=gt;break;default:e=1}switch(e){case
 1:var
-f=E(4);v(f,0,92);v(f,1,48+(c/di|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
-d=W(f);break;case
+f=G(4);v(f,0,92);v(f,1,48+(c/dn|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
+d=X(f);break;case
 2:var
-g=E(1);v(g,0,c);var
-d=W(g);break}var
-h=k(d),i=aR(h+2|0,39);aE(d,0,i,1,h);return n(b,[4,a,W(i)],L)};case
+g=G(1);v(g,0,c);var
+d=X(g);break}var
+h=k(d),i=aT(h+2|0,39);aH(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
 2:var
-M=c[2],N=c[1];return cA(b,a,M,N,function(a){return a});case
-3:return cA(b,a,c[2],c[1],hp);case
-4:return bW(b,a,c[4],c[2],c[3],ig,c[1]);case
-5:return bW(b,a,c[4],c[2],c[3],ih,c[1]);case
-6:return bW(b,a,c[4],c[2],c[3],ii,c[1]);case
-7:return bW(b,a,c[4],c[2],c[3],ij,c[1]);case
+M=c[2],N=c[1];return cE(b,a,M,N,function(a){return a});case
+3:return cE(b,a,c[2],c[1],hB);case
+4:return bZ(b,a,c[4],c[2],c[3],it,c[1]);case
+5:return bZ(b,a,c[4],c[2],c[3],iu,c[1]);case
+6:return bZ(b,a,c[4],c[2],c[3],iv,c[1]);case
+7:return bZ(b,a,c[4],c[2],c[3],iw,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,aJ(g,d,c)],h)}:function(c){return n(b,[4,a,aJ(g,cy(g),c)],h)};var
-af=i[1];return function(c){return n(b,[4,a,aJ(g,af,c)],h)}}else{if(0===j[0]){var
-q=j[2],r=j[1];if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,ad(r,q,aJ(g,d,c))],h)}:function(c){return n(b,[4,a,ad(r,q,aJ(g,cy(g),c))],h)};var
-ag=i[1];return function(c){return n(b,[4,a,ad(r,q,aJ(g,ag,c))],h)}}var
+i==="number")return i?function(d,c){return n(b,[4,a,aL(g,d,c)],h)}:function(c){return n(b,[4,a,aL(g,cC(g),c)],h)};var
+af=i[1];return function(c){return n(b,[4,a,aL(g,af,c)],h)}}else{if(0===j[0]){var
+p=j[2],q=j[1];if(typeof
+i==="number")return i?function(d,c){return n(b,[4,a,ad(q,p,aL(g,d,c))],h)}:function(c){return n(b,[4,a,ad(q,p,aL(g,cC(g),c))],h)};var
+ag=i[1];return function(c){return n(b,[4,a,ad(q,p,aL(g,ag,c))],h)}}var
 t=j[1];if(typeof
-i==="number")return i?function(e,d,c){return n(b,[4,a,ad(t,e,aJ(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(t,d,aJ(g,cy(g),c))],h)};var
-ah=i[1];return function(d,c){return n(b,[4,a,ad(t,d,aJ(g,ah,c))],h)}}case
-9:return cA(b,a,c[2],c[1],f$);case
+i==="number")return i?function(e,d,c){return n(b,[4,a,ad(t,e,aL(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(t,d,aL(g,cC(g),c))],h)};var
+ah=i[1];return function(d,c){return n(b,[4,a,ad(t,d,aL(g,ah,c))],h)}}case
+9:return cE(b,a,c[2],c[1],gk);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1813,102 +1817,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],Q=c[2],w=d2(16);cz(w,Q);var
-F=d4(w);return function(c){return n(b,[4,a,F],O)};case
+O=c[3],P=c[2],w=d8(16);cD(w,P);var
+E=d_(w);return function(c){return n(b,[4,a,E],O)};case
 14:var
 R=c[3],S=c[2];return function(d){var
-e=d[1],c=s(e,y(C(S)));if(typeof
+e=d[1],c=s(e,y(D(S)));if(typeof
 c[2]==="number")return n(b,a,u(c[1],R));throw K};case
 15:var
-T=c[1];return function(d,c){return n(b,[6,a,function(a){return l(d,a,c)}],T)};case
+T=c[1];return function(d,c){return n(b,[6,a,function(a){return m(d,a,c)}],T)};case
 16:var
 U=c[1];return function(c){return n(b,[6,a,c],U)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
 o=c[1];if(0===o[0]){var
-V=c[2],X=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=X;continue}var
+V=c[2],W=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
 Z=c[2],_=o[1][1],$=0,b=function(b,c,d){return function(a){return n(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,z,iq];case
+19:throw[0,B,iC];case
 20:var
-aa=c[3],ab=[8,a,ir];return function(a){return n(b,ab,aa)};case
+aa=c[3],ab=[8,a,iD];return function(a){return n(b,ab,aa)};case
 21:var
-ac=c[2];return function(c){return n(b,[4,a,cf(is,c)],ac)};case
+ac=c[2];return function(c){return n(b,[4,a,cj(iE,c)],ac)};case
 22:var
 ae=c[1];return function(c){return n(b,[5,a,c],ae)};case
 23:var
-f=c[2],m=c[1];if(typeof
-m==="number")switch(m){case
-0:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-1:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-2:throw[0,z,it];default:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f])}else
-switch(m[0]){case
-0:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-1:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-2:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-3:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-4:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-5:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-6:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-7:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
-8:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);case
+f=c[2],l=c[1];if(typeof
+l==="number")switch(l){case
+0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+2:throw[0,B,iF];default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}else
+switch(l[0]){case
+0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+2:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+3:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+4:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+5:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+6:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+7:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+8:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
 9:var
-D=m[2];return d<50?c5(d+1|0,b,a,D,f):P(c5,[0,b,a,D,f]);case
-10:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f]);default:return d<50?p(d+1|0,b,a,f):P(p,[0,b,a,f])}default:var
-x=c[3],A=c[1],B=e(c[2],0);return d<50?c4(d+1|0,b,a,x,A,B):P(c4,[0,b,a,x,A,B])}}function
-c5(e,d,c,a,b){if(typeof
-a==="number")return e<50?p(e+1|0,d,c,b):P(p,[0,d,c,b]);else
+C=l[2];return d<50?c_(d+1|0,b,a,C,f):Q(c_,[0,b,a,C,f]);case
+10:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}default:var
+x=c[3],z=c[1],A=e(c[2],0);return d<50?c9(d+1|0,b,a,x,z,A):Q(c9,[0,b,a,x,z,A])}}function
+c_(e,d,c,a,b){if(typeof
+a==="number")return e<50?r(e+1|0,d,c,b):Q(r,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return af(d,c,f,b)};case
+f=a[1];return function(a){return ae(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return af(d,c,g,b)};case
+g=a[1];return function(a){return ae(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return af(d,c,h,b)};case
+h=a[1];return function(a){return ae(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return af(d,c,i,b)};case
+i=a[1];return function(a){return ae(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return af(d,c,j,b)};case
+j=a[1];return function(a){return ae(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return af(d,c,k,b)};case
+k=a[1];return function(a){return ae(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return af(d,c,l,b)};case
+l=a[1];return function(a){return ae(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return af(d,c,m,b)};case
+m=a[1];return function(a){return ae(d,c,m,b)};case
 8:var
-n=a[2];return function(a){return af(d,c,n,b)};case
+n=a[2];return function(a){return ae(d,c,n,b)};case
 9:var
-o=a[3],q=a[2],r=G(C(a[1]),q);return function(a){return af(d,c,X(r,o),b)};case
+o=a[3],p=a[2],q=H(D(a[1]),p);return function(a){return ae(d,c,Y(q,o),b)};case
 10:var
-s=a[1];return function(e,a){return af(d,c,s,b)};case
+s=a[1];return function(e,a){return ae(d,c,s,b)};case
 11:var
-t=a[1];return function(a){return af(d,c,t,b)};case
+t=a[1];return function(a){return ae(d,c,t,b)};case
 12:var
-u=a[1];return function(a){return af(d,c,u,b)};case
-13:throw[0,z,iu];default:throw[0,z,iv]}}function
-p(d,b,e,a){var
-c=[8,e,iw];return d<50?bD(d+1|0,b,c,a):P(bD,[0,b,c,a])}function
-c4(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return ip(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bD(h+1|0,b,g,a):P(bD,[0,b,g,a])}function
-n(a,b,c){return dG(bD(0,a,b,c))}function
-af(a,b,c,d){return dG(c5(0,a,b,c,d))}function
-ip(a,b,c,d,e){return dG(c4(0,a,b,c,d,e))}function
-cA(f,d,c,a,b){if(typeof
+u=a[1];return function(a){return ae(d,c,u,b)};case
+13:throw[0,B,iG];default:throw[0,B,iH]}}function
+r(d,b,e,a){var
+c=[8,e,iI];return d<50?bF(d+1|0,b,c,a):Q(bF,[0,b,c,a])}function
+c9(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return iB(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?bF(h+1|0,b,g,a):Q(bF,[0,b,g,a])}function
+n(a,b,c){return dL(bF(0,a,b,c))}function
+ae(a,b,c,d){return dL(c_(0,a,b,c,d))}function
+iB(a,b,c,d,e){return dL(c9(0,a,b,c,d,e))}function
+cE(f,d,c,a,b){if(typeof
 a==="number")return function(a){return n(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
 g=a[2],h=a[1];return function(a){return n(f,[4,d,ad(h,g,e(b,a))],c)}}var
 i=a[1];return function(g,a){return n(f,[4,d,ad(i,g,e(b,a))],c)}}}function
-bW(f,e,d,g,c,b,a){if(typeof
+bZ(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,a$(g,l(b,a,c))],d)}:function(c){return n(f,[4,e,l(b,a,c)],d)};var
-k=c[1];return function(c){return n(f,[4,e,a$(k,l(b,a,c))],d)}}else{if(0===g[0]){var
+c==="number")return c?function(g,c){return n(f,[4,e,ba(g,m(b,a,c))],d)}:function(c){return n(f,[4,e,m(b,a,c)],d)};var
+k=c[1];return function(c){return n(f,[4,e,ba(k,m(b,a,c))],d)}}else{if(0===g[0]){var
 h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,a$(g,l(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,l(b,a,c))],d)};var
-m=c[1];return function(c){return n(f,[4,e,ad(i,h,a$(m,l(b,a,c)))],d)}}var
+c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,ba(g,m(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,m(b,a,c))],d)};var
+l=c[1];return function(c){return n(f,[4,e,ad(i,h,ba(l,m(b,a,c)))],d)}}var
 j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,a$(g,l(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,l(b,a,c))],d)};var
-o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,a$(o,l(b,a,c)))],d)}}}function
-aS(b,h){var
+c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,ba(g,m(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,m(b,a,c))],d)};var
+o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,ba(o,m(b,a,c)))],d)}}}function
+aU(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1916,104 +1920,137 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=gL;break;case
+c=gX;break;case
 1:var
-c=gM;break;case
+c=gY;break;case
 2:var
-c=gN;break;case
+c=gZ;break;case
 3:var
-c=gO;break;case
+c=g0;break;case
 4:var
-c=gP;break;case
+c=g1;break;case
 5:var
-c=gQ;break;default:var
-c=gR}else
+c=g2;break;default:var
+c=g3}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aH(gS,dY(1,d[1]))}aS(b,i);return a9(b,c);case
+c=aJ(g4,d4(1,d[1]))}aU(b,i);return a_(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aS(b,g);a9(b,ix);var
+j=f[1];aU(b,g);a_(b,iJ);var
 a=j;continue}var
-k=f[1];aS(b,g);a9(b,iy);var
+k=f[1];aU(b,g);a_(b,iK);var
 a=k;continue;case
 6:var
-n=a[2];aS(b,a[1]);return a9(b,e(n,0));case
+n=a[2];aU(b,a[1]);return a_(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aS(b,a[1]);return al(o);case
+o=a[2];aU(b,a[1]);return am(o);case
 2:case
 4:var
-l=a[2];aS(b,a[1]);return a9(b,l);default:var
-m=a[2];aS(b,a[1]);return an(b,m)}}function
-cB(b){var
+l=a[2];aU(b,a[1]);return a_(b,l);default:var
+m=a[2];aU(b,a[1]);return ao(b,m)}}function
+cF(b){var
 a=b[1];return n(function(b){var
-a=bS(64);aS(a,b);return bT(a)},0,a)}try{var
-l9=f3(l8),d7=l9}catch(a){a=aG(a);if(a!==ae)throw a;try{var
-l7=f3(l6),d6=l7}catch(a){a=aG(a);if(a!==ae)throw a;var
-d6=iA}var
-d7=d6}var
-iB=gy(d7,82),bX=[e8,function(A){var
-p=m2(0),b=[0,aP(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+a=bV(64);aU(a,b);return bW(a)},0,a)}try{var
+mn=gc(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;try{var
+ml=gc(mk),ea=ml}catch(a){a=aS(a);if(a!==ah)throw a;var
+ea=iM}var
+eb=ea}var
+iN=gK(eb,82),b0=[fg,function(A){var
+p=ng(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
 z=a+1|0;if(54!==a){var
 a=z;continue}var
-h=[0,iz],n=54+dU(55,m)|0,u=0;if(!(n<0)){var
+h=[0,iL],n=54+d0(55,m)|0,u=0;if(!(n<0)){var
 c=u;for(;;){var
-e=c%55|0,o=fX(c,m),v=g(l,o)[1+o],i=aH(h[1],d(j+v));h[1]=mL(i,0,k(i));var
-f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&eV;g(b[1],e)[1+e]=w;var
+e=c%55|0,o=f8(c,m),v=g(l,o)[1+o],i=aJ(h[1],d(j+v));h[1]=m1(i,0,k(i));var
+f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e5;g(b[1],e)[1+e]=w;var
 y=c+1|0;if(n!==c){var
 c=y;continue}break}}b[2]=0;return b}}];function
-cC(a,b){return 4<=a.length-1?mo(10,di,a[3],b)&(a[2].length-1-1|0):al(iC)}var
-cD=[M,iE,cg(0)];function
-iD(f,b){var
-h=cC(f,b),c=g(f[2],h)[1+h];if(c){var
-d=c[3],k=c[2];if(0===bo(b,c[1]))return k;if(d){var
-e=d[3],l=d[2];if(0===bo(b,d[1]))return l;if(e){var
-m=e[2],n=e[3];if(0===bo(b,e[1]))return m;var
-a=n;for(;;){if(a){var
-i=a[2],j=a[3];if(0===bo(b,a[1]))return i;var
-a=j;continue}throw ae}}throw ae}throw ae}throw ae}var
-f=F(0),c=F(1);function
-ag(a){if(f8(a))return nd(a);throw cD}function
-d8(a){return au(a,c)}function
-av(a){return bP(a,f)}function
-m(b,a){return 0===bP(b,a)?1:0}function
-D(b,a){return bP(b,a)<0?1:0}function
-d9(b,a){return 0<bP(b,a)?1:0}function
-A(b,a){return bP(b,a)<=0?1:0}function
-bx(b,a){return D(b,a)?a:b}function
-iF(b,a){return D(b,a)?b:a}var
-iG=r;function
-a(a){return f_(b(a,1))}function
-ba(b,a){if(typeof
+ec(i,l){var
+m=i?i[1]:iN,b=16;for(;;){if(!(l<=b)&&!(cx<(b*2|0))){var
+b=b*2|0;continue}if(m){var
+j=m7(b0),a=cc===j?b0[1]:fg===j?gT(b0):b0;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e5,h=a[2];g(a[1],h)[1+h]=f;var
+k=f}else
+var
+k=0;return[0,0,aQ(b,0),k,b]}}function
+bx(a,b){return 4<=a.length-1?mE(10,dn,a[3],b)&(a[2].length-1-1|0):am(iO)}function
+ed(a,h,y){var
+i=bx(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
+K=c[3];if(0!==au(c[1],h)){var
+c=K;continue}c[1]=h;c[2]=y;var
+o=0}else
+var
+o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
+A=a[2].length-1<<1<a[1]?1:0;if(A){var
+l=a[2],w=(l.length-1)*2|0,x=w<cx?1:0;if(x){var
+m=aQ(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
+p=m.length-1,j=aQ(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
+f=G;a:for(;;){var
+b=g(l,f)[1+f];for(;;){if(b){var
+q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bx(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
+g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
+b=F;continue}var
+J=f+1|0;if(s!==f){var
+f=J;continue a}break}break}}if(n){var
+t=p-1|0,H=0;if(!(t<0)){var
+e=H;for(;;){var
+v=g(j,e)[1+e];if(v)v[3]=0;var
+I=e+1|0;if(t!==e){var
+e=I;continue}break}}var
+u=0}else
+var
+u=n;return u}return x}var
+B=A}else
+var
+B=o;return B}}var
+cG=[N,iP,ck(0)],f=C(0),c=C(1);function
+af(a){if(gh(a))return nt(a);throw cG}function
+ee(a){return ay(a,c)}function
+ap(a){return bR(a,f)}function
+l(b,a){return 0===bR(b,a)?1:0}function
+E(b,a){return bR(b,a)<0?1:0}function
+ef(b,a){return 0<bR(b,a)?1:0}function
+z(b,a){return bR(b,a)<=0?1:0}function
+by(b,a){return E(b,a)?a:b}function
+iQ(b,a){return E(b,a)?b:a}var
+iR=q;function
+eg(a){return typeof
+a==="number"?C(a>>1):bT(a,1)}function
+a(a){return gj(b(a,1))}function
+cH(g,f,d,a){if(l(a,c))return e(d,0);var
+h=typeof
+a==="number"?1===(a&1)?1:0:1-l(a,b(bT(a,1),1));return h?e(g,eg(a)):e(f,eg(a))}function
+bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return F(fN(b,a));return 0===av(a)?f:bs(b,a)}function
-bY(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(fY(b,a));return 0===ap(a)?f:bs(b,a)}function
+b1(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return F(fX(b,a));return 0===av(a)?b:au(b,r(a,bs(b,a)))}function
-ai(b,a){return 0<=av(a)?f9(b,ag(a)):f}function
-d_(a){return 0<av(a)?F(m$(a)-1|0):f}function
-cE(c,d){var
-a=ag(d);return 0<=a?b(c,a):dK(c,-a|0)}function
-cF(a){return 0<av(a)?ag(a):0}function
-aT(d){var
+a==="number"&&0<=b&&0<a)return C(f8(b,a));return 0===ap(a)?b:ay(b,q(a,bs(b,a)))}function
+ai(b,a){return 0<=ap(a)?gi(b,af(a)):f}function
+eh(a){return 0<ap(a)?C(np(a)-1|0):f}function
+cI(c,d){var
+a=af(d);return 0<=a?b(c,a):bT(c,-a|0)}function
+cJ(a){return 0<ap(a)?af(a):0}function
+aq(d){var
 b=0,a=bu(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cx(b),f=c.length-1;return function(a){var
+c=cB(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cG(a,h,g){var
+cK(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aR(b,0);bR(function(a){var
-c=e(h,a);return bR(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aT(b,0);bU(function(a){var
+c=e(h,a);return bU(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
@@ -2023,101 +2060,101 @@ g=c?(v(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===ap(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===at(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-S(a){return a?0:1}function
-d$(a){return a[1]}function
-ea(a){return a[2]}function
-eb(a){var
-b=a?eb(a[2])+1|0:a;return b}function
-L(a,b){if(a){var
-c=L(a[2],b);return[0,a[1],c]}return b}function
-ec(a){var
+L(a){return a?0:1}function
+ei(a){return a[1]}function
+ej(a){return a[2]}function
+ek(a){var
+b=a?ek(a[2])+1|0:a;return b}function
+M(a,b){if(a){var
+c=M(a[2],b);return[0,a[1],c]}return b}function
+el(a){var
 b=a?a[2]:a;return b}function
-aw(d,c){var
+ar(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
 T(b,a){if(a)var
 d=T(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cH(b,a){if(a){var
-c=cH(b,a[2]);return L(e(b,a[1]),c)}return a}function
-cI(e,d,c){var
+cL(b,a){if(a){var
+c=cL(b,a[2]);return M(e(b,a[1]),c)}return a}function
+b2(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=l(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-bb(c,b,a){if(a){var
-d=bb(c,b,a[2]);return l(c,a[1],d)}return b}function
-ed(f,d){var
+f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+bc(c,b,a){if(a){var
+d=bc(c,b,a[2]);return m(c,a[1],d)}return b}function
+cM(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-$(d,c){var
+U(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-ee(b,a){if(0===b)return 0;var
+em(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=ee(e,a[2]),c=[0,a[1],d];else
+d=em(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cJ(b,a){return 0===a?0:[0,b,cJ(b,a-1|0)]}function
-cK(f,d,c){var
+cN(b,a){return 0===a?0:[0,b,cN(b,a-1|0)]}function
+cO(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return aw(b,0)}}function
-H(e,d){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ar(b,0)}}function
+F(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=q(a,c),b=b[2],a=f;continue}return a}}var
-iH=a(a(a(a(a(c))))),cL=ai(b(c,1),iH);function
-aW(a){var
-b=A(as(cL),a);return b?D(a,cL):b}function
-ef(d,f){var
-g=[0,l(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,l(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],k),j];return e(d[6],m)}function
-eg(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!A(b,n)&&!A(g,k)){var
+f=p(a,c),b=b[2],a=f;continue}return a}}var
+iS=a(a(a(a(a(c))))),cP=ai(b(c,1),iS);function
+aY(a){var
+b=z(al(cP),a);return b?E(a,cP):b}function
+en(d,f){var
+g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
+eo(i,h,g,n,a){if(a){var
+j=a[1],k=j[2],b=j[1];if(!z(b,n)&&!z(g,k)){var
 c=e(i,b);if(c){var
 d=e(h,k);if(d)var
-f=eg(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=eo(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
 var
 l=d;var
 m=l}else
 var
-m=c;return m}return 0}return iI}function
-cM(b,d,a){if(a){var
-e=a[2],c=a[1];return e?l(b,c,cM(b,d,e)):d?l(b,c,f):c}return f}function
-eh(h,g,f){var
+m=c;return m}return 0}return iT}function
+cQ(b,d,a){if(a){var
+e=a[2],c=a[1];return e?m(b,c,cQ(b,d,e)):d?m(b,c,f):c}return f}function
+ep(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
-i=a[2],b=q(b,c),a=i;continue}return d}return 1}}function
-ei(i){var
-g=cF(d_(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
-j=bY(d,b(a(b(c,1)),1)),h=[0,q(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(m(ba(d,b(a(b(c,1)),1)),f))return h;var
-g=k,d=ba(d,b(a(b(c,1)),1)),e=h;continue}}function
-bZ(d){if(D(d,f)){var
-e=ei(as(d));return[0,a(b(a(a(b(c,1))),1)),e]}return ei(d)}function
-b0(d){return D(d,b(a(b(c,1)),1))?q(b(b(b(b(a(c),1),1),1),1),d):q(a(a(a(b(a(b(c,1)),1)))),d)}function
-iJ(d){if(m(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(m(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(A(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(m(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(m(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(m(d,b(a(b(c,1)),1))){var
-i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(m(d,b(b(a(c),1),1))){var
-j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(m(d,a(b(a(c),1)))){var
+i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
+eq(i){var
+g=cJ(eh(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
+j=b1(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(l(bb(d,b(a(b(c,1)),1)),f))return h;var
+g=k,d=bb(d,b(a(b(c,1)),1)),e=h;continue}}function
+b3(d){if(E(d,f)){var
+e=eq(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eq(d)}function
+b4(d){return E(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
+iU(d){if(l(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(l(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(z(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(l(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(l(d,a(b(b(c,1),1)))){var
+h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(l(d,b(a(b(c,1)),1))){var
+i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(l(d,b(b(a(c),1),1))){var
+j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(l(d,a(b(a(c),1)))){var
 k=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}var
-l=[0,b0(bY(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b0(ba(d,b(b(b(b(c,1),1),1),1))),l],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
-cN(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=L(cH(iJ,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cO(d,f,g){switch(f[0]){case
+m=[0,b4(b1(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b4(bb(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
+cR(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=M(cL(iU,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cS(d,f,g){switch(f[0]){case
 0:var
-y=bZ(f[1]);return[0,e(d[2],y),g];case
+y=b3(f[1]);return[0,e(d[2],y),g];case
 1:var
-z=cN(f[1]);return[0,e(d[2],z),g];case
+z=cR(f[1]);return[0,e(d[2],z),g];case
 2:if(f[1])var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
 var
@@ -2127,341 +2164,348 @@ C=[0,a(a(b(a(a(b(c,1))),1))),0],D=[0,e(d[2],C),g],m=1,i=f[1],h=D;for(;;){if(i){i
 n=h;else
 var
 B=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],B),h];var
-A=cO(d,i[1],n),m=0,i=i[2],h=A;continue}var
+A=cS(d,i[1],n),m=0,i=i[2],h=A;continue}var
 E=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],E),h]}default:var
-K=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],K),g],o=1,k=f[1],j=M;for(;;){if(k){var
+K=[0,a(a(b(a(a(a(c))),1))),0],L=[0,e(d[2],K),g],o=1,k=f[1],j=L;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
 J=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],J),j];var
-F=[0,b(a(b(a(a(c)),1)),1),0],G=L(cN(p[1]),F),H=[0,e(d[2],G),q],I=cO(d,p[2],H),o=0,k=k[2],j=I;continue}var
+F=[0,b(a(b(a(a(c)),1)),1),0],G=M(cR(p[1]),F),H=[0,e(d[2],G),q],I=cS(d,p[2],H),o=0,k=k[2],j=I;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-by(a,b){var
-c=aw(cO(a,b,0),0);return e(a[6],c)}function
-ej(a){return cH(function(a){var
-d=[0,b0(bY(a,b(b(b(b(c,1),1),1),1))),0];return[0,b0(ba(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cP(a){return cI(function(b,a){return H(a[8],b)},a,f)}function
-cQ(j,i){var
-k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,l=a(a(a(a(a(c)))));for(;;){if(g){var
-h=bx(d,e(j,g[1])),g=g[2],d=h;continue}var
-n=m(d,f)?f:q(d_(d),c);return bx(c,ba(q(n,l),k))}}function
-ek(a){var
-b=a[12];return S($(function(a){return m(a[4],a[3])},b))}var
-iK=[0,b(b(a(b(a(c),1)),1),1),0],iL=[0,b(a(a(b(a(c),1))),1),iK],b1=[0,a(b(b(a(b(b(c,1),1)),1),1)),iL],iM=[0,b(b(a(b(a(c),1)),1),1),0],iN=[0,b(a(a(b(a(c),1))),1),iM],bz=[0,a(b(a(b(a(b(c,1)),1)),1)),iN],iO=[0,b(a(b(b(a(c),1),1)),1),0],iP=[0,a(a(b(b(a(c),1),1))),iO],el=[0,a(b(a(b(a(b(c,1)),1)),1)),iP],iQ=[0,b(b(b(a(a(c)),1),1),1),0],cR=[0,a(b(a(b(a(b(c,1)),1)),1)),iQ];function
-cS(h,g,f,e,d,a){var
-i=cK(d,a,0),j=l(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-cT(f,e,d,a){var
-g=l(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bz,[0,e,0],g]}function
-bc(h,g,f,e,d,c,b,a){var
-i=cK(b,a,0),j=cF(c);return[0,g,f,e,d,l(h[7],j,i)]}function
-em(k,j,i,h,g){var
+bz(a,b){var
+c=ar(cS(a,b,0),0);return e(a[6],c)}function
+er(a){return cL(function(a){var
+d=[0,b4(b1(a,b(b(b(b(c,1),1),1),1))),0];return[0,b4(bb(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cT(a){return b2(function(b,a){return F(a[8],b)},a,f)}function
+cU(j,i){var
+k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+h=by(d,e(j,g[1])),g=g[2],d=h;continue}var
+n=l(d,f)?f:p(eh(d),c);return by(c,bb(p(n,m),k))}}function
+es(a){var
+b=a[12];return L(U(function(a){return l(a[4],a[3])},b))}var
+iV=[0,b(b(a(b(a(c),1)),1),1),0],iW=[0,b(a(a(b(a(c),1))),1),iV],b5=[0,a(b(b(a(b(b(c,1),1)),1),1)),iW],iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],bA=[0,a(b(a(b(a(b(c,1)),1)),1)),iY],iZ=[0,b(a(b(b(a(c),1),1)),1),0],i0=[0,a(a(b(b(a(c),1),1))),iZ],et=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(b(b(a(a(c)),1),1),1),0],cV=[0,a(b(a(b(a(b(c,1)),1)),1)),i1];function
+cW(h,g,f,e,d,a){var
+i=cO(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+cX(f,e,d,a){var
+g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bA,[0,e,0],g]}function
+bd(h,g,f,e,d,c,b,a){var
+i=cO(b,a,0),j=cJ(c);return[0,g,f,e,d,m(h[7],j,i)]}function
+eu(k,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
-e=aw(T(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=aw(d,0),m=l(k[7],4,f);return[0,j,b(b(c,1),1),el,[0,i,0],m]}}function
-b2(d,b,a){return[0,b,c,cR,[0,e(d[3],a),0],a]}function
-iR(e,d){var
-g=H(d[8],f),h=H(d[12],f),v=d[12],m=cQ(function(a){return a[3]},v),w=d[12],n=cQ(function(a){return a[4]},w),x=0,y=d[12];function
+e=ar(T(h,a[1][8]),d),a=a[2],d=e;continue}var
+f=ar(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),et,[0,i,0],l]}}function
+b6(d,b,a){return[0,b,c,cV,[0,e(d[3],a),0],a]}function
+i2(e,d){var
+g=F(d[8],f),h=F(d[12],f),v=d[12],l=cU(function(a){return a[3]},v),w=d[12],n=cU(function(a){return a[4]},w),x=0,y=d[12];function
 z(a){return a[6]}var
-A=b(b(b(c,1),1),1),B=b(b(b(c,1),1),1),C=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,a(a(a(a(a(b(c,1)))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],M=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bc(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],B,b1,[0,h,0],A,z,y),x],o=ek(d);if(o)var
-S=0,T=d[12],U=function(a){return a[4]},V=r(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],p=[0,bc(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bz,[0,h,[0,n,0]],V,U,T),S];else
+A=b(b(b(c,1),1),1),B=b(b(b(c,1),1),1),C=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),E],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),L],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],B,b5,[0,h,0],A,z,y),x],o=es(d);if(o)var
+S=0,T=d[12],U=function(a){return a[4]},V=q(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],r=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bA,[0,h,[0,n,0]],V,U,T),S];else
 var
-p=o;var
-ae=L(p,R),af=0,ag=d[12];function
+r=o;var
+ae=M(r,R),af=0,ag=d[12];function
 ah(a){return a[3]}var
-ai=r(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bc(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bz,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
-t=i[2],s=[0,j,k],j=H(i[1][8],j),i=t,k=s;continue}var
-u=aw([0,j,k],0),ap=l(e[7],8,u),aq=[0,q(h,c),0],ar=b(b(b(c,1),1),1),as=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(a(b(b(a(a(c)),1),1)),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,b(b(a(b(a(a(c)),1)),1),1),au],ax=[0,a(a(b(b(a(a(c)),1),1))),av],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],ar,bz,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bc(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b1,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cS(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bz,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bd=[0,cT(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],be=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cT(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],be),bd],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bA=[0,a(a(b(b(a(a(c)),1),1))),by],bB=[0,b(b(b(b(a(a(c)),1),1),1),1),bA],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cT(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cS(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b1,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b2=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b3=[0,b(b(b(a(b(a(c),1)),1),1),1),b2],b4=[0,a(a(a(a(a(b(c,1)))))),b3],b5=[0,b(b(a(b(a(a(c)),1)),1),1),b4],b6=[0,a(a(b(b(a(a(c)),1),1))),b5],b7=[0,a(a(a(a(b(a(c),1))))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return L([0,cS(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b1,bY,bX),bW],ae)}}function
-en(d,c){if(c){var
+ai=q(b(b(b(c,1),1),1),l),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bd(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bA,[0,h,[0,l,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
+t=i[2],s=[0,j,k],j=F(i[1][8],j),i=t,k=s;continue}var
+u=ar([0,j,k],0),ap=m(e[7],8,u),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bA,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bd(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b5,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bA,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],be=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],be),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bB=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b5,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b6=[0,a(a(b(b(a(a(c)),1),1))),b4],b7=[0,a(a(a(a(b(a(c),1))))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return M([0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b5,bY,bX),bW],ae)}}function
+ev(d,c){if(c){var
 k=c[1],b=d[1],a=k[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(D(h,g))var
+g=a[1],h=b[1];if(E(h,g))var
 e=1;else{var
-i=m(h,g);if(i){var
+i=l(h,g);if(i){var
 b=b[2],a=a[2];continue}var
 j=i;f=1}}else{var
 j=a;f=1}if(f)var
 e=j}else
 var
-l=a?1:a,e=l;return e?[0,d,c]:[0,k,en(d,c[2])]}}return[0,d,0]}function
-eo(a){return bb(en,0,a)}function
-bd(b,a){return[1,e(b[1],a)]}function
-iS(g,d,A){var
-n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),C],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(b(b(a(a(c)),1),1)),1),F],I=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,H(d[12],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],K],J],i=d[12],S=0;for(;;){if(i){var
+m=a?1:a,e=m;return e?[0,d,c]:[0,k,ev(d,c[2])]}}return[0,d,0]}function
+ew(a){return bc(ev,0,a)}function
+be(b,a){return[1,e(b[1],a)]}function
+i3(g,d,A){var
+n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],G=[0,a(a(b(b(a(a(c)),1),1))),D],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,F(d[12],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),L],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],K],J],i=d[12],S=0;for(;;){if(i){var
 m=i[2];if(m){var
 i=m;continue}var
 o=e(g[1],i[1][7])}else
 var
 o=S;var
-U=[1,ej(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],R],k=d[7];if(k)var
-p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],al=[3,T(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],ar]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
+U=[1,er(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],R],k=d[7];if(k)var
+p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],am=[3,T(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
 var
 r=k;var
-aI=L(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=bd(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],be=[0,a(a(a(a(b(a(c),1))))),bc],bf=[0,a(b(b(a(b(a(c),1)),1),1)),be],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=bd(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return bd(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],by=[0,a(b(a(a(b(a(c),1))),1)),bw],bz=[0,a(b(b(a(b(a(c),1)),1),1)),by],bA=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bz],bt],br],bB=bd(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bA]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],b0=[0,a(b(b(a(a(a(c))),1),1)),0],b1=[0,a(a(b(b(b(a(c),1),1),1))),b0],b2=[0,a(b(b(a(b(a(c),1)),1),1)),b1],b3=[0,b(b(a(a(b(a(c),1))),1),1),b2],b4=[0,a(a(a(a(b(a(c),1))))),b3],b5=[0,b(b(b(b(a(a(c)),1),1),1),1),b4],b6=[0,a(a(a(a(a(b(c,1)))))),b5],b7=[0,b(a(a(b(b(a(c),1),1))),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7],b9=[0,a(b(a(b(b(a(c),1),1)),1)),b8],b_=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b9],bY],bb],b$=bd(g,d[2]),ca=[0,b(a(a(a(b(a(c),1)))),1),0],cb=[0,a(a(a(a(b(a(c),1))))),ca],cc=[0,a(b(b(a(b(a(c),1)),1),1)),cb],cd=[0,a(a(b(b(a(a(c)),1),1))),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(b(a(b(b(a(c),1),1)),1)),ce],cg=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cf],b$],0],ch=bd(g,d[1]),ci=[0,a(b(a(b(b(a(c),1),1)),1)),0],cj=[0,a(b(a(a(b(a(c),1))),1)),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),ck],ch],cg]],cm=[0,b(a(b(b(a(a(c)),1),1)),1),0],cn=[0,a(b(b(b(b(a(c),1),1),1),1)),cm],co=[0,a(b(a(a(b(a(c),1))),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,b(a(b(b(a(a(c)),1),1)),1),cq],cs=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cr],cl],b_],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cu=[0,a(a(b(b(b(a(c),1),1),1))),ct],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cv]],cx=[0,b(b(a(b(a(a(c)),1)),1),1),0],cy=[0,a(b(b(b(b(a(c),1),1),1),1)),cx],cz=[0,a(b(a(a(b(a(c),1))),1)),cy],cA=[0,b(a(b(b(a(a(c)),1),1)),1),cz],cB=[0,a(a(a(a(b(a(c),1))))),cA],cC=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cB],cw],cs],cD=[0,cP(d[12])],cE=[0,a(a(b(b(a(a(c)),1),1))),0],cF=[0,a(b(a(b(b(a(c),1),1)),1)),cE],cG=[0,a(a(a(b(b(a(c),1),1)))),cF],cH=[0,b(b(a(b(b(a(c),1),1)),1),1),cG],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cH],cD],cC];if(j)var
-cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cQ]],0];else
+aI=M(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=be(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],bf=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=be(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return be(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],bz=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bA=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bz],bt],br],bB=be(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bA]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b4=[0,b(b(a(a(b(a(c),1))),1),1),b1],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=be(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=be(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cT(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
+cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cP]],0];else
 var
 s=j;var
-cR=[0,b(b(a(a(b(a(c),1))),1),1),0],cS=[0,a(b(b(b(b(a(c),1),1),1),1)),cR],cT=[0,a(a(b(b(b(a(c),1),1),1))),cS],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cT],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
+cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
 cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
 var
 dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=ec(d[8]),h=cI(function(b,a){return bx(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(D(h,ai(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(D(as(ai(b(c,1),x)),h)){var
+c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=el(d[8]),h=b2(function(b,a){return by(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(E(h,ai(b(c,1),w))){var
+x=a(b(a(b(a(c),1)),1));if(E(al(ai(b(c,1),x)),h)){var
 u=[0,h];v=1}}if(!v)var
-u=[1,bZ(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,eo(T(function(a){var
-b=e(g[9],a[5]),c=[1,ej(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,H(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,L([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
-iT(g,d){var
-Q=H(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b2(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=by(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b2(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
+u=[1,b3(h)];var
+c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ew(T(function(a){var
+b=e(g[9],a[5]),c=[1,er(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,F(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,M([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
+i4(g,d){var
+Q=F(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bz(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
 ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bc(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cR,[0,Q,0],c,ag,af),ae],i=H(d[12],f),h=cP(d[12]),j=0,k=d[12];function
+ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bd(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cV,[0,Q,0],c,ag,af),ae],i=F(d[12],f),h=cT(d[12]),j=0,k=d[12];function
 l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bc(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,el,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,em(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,ea,s),r],E=d[12],F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),G],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=L([0,em(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,d$,E),D],am);return L(iR(g,d),an)}function
-ep(a){return cI(iG,a[4],a[2])}function
-eq(f,e){if(e)var
-d=e[1],h=e[2],i=eq(q(f,ep(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),p],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,q(f,ep(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bd(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,et,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,ej,s),r],E=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),L],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=M([0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,ei,E),D],am);return M(i2(g,d),an)}function
+ex(a){return b2(iR,a[4],a[2])}function
+ey(f,e){if(e)var
+d=e[1],h=e[2],i=ey(p(f,ex(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,ex(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-iU=b(b(b(b(b(c,1),1),1),1),1),b3=ai(b(c,1),iU),iV=b(b(b(b(b(b(c,1),1),1),1),1),1),b4=ai(b(c,1),iV);function
-ax(d,c,a){var
-b=A(d,a);return b?D(a,c):b}function
-iW(a){var
-b=aW(a[2]),d=b?aW(a[3]):b,e=d?ax(c,cL,a[4]):d;return e?aW(a[5]):e}function
-iX(d,aU,g){var
-X=e(d[2],0),P=H(g[8],f),ca=g[12],aD=$(function(a){var
-h=ax(f,b3,a[2]),i=h?A(f,a[3]):h,j=i?A(f,a[4]):i,k=j?aW(a[5]):j,l=k?aW(a[6]):k;if(l)var
-n=b(b(b(b(b(c,1),1),1),1),1),g=m(e(d[3],a[7]),n);else
+i5=b(b(b(b(b(c,1),1),1),1),1),b7=ai(b(c,1),i5),i6=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=ai(b(c,1),i6);function
+az(d,c,a){var
+b=z(d,a);return b?E(a,c):b}function
+i7(a){var
+b=aY(a[2]),d=b?aY(a[3]):b,e=d?az(c,cP,a[4]):d;return e?aY(a[5]):e}function
+i8(d,aU,g){var
+Y=e(d[2],0),Q=F(g[8],f),ca=g[12],aE=U(function(a){var
+h=az(f,b7,a[2]),i=h?z(f,a[3]):h,j=i?z(f,a[4]):i,k=j?aY(a[5]):j,m=k?aY(a[6]):k;if(m)var
+n=b(b(b(b(b(c,1),1),1),1),1),g=l(e(d[3],a[7]),n);else
 var
-g=l;if(g){var
-o=a[8];return $(function(a){var
-b=ax(f,b3,a[1]);return b?ax(f,b3,a[2]):b},o)}return g},ca),aE=aD?$(iW,g[8]):aD,aF=aE?D(cP(g[12]),b4):aE;if(aF)var
-cb=g[9],Q=$(function(a){return ax(f,b4,a)},cb);else
+g=m;if(g){var
+o=a[8];return U(function(a){var
+b=az(f,b7,a[1]);return b?az(f,b7,a[2]):b},o)}return g},ca),aF=aE?U(i7,g[8]):aE,aG=aF?E(cT(g[12]),b8):aF;if(aG)var
+cb=g[9],R=U(function(a){return az(f,b8,a)},cb);else
 var
-Q=aF;if(Q)var
-cc=g[10],R=$(function(a){return ax(f,b4,a)},cc);else
+R=aG;if(R)var
+cc=g[10],S=U(function(a){return az(f,b8,a)},cc);else
 var
-R=Q;if(R)var
-cd=g[11],U=$(function(a){return ax(f,b4,a)},cd);else
+S=R;if(S)var
+cd=g[11],V=U(function(a){return az(f,b8,a)},cd);else
 var
-U=R;var
-aG=U?m(H(g[9],f),P):U,aH=aG?m(H(g[10],f),P):aG,aI=aH?m(H(g[11],f),P):aH;if(aI)var
-ce=g[4],V=ax(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
+V=S;var
+aH=V?l(F(g[9],f),Q):V,aI=aH?l(F(g[10],f),Q):aH,aJ=aI?l(F(g[11],f),Q):aI;if(aJ)var
+ce=g[4],W=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
 var
-V=aI;if(V)var
-cf=g[5],W=ax(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
+W=aJ;if(W)var
+cf=g[5],X=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
 var
-W=V;var
-Y=0;if(W){var
-aJ=g[7];if(aJ)var
-aK=aJ[1],aL=aK[1],aM=aL[2],aN=aL[1],aO=aK[2],cg=L(aN,L(aM,aO)),aP=$(function(a){return ax(f,b3,a)},cg),aV=aP?S(m(H(L(aN,L(aM,aO)),f),f)):aP;else{var
-aQ=1;Y=1}}else{var
-aQ=W;Y=1}if(Y)var
-aV=aQ;if(S(aV))return[0,c,X];var
-k=g[12],v=g[8],bt=g[12],bu=cQ(function(a){return ek(g)?a[4]:a[3]},bt),aw=r(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aT(k),aq=A(f,n);if(aq){var
+X=W;var
+Z=0;if(X){var
+aK=g[7];if(aK)var
+aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=M(aO,M(aN,aP)),aQ=U(function(a){return az(f,b7,a)},cg),aV=aQ?L(l(F(M(aO,M(aN,aP)),f),f)):aQ;else{var
+aR=1;Z=1}}else{var
+aR=X;Z=1}if(Z)var
+aV=aR;if(L(aV))return[0,c,Y];var
+k=g[12],v=g[8],bt=g[12],bu=cU(function(a){return es(g)?a[4]:a[3]},bt),aw=q(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=z(f,n);if(as){var
 w=0,o=v;for(;;){if(o){var
-i=o[1],ad=w?l(d[5],w[1],i[1]):1;if(ad){var
-_=aW(i[2]),aa=_?aW(i[3]):_,ab=aa?A(i[2],i[3]):aa,ac=ab?D(f,i[4]):ab;if(ac)var
-a0=ef(d,i),a1=e(d[9],a0),ae=l(d[4],i[6],a1);else
+i=o[1],ad=w?m(d[5],w[1],i[1]):1;if(ad){var
+$=aY(i[2]),aa=$?aY(i[3]):$,ab=aa?z(i[2],i[3]):aa,ac=ab?E(f,i[4]):ab;if(ac)var
+a0=en(d,i),a1=e(d[9],a0),ae=m(d[4],i[6],a1);else
 var
 ae=ac;var
 x=ae}else
 var
 x=ad;if(x){var
 w=[0,i[1]],o=o[2];continue}var
-ar=x}else
-var
-ar=1;var
-M=ar;break}}else
-var
-M=aq;if(M){var
-K=f,J=0,s=k,bp=aT(v);for(;;){if(s){var
-h=s[1],be=h[8],y=eg(bp,bo,K,as(c),be);if(y){var
-j=y[1],a2=bb(function(b,a){return bx(q(c,b[2][2]),a)},f,j),al=m(h[2],a2);if(al)var
-a3=h[1]?c:f,a4=q(bb(function(b,a){return q(b[2][3],a)},f,j),a3),z=m(h[3],a4);else
-var
-z=al;if(z){var
-am=h[2],a5=S(h[1]),af=a5||D(r(n,am),aw),an=af?$(function(d){return function(a){var
-b=a[2][2];return D(r(n,au(au(d,c),b)),aw)}}(am),j):af;if(an)var
-ao=h[2],a6=h[1]?cE(c,r(n,ao)):f,a7=q(bb(function(f){return function(a,b){var
-d=a[2][2],e=r(n,au(au(f,c),d));return q(cE(r(a[1][4],a[2][4]),e),b)}}(ao),f,j),a6),p=m(h[4],a7);else
-var
-p=an}else
-var
-p=z;if(p)var
-bf=T(function(a){return q(a[1][2],a[2][5])},j),bg=cM(iF,h[1],bf),B=m(h[5],bg);else
-var
-B=p;if(B)var
-bh=T(function(a){return q(a[1][5],a[2][6])},j),bi=cM(bx,h[1],bh),C=m(h[6],bi);else
-var
-C=B;if(C)var
-bj=h[1],a8=0,a9=bb(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bc=[0,e(d[2],ba),a9],bd=e(d[6],bc),bk=e(d[9],bd),E=l(d[4],h[7],bk);else
-var
-E=C;if(E){if(J){var
-ag=J[1],ah=ag[1],ai=D(ah,h[2]),Z=0;if(ai){var
-aj=ai;Z=1}else{var
-ak=m(ah,h[2]);if(ak)var
-F=l(d[5],ag[2],h[7]);else{var
-aj=ak;Z=1}}if(Z)var
-F=aj}else
-var
-F=1;var
-G=F}else
-var
-G=E;if(G)var
-bl=h[1],ap=bl||(j?1:j);else
-var
-ap=G;var
-I=ap}else
-var
-I=y;if(I){var
-bm=s[2],bn=[0,[0,h[2],h[7]]],K=q(K,c),J=bn,s=bm;continue}var
-at=I}else
+at=x}else
 var
 at=1;var
 N=at;break}}else
 var
-N=M;if(N)var
-bq=ec(k),br=function(a){return T(ea,a[8])},O=eh(cG(H(k,f),br,k),f,bq);else
+N=as;if(N){var
+K=f,J=0,s=k,bp=aq(v);for(;;){if(s){var
+h=s[1],be=h[8],y=eo(bp,bo,K,al(c),be);if(y){var
+j=y[1],a2=bc(function(b,a){return by(p(c,b[2][2]),a)},f,j),am=l(h[2],a2);if(am)var
+a3=h[1]?c:f,a4=p(bc(function(b,a){return p(b[2][3],a)},f,j),a3),A=l(h[3],a4);else
 var
-O=N;var
-av=O?k?1:k:O;if(av)var
-bs=function(a){return T(d$,a[8])},aX=eh(cG(H(v,f),bs,k),f,v);else
+A=am;if(A){var
+an=h[2],a5=L(h[1]),af=a5||E(q(n,an),aw),ao=af?U(function(d){return function(a){var
+b=a[2][2];return E(q(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
+ap=h[2],a6=h[1]?cI(c,q(n,ap)):f,a7=p(bc(function(f){return function(a,b){var
+d=a[2][2],e=q(n,ay(ay(f,c),d));return p(cI(q(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),r=l(h[4],a7);else
 var
-aX=av;if(S(aX))return[0,b(c,1),X];var
-aY=iT(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bz=[0,b(b(a(a(b(a(c),1))),1),1),bw],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,b2(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bv),0],bD=0,bE=g[12],bF=cK(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,H(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ay=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cR,bI,bG],bC],az=by(d,iS(d,g,L(aY,ay))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bX],b0=[0,b(a(a(a(b(a(c),1)))),1),bZ],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],aA=L(aY,L([0,b2(d,[0,a(b(a(a(b(a(c),1))),1)),b1],az),0],ay)),aB=by(d,[4,eo(eq(f,aA))]),b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=e(d[3],aB),b7=cF(bY(as(q(b(b(b(c,1),1),1),b6)),b5)),b8=cJ(b(b(b(b(b(c,1),1),1),1),1),b7),b9=[0,aB,[0,e(d[2],b8),0]],aC=e(d[6],b9),b_=[0,aC,T(function(a){return a[5]},aA)],b$=[0,e(d[3],aC),0],u=[0,l(d[7],8,b$),b_],t=f;for(;;){if(u){var
-aR=u[1],aS=eE(d[8],aU,t,aR);if(aS){var
-ch=q(t,e(d[3],aR)),u=u[2],t=ch;continue}var
-aZ=aS}else
+r=ao}else
 var
-aZ=m(e(d[3],aU),t);return S(aZ)?[0,a(c),X]:[0,f,e(d[9],az)]}}function
-er(p,o,n,l){var
-d=p,h=o,e=n,g=l;for(;;){if(d){var
-i=d[2],f=d[1];if(m(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+r=A;if(r)var
+bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cQ(iQ,h[1],bf),B=l(h[5],bg);else
+var
+B=r;if(B)var
+bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cQ(by,h[1],bh),C=l(h[6],bi);else
+var
+C=B;if(C)var
+bj=h[1],a8=0,a9=bc(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bd=e(d[6],bb),bk=e(d[9],bd),D=m(d[4],h[7],bk);else
+var
+D=C;if(D){if(J){var
+ag=J[1],ah=ag[1],ai=E(ah,h[2]),_=0;if(ai){var
+aj=ai;_=1}else{var
+ak=l(ah,h[2]);if(ak)var
+G=m(d[5],ag[2],h[7]);else{var
+aj=ak;_=1}}if(_)var
+G=aj}else
+var
+G=1;var
+H=G}else
+var
+H=D;if(H)var
+bl=h[1],ar=bl||(j?1:j);else
+var
+ar=H;var
+I=ar}else
+var
+I=y;if(I){var
+bm=s[2],bn=[0,[0,h[2],h[7]]],K=p(K,c),J=bn,s=bm;continue}var
+au=I}else
+var
+au=1;var
+O=au;break}}else
+var
+O=N;if(O)var
+bq=el(k),br=function(a){return T(ej,a[8])},P=ep(cK(F(k,f),br,k),f,bq);else
+var
+P=O;var
+av=P?k?1:k:P;if(av)var
+bs=function(a){return T(ei,a[8])},aW=ep(cK(F(v,f),bs,k),f,v);else
+var
+aW=av;if(L(aW))return[0,b(c,1),Y];var
+aX=i4(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],bA=[0,a(a(a(a(b(a(c),1))))),bx],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,b6(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bv),0],bD=0,bE=g[12],bF=cO(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,F(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cV,bI,bG],bC],aA=bz(d,i3(d,g,M(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=M(aX,M([0,b6(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bz(d,[4,ew(ey(f,aB))]),b2=b(b(b(b(b(b(c,1),1),1),1),1),1),b3=e(d[3],aC),b4=cJ(b1(al(p(b(b(b(c,1),1),1),b3)),b2)),b5=cN(b(b(b(b(b(c,1),1),1),1),1),b4),b9=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b9),b_=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],u=[0,m(d[7],8,b$),b_],t=f;for(;;){if(u){var
+aS=u[1],aT=eO(d[8],aU,t,aS);if(aT){var
+ch=p(t,e(d[3],aS)),u=u[2],t=ch;continue}var
+aZ=aT}else
+var
+aZ=l(e(d[3],aU),t);return L(aZ)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
+ez(r,o,n,m){var
+d=r,h=o,e=n,g=m;for(;;){if(d){var
+i=d[2],f=d[1];if(l(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=i,g=1;continue}var
-j=A(b(b(b(b(a(c),1),1),1),1),f),k=j?D(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
-s=g?r(b(a(b(c,1)),1),e):e,t=au(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=q(r(b(a(b(c,1)),1),h),t),e=s;continue}return k}return[0,[0,h,e]]}}var
-es=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cU=ai(b(c,1),es),et=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iY=b8;function
-cV(t,g,s,p,o,n){var
-u=r(g,et),v=b(b(b(b(b(c,1),1),1),1),1),h=r(ai(b(c,1),v),u),w=r(t,p),x=b(b(b(b(b(c,1),1),1),1),1),y=r(ai(b(c,1),x),w),z=q(r(n,r(g,et)),y),l=F(b8),m=r(h,ai(b(c,1),l)),e=q(cU,ba(r(z,cU),m)),i=A(f,e),j=i?D(f,h):i;if(j){var
-d=iY,a=e;for(;;){if(0===d){var
-B=r(o,a);return A(r(ai(b(c,1),s),cU),B)}var
-k=r(a,a),d=d-1|0,a=cE(k,as(es));continue}}return j}function
-aX(g,f,d){var
+j=z(b(b(b(b(a(c),1),1),1),1),f),k=j?E(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
+s=g?q(b(a(b(c,1)),1),e):e,t=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(q(b(a(b(c,1)),1),h),t),e=s;continue}return k}return[0,[0,h,e]]}}var
+eA=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cY=ai(b(c,1),eA),eB=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i9=ca;function
+cZ(t,g,s,r,o,n){var
+u=q(g,eB),v=b(b(b(b(b(c,1),1),1),1),1),h=q(ai(b(c,1),v),u),w=q(t,r),x=b(b(b(b(b(c,1),1),1),1),1),y=q(ai(b(c,1),x),w),A=p(q(n,q(g,eB)),y),l=C(ca),m=q(h,ai(b(c,1),l)),e=p(cY,bb(q(A,cY),m)),i=z(f,e),j=i?E(f,h):i;if(j){var
+d=i9,a=e;for(;;){if(0===d){var
+B=q(o,a);return z(q(ai(b(c,1),s),cY),B)}var
+k=q(a,a),d=d-1|0,a=cI(k,al(eA));continue}}return j}var
+i_=0;function
+c0(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c0(a,e)};return cH(function(a){return c0(a,c)},g,f,b)}return a}function
+bB(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bB(b,a,d),f,c]};return cH(function(b){return[0,d,f,bB(b,a,c)]},h,g,e)}function
+i(b){return[0,0,[0,a],0]}function
+j(b){return[0,bB(b,a,0),0,0]}return cH(function(b){return[0,0,0,bB(b,a,0)]},j,i,e)}function
+aZ(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,aw(b,0)]}}function
-eu(d){var
-f=A(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?A(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,ar(b,0)]}}function
+eC(d){var
+f=z(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?z(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-h=A(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?A(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:m(d,a(a(a(a(a(b(c,1)))))))}var
-iZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],i0=[0,b(b(a(b(a(a(c)),1)),1),1),iZ],i1=[0,a(b(b(a(b(a(c),1)),1),1)),i0],i2=[0,[0,a(a(a(b(a(a(c)),1)))),i1],0],i3=[0,b(a(b(b(a(a(c)),1),1)),1),0],i4=[0,a(b(a(b(b(a(c),1),1)),1)),i3],i5=[0,b(b(a(b(a(a(c)),1)),1),1),i4],i6=[0,b(a(a(b(b(a(c),1),1))),1),i5],i7=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),i6],i2],i8=[0,a(b(a(b(b(a(c),1),1)),1)),0],i9=[0,b(a(b(b(a(a(c)),1),1)),1),i8],i_=[0,a(a(a(a(b(a(c),1))))),i9],i$=[0,b(a(a(b(b(a(c),1),1))),1),i_],ja=[0,a(b(a(b(b(a(c),1),1)),1)),i$],jb=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),ja],i7],jc=[0,b(a(a(a(b(a(c),1)))),1),0],jd=[0,a(b(a(b(b(a(c),1),1)),1)),jc],je=[0,b(b(b(a(b(a(c),1)),1),1),1),jd],jf=[0,[0,a(a(a(b(a(a(c)),1)))),je],jb],jg=[0,a(b(b(a(a(a(c))),1),1)),0],jh=[0,b(a(a(a(b(a(c),1)))),1),jg],ji=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jh],jf],jj=[0,b(a(a(a(b(a(c),1)))),1),0],jk=[0,a(a(a(a(b(a(c),1))))),jj],jl=[0,a(b(b(a(b(a(c),1)),1),1)),jk],jm=[0,a(a(b(b(a(a(c)),1),1))),jl],jn=[0,b(a(b(b(a(a(c)),1),1)),1),jm],jo=[0,a(b(a(b(b(a(c),1),1)),1)),jn],jp=[0,[0,b(a(a(b(a(a(c)),1))),1),jo],ji],jq=[0,b(b(a(b(a(a(c)),1)),1),1),0],jr=[0,a(a(b(b(b(a(c),1),1),1))),jq],js=[0,a(b(a(b(b(a(c),1),1)),1)),jr],jt=[0,b(b(b(b(a(a(c)),1),1),1),1),js],ju=[0,b(b(b(a(a(a(c))),1),1),1),jt],jv=[0,[0,a(b(a(b(b(a(c),1),1)),1)),ju],jp],jw=[0,b(b(a(b(a(a(c)),1)),1),1),0],jx=[0,a(a(b(b(b(a(c),1),1),1))),jw],jy=[0,a(b(a(b(b(a(c),1),1)),1)),jx],jz=[0,b(a(b(a(b(a(c),1)),1)),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jA],jv],jC=[0,b(b(a(b(a(a(c)),1)),1),1),0],jD=[0,b(b(b(b(a(a(c)),1),1),1),1),jC],jE=[0,a(b(a(b(b(a(c),1),1)),1)),jD],jF=[0,a(a(b(b(b(a(c),1),1),1))),jE],jG=[0,a(a(b(b(b(a(c),1),1),1))),jF],jH=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jG],jB],jI=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jJ=[0,a(b(b(a(b(a(c),1)),1),1)),jI],jK=[0,b(a(b(b(b(a(c),1),1),1)),1),jJ],jL=[0,b(a(b(b(a(a(c)),1),1)),1),jK],jM=[0,a(a(a(a(b(a(c),1))))),jL],jN=[0,[0,b(a(a(b(b(a(c),1),1))),1),jM],jH],jO=[0,a(b(a(b(b(a(c),1),1)),1)),0],jP=[0,b(a(b(b(a(a(c)),1),1)),1),jO],jQ=[0,a(b(b(a(b(a(c),1)),1),1)),jP],jR=[0,a(b(a(b(a(a(c)),1)),1)),jQ],jS=[0,a(b(b(b(a(a(c)),1),1),1)),jR],jT=[0,a(b(a(b(b(a(c),1),1)),1)),jS],jU=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jT],jN],jV=[0,b(b(a(b(a(a(c)),1)),1),1),0],jW=[0,a(b(b(a(b(a(c),1)),1),1)),jV],jX=[0,a(b(a(a(b(a(c),1))),1)),jW],jY=[0,a(b(b(a(b(a(c),1)),1),1)),jX],jZ=[0,[0,b(b(a(a(b(a(c),1))),1),1),jY],jU],j0=[0,b(b(a(a(b(a(c),1))),1),1),0],j1=[0,a(b(b(b(b(a(c),1),1),1),1)),j0],j2=[0,a(a(a(a(b(a(c),1))))),j1],j3=[0,[0,a(a(a(b(b(a(c),1),1)))),j2],jZ],j4=[0,b(b(a(b(a(a(c)),1)),1),1),0],j5=[0,b(a(b(b(a(a(c)),1),1)),1),j4],j6=[0,a(b(b(b(b(a(c),1),1),1),1)),j5],j7=[0,b(b(a(b(a(a(c)),1)),1),1),j6],j8=[0,[0,a(a(b(b(a(a(c)),1),1))),j7],j3],j9=[0,b(a(a(a(b(a(c),1)))),1),0],j_=[0,a(b(b(b(b(a(c),1),1),1),1)),j9],j$=[0,b(b(a(a(b(a(c),1))),1),1),j_],ka=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),j$],j8],kb=[0,a(b(a(b(b(a(c),1),1)),1)),0],kc=[0,b(b(a(a(b(a(c),1))),1),1),kb],kd=[0,a(b(a(b(a(a(c)),1)),1)),kc],ke=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kd],ka],kf=[0,b(b(a(a(b(a(c),1))),1),1),0],kg=[0,a(a(a(a(b(a(c),1))))),kf],kh=[0,a(a(a(a(b(a(c),1))))),kg],ki=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kh],ke],kj=[0,a(b(a(b(b(a(c),1),1)),1)),0],kk=[0,a(a(b(b(a(a(c)),1),1))),kj],kl=[0,[0,a(b(a(b(a(a(c)),1)),1)),kk],ki],km=[0,b(a(b(b(a(a(c)),1),1)),1),0],kn=[0,a(b(b(b(b(a(c),1),1),1),1)),km],ko=[0,a(b(a(a(b(a(c),1))),1)),kn],kp=[0,a(b(a(a(b(a(c),1))),1)),ko],kq=[0,a(b(b(b(b(a(c),1),1),1),1)),kp],kr=[0,b(a(b(b(a(a(c)),1),1)),1),kq],ks=[0,[0,a(a(a(b(b(a(c),1),1)))),kr],kl];function
-aY(f,e){var
+h=z(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?z(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:l(d,a(a(a(a(a(b(c,1)))))))}var
+i$=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ja=[0,b(b(a(b(a(a(c)),1)),1),1),i$],jb=[0,a(b(b(a(b(a(c),1)),1),1)),ja],jc=[0,[0,a(a(a(b(a(a(c)),1)))),jb],0],jd=[0,b(a(b(b(a(a(c)),1),1)),1),0],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,b(b(a(b(a(a(c)),1)),1),1),je],jg=[0,b(a(a(b(b(a(c),1),1))),1),jf],jh=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jg],jc],ji=[0,a(b(a(b(b(a(c),1),1)),1)),0],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,a(a(a(a(b(a(c),1))))),jj],jl=[0,b(a(a(b(b(a(c),1),1))),1),jk],jm=[0,a(b(a(b(b(a(c),1),1)),1)),jl],jn=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jm],jh],jo=[0,b(a(a(a(b(a(c),1)))),1),0],jp=[0,a(b(a(b(b(a(c),1),1)),1)),jo],jq=[0,b(b(b(a(b(a(c),1)),1),1),1),jp],jr=[0,[0,a(a(a(b(a(a(c)),1)))),jq],jn],js=[0,a(b(b(a(a(a(c))),1),1)),0],jt=[0,b(a(a(a(b(a(c),1)))),1),js],ju=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jt],jr],jv=[0,b(a(a(a(b(a(c),1)))),1),0],jw=[0,a(a(a(a(b(a(c),1))))),jv],jx=[0,a(b(b(a(b(a(c),1)),1),1)),jw],jy=[0,a(a(b(b(a(a(c)),1),1))),jx],jz=[0,b(a(b(b(a(a(c)),1),1)),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(a(b(a(a(c)),1))),1),jA],ju],jC=[0,b(b(a(b(a(a(c)),1)),1),1),0],jD=[0,a(a(b(b(b(a(c),1),1),1))),jC],jE=[0,a(b(a(b(b(a(c),1),1)),1)),jD],jF=[0,b(b(b(b(a(a(c)),1),1),1),1),jE],jG=[0,b(b(b(a(a(a(c))),1),1),1),jF],jH=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jG],jB],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,a(a(b(b(b(a(c),1),1),1))),jI],jK=[0,a(b(a(b(b(a(c),1),1)),1)),jJ],jL=[0,b(a(b(a(b(a(c),1)),1)),1),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jM],jH],jO=[0,b(b(a(b(a(a(c)),1)),1),1),0],jP=[0,b(b(b(b(a(a(c)),1),1),1),1),jO],jQ=[0,a(b(a(b(b(a(c),1),1)),1)),jP],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(a(b(b(b(a(c),1),1),1))),jR],jT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jS],jN],jU=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jV=[0,a(b(b(a(b(a(c),1)),1),1)),jU],jW=[0,b(a(b(b(b(a(c),1),1),1)),1),jV],jX=[0,b(a(b(b(a(a(c)),1),1)),1),jW],jY=[0,a(a(a(a(b(a(c),1))))),jX],jZ=[0,[0,b(a(a(b(b(a(c),1),1))),1),jY],jT],j0=[0,a(b(a(b(b(a(c),1),1)),1)),0],j1=[0,b(a(b(b(a(a(c)),1),1)),1),j0],j2=[0,a(b(b(a(b(a(c),1)),1),1)),j1],j3=[0,a(b(a(b(a(a(c)),1)),1)),j2],j4=[0,a(b(b(b(a(a(c)),1),1),1)),j3],j5=[0,a(b(a(b(b(a(c),1),1)),1)),j4],j6=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j5],jZ],j7=[0,b(b(a(b(a(a(c)),1)),1),1),0],j8=[0,a(b(b(a(b(a(c),1)),1),1)),j7],j9=[0,a(b(a(a(b(a(c),1))),1)),j8],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,[0,b(b(a(a(b(a(c),1))),1),1),j_],j6],ka=[0,b(b(a(a(b(a(c),1))),1),1),0],kb=[0,a(b(b(b(b(a(c),1),1),1),1)),ka],kc=[0,a(a(a(a(b(a(c),1))))),kb],kd=[0,[0,a(a(a(b(b(a(c),1),1)))),kc],j$],ke=[0,b(b(a(b(a(a(c)),1)),1),1),0],kf=[0,b(a(b(b(a(a(c)),1),1)),1),ke],kg=[0,a(b(b(b(b(a(c),1),1),1),1)),kf],kh=[0,b(b(a(b(a(a(c)),1)),1),1),kg],ki=[0,[0,a(a(b(b(a(a(c)),1),1))),kh],kd],kj=[0,b(a(a(a(b(a(c),1)))),1),0],kk=[0,a(b(b(b(b(a(c),1),1),1),1)),kj],kl=[0,b(b(a(a(b(a(c),1))),1),1),kk],km=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kl],ki],kn=[0,a(b(a(b(b(a(c),1),1)),1)),0],ko=[0,b(b(a(a(b(a(c),1))),1),1),kn],kp=[0,a(b(a(b(a(a(c)),1)),1)),ko],kq=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kp],km],kr=[0,b(b(a(a(b(a(c),1))),1),1),0],ks=[0,a(a(a(a(b(a(c),1))))),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kt],kq],kv=[0,a(b(a(b(b(a(c),1),1)),1)),0],kw=[0,a(a(b(b(a(a(c)),1),1))),kv],kx=[0,[0,a(b(a(b(a(a(c)),1)),1)),kw],ku],ky=[0,b(a(b(b(a(a(c)),1),1)),1),0],kz=[0,a(b(b(b(b(a(c),1),1),1),1)),ky],kA=[0,a(b(a(a(b(a(c),1))),1)),kz],kB=[0,a(b(a(a(b(a(c),1))),1)),kA],kC=[0,a(b(b(b(b(a(c),1),1),1),1)),kB],kD=[0,b(a(b(b(a(a(c)),1),1)),1),kC],kE=[0,[0,a(a(a(b(b(a(c),1),1)))),kD],kx];function
+aV(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=m(b[1],a[1]);if(c){var
+c=l(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-ev(d){var
+eD(d){var
 i=0;if(d){var
-f=eu(d[1]);if(f)var
-j=d[2],e=$(function(d){var
-e=eu(d);if(e)var
+f=eC(d[1]);if(f)var
+j=d[2],e=U(function(d){var
+e=eC(d);if(e)var
 f=e;else{var
-g=A(b(b(b(b(a(c),1),1),1),1),d);if(g)return A(d,a(b(b(a(a(c)),1),1)));var
+g=z(b(b(b(b(a(c),1),1),1),1),d);if(g)return z(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=S(ed(function(a){return aY(d,a)},ks));i=1}else
+h=L(cM(function(a){return aV(d,a)},kE));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cN(d)}function
-ew(i){var
-e=10,g=eb(i);for(;;){if(0!==e){var
-l=e-1|0;if(0!==g){var
-e=l,g=g-1|0;continue}}var
-p=cJ(b(b(b(b(a(c),1),1),1),1),e),j=L(aw(i,0),p),d=ee(9,j);for(;;){if(d){var
-o=b(b(b(b(a(c),1),1),1),1);if(m(d[1],o)){var
+h=g;return h?d:cR(d)}function
+eE(i){var
+e=10,g=ek(i);for(;;){if(0!==e){var
+m=e-1|0;if(0!==g){var
+e=m,g=g-1|0;continue}}var
+p=cN(b(b(b(b(a(c),1),1),1),1),e),j=M(ar(i,0),p),d=em(9,j);for(;;){if(d){var
+o=b(b(b(b(a(c),1),1),1),1);if(l(d[1],o)){var
 d=d[2];continue}}if(d)var
-q=aw([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
+q=ar([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
 var
 k=d;var
 h=9,f=j;for(;;){if(0!==h){var
 n=h-1|0;if(f){var
-h=n,f=f[2];continue}}return aw(f,k)}}}}function
-b5(b,a){switch(a[0]){case
+h=n,f=f[2];continue}}return ar(f,k)}}}}function
+b9(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,T(function(a){return b5(b,a)},c)];default:var
+c=a[1];return[3,T(function(a){return b9(b,a)},c)];default:var
 d=a[1];return[4,T(function(a){var
-c=b5(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cW(d,c){switch(c[0]){case
+c=b9(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+c1(d,c){switch(c[0]){case
 3:var
-i=c[1];return $(function(a){return cW(d,a)},i);case
+i=c[1];return U(function(a){return c1(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?l(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?$(function(a){return cW(d,a[2])},h):e}default:return 1}}function
-ay(f,g,d){if(4===d[0]){var
+e=1;return e?U(function(a){return c1(d,a[2])},h):e}default:return 1}}function
+aA(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
-c=a[1];if(!l(f[4],c[1],h)){var
+c=a[1];if(!m(f[4],c[1],h)){var
 a=a[2];continue}var
 b=[0,c]}else
 var
 b=a;var
 i=b?[0,b[1][2]]:b;return i}}return 0}function
-aZ(e,d,c){var
-a=ay(e,d,c);if(a){var
+aW(e,d,c){var
+a=aA(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-aK(e,d,c){var
-a=ay(e,d,c);if(a){var
+aB(e,d,c){var
+a=aA(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-ex(a){if(a){var
+eF(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kt(a){return 1===a[0]?[0,a[1]]:0}function
-ey(d,f){var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],g=aZ(d,[0,b(a(a(a(b(a(c),1)))),1),o],f);if(g){var
-p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],h=aK(d,[0,b(b(b(b(a(a(c)),1),1),1),1),t],f);if(h){var
-u=0,v=h[1],i=aX(function(i){var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],f=aZ(d,[0,b(a(a(a(b(a(c),1)))),1),o],i);if(f){var
-p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q],s=[0,b(b(a(a(b(a(c),1))),1),1),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],g=aK(d,[0,b(a(a(b(a(a(c)),1))),1),t],i);if(g){var
-h=aX(kt,g[1],0);if(h)var
-u=[0,b(b(a(b(b(a(c),1),1)),1),1),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,b(a(a(b(a(a(c)),1))),1),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,a(a(b(b(a(a(c)),1),1))),y],A=[0,b(a(b(b(b(a(c),1),1),1)),1),z],B=ex(ay(d,[0,a(a(a(a(b(a(c),1))))),A],i)),C=aT(h[1]),D=ev(e(d[1],f[1])),j=[0,[0,e(d[2],D),C,B]];else
+kF(a){return 1===a[0]?[0,a[1]]:0}function
+eG(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aW(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aB(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+v=0,w=i[1],j=aZ(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aW(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aB(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
+i=aZ(kF,h[1],0);if(i)var
+k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eF(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),E=F(k,f),G=aq(k),H=eD(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,E,D]];else
 var
-j=h;var
-k=j}else
+l=i;var
+m=l}else
 var
-k=g;var
+m=h;var
+n=m}else
+var
+n=g;return n},w,v);if(j)var
+x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eF(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],E=eD(e(d[1],h[1])),k=[0,[0,e(d[2],E),D,C]];else
+var
+k=j;var
 l=k}else
 var
-l=f;return l},v,u);if(i)var
-w=[0,b(b(a(b(a(a(c)),1)),1),1),0],x=[0,a(a(b(b(b(a(c),1),1),1))),w],y=[0,a(b(b(a(b(a(c),1)),1),1)),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=ex(ay(d,[0,a(a(b(b(a(a(c)),1),1))),A],f)),C=i[1],D=ev(e(d[1],g[1])),j=[0,[0,e(d[2],D),C,B]];else
+l=i;var
+m=l}else
 var
-j=i;var
-k=j}else
-var
-k=h;var
-l=k}else
-var
-l=g;return l}function
-cX(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cX(b,c)]];var
+m=h;return m}function
+c2(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,c2(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-ez(g,l,h,d){if(h){if(d){var
+eH(g,m,h,d){if(h){if(d){var
 n=d[1],i=h[1];if(0===n[0]){var
 j=e(i[2],n[1]);if(j){var
-o=j[1],k=ez(g,l,h[2],d[2]);if(k){var
-p=k[1],t=0;if(!m(e(g[3],o),f)){var
-u=0;if(S(l)&&i[3])u=1;if(!u){var
+o=j[1],k=eH(g,m,h[2],d[2]);if(k){var
+p=k[1],t=0;if(!l(e(g[3],o),f)){var
+u=0;if(L(m)&&i[4])u=1;if(!u){var
 v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,i[1],w]),p];t=1}}if(!t)var
 q=p;var
 r=[0,q]}else
@@ -2469,89 +2513,89 @@ var
 r=k;var
 s=r}else
 var
-s=j;return s}return 0}return d}return d?0:ku}function
-eA(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=L(cX(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-cY(c,e,b,d){var
-a=ez(c,e,b[2],d),f=a?[0,eA(c,b[1],a[1])]:a;return f}function
-bA(h,g,d){var
-k=a(b(a(b(a(c),1)),1)),i=D(d,ai(b(c,1),k));if(i)var
-n=a(b(a(b(a(c),1)),1)),f=D(as(ai(b(c,1),n)),d);else
+s=j;return s}return 0}return d}return d?0:kG}function
+eI(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=M(c2(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+c3(c,e,b,d){var
+a=eH(c,e,b[2],d),f=a?[0,eI(c,b[1],a[1])]:a;return f}function
+bC(h,g,d){var
+k=a(b(a(b(a(c),1)),1)),i=E(d,ai(b(c,1),k));if(i)var
+n=a(b(a(b(a(c),1)),1)),f=E(al(ai(b(c,1),n)),d);else
 var
 f=i;switch(g[0]){case
-0:return f?m(g[1],d):f;case
+0:return f?l(g[1],d):f;case
 1:var
-j=S(f);if(j){var
-o=bZ(d),p=e(h[2],o);return l(h[4],g[1],p)}return j;default:return 0}}function
-eB(d,h,g){var
+j=L(f);if(j){var
+o=b3(d),p=e(h[2],o);return m(h[4],g[1],p)}return j;default:return 0}}function
+eJ(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eB(d,q(b,c),f);return[0,a[1],i]}var
-b=q(b,c),a=f;continue}return a}}function
-kv(d,t,i){var
-I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aZ(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
-k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],l=aZ(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(l){var
-u=l[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=ay(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
+i=eJ(d,p(b,c),f);return[0,a[1],i]}var
+b=p(b,c),a=f;continue}return a}}function
+kH(d,t,i){var
+I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aW(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
+k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aW(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(m){var
+u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,bZ(o[1])];break;case
+g=[0,b3(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aY(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
+f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aV(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
 p=v;else
 var
-ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aY(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
+ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aV(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
 w=p;else
 var
-ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aY(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
-G=a(b(a(a(b(c,1))),1));if(m(f[1],G))var
-H=ew(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aV(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
+G=a(b(a(a(b(c,1))),1));if(l(f[1],G))var
+H=eE(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
 var
-q=ew(f)}else
+q=eE(f)}else
 var
 q=f;var
 x=q}else
 var
 x=f;var
-y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aY(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
+y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aV(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
 z=function(n){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=ay(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
 j=f[1];if(0===j[0]){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aK(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aB(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
 h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=aT(k[2]),i=aX(function(o){if(3===o[0]){var
+k=h[1],x=g[1],w=0,y=aq(k[2]),i=aZ(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=aX(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cX(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+l=h[1],p=0,q=k[1],i=aZ(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c2(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eA(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eI(d,k[1],i[1])]:i,l=z;else
 var
 l=h;var
 m=l}else
 var
 m=g;return m}return 0}return f};else{var
-aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aY(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
+aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aV(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
 z=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=ay(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=ay(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aA(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],x=k[1],i=e(aT(l[2]),x);if(i)var
+l=h[1],x=k[1],i=e(aq(l[2]),x);if(i)var
 y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=ay(d,[0,a(a(a(a(b(a(c),1))))),W],i);if(r){var
+W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aA(d,[0,a(a(a(a(b(a(c),1))))),W],i);if(r){var
 s=z(r[1]);if(s)var
 X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,k,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
 var
@@ -2567,130 +2611,152 @@ var
 D=n;var
 E=D}else
 var
-E=l;var
+E=m;var
 F=E}else
 var
 F=j;return F}function
-kw(d,g,ax){var
-i=ax[1],az=cW(d,i);if(az)var
-a6=by(d,b5(d,i)),aA=l(d[4],g[13],a6);else
+eK(c,b){var
+a=e(c,b),d=a?a[1]:a;return d}function
+eL(c,b){var
+a=c0(b,c);return a?a[1]:f}function
+kJ(d,g,ad){var
+h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aW(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b3=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b3],h),u=0;if(ac){var
+M=ac[1];if(M){var
+N=M[2],a_=M[1];if(0===a_[0])if(N){var
+a$=N[1];if(0===a$[0]&&!N[2]){var
+ba=a$[1],b4=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b$],bb=aV(e(d[1],ab[1]),ca),bc=bb?l(a_[1],c):bb,bd=bc?z(f,ba):bc;if(bd){var
+j=z(ba,b(c,1));u=1}else{var
+j=bd;u=1}}else{var
+j=0;u=1}}else{var
+j=N;u=1}else{var
+j=0;u=1}}else
 var
-aA=az;if(S(aA))return a(b(c,1));var
-a7=[0,b(a(b(b(a(a(c)),1),1)),1),0],a8=[0,a(b(b(b(b(a(c),1),1),1),1)),a7],a9=[0,a(b(a(a(b(a(c),1))),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,b(a(b(b(a(a(c)),1),1)),1),a$],aB=ay(d,[0,a(a(a(b(b(a(c),1),1)))),ba],i);if(aB){var
-aC=aB[1],bb=[0,a(a(b(b(a(a(c)),1),1))),0],bc=[0,b(b(a(a(b(a(c),1))),1),1),bb],bd=[0,a(a(a(a(b(a(c),1))))),bc],be=[0,a(a(a(a(b(a(c),1))))),bd],aD=aK(d,[0,b(b(a(b(a(a(c)),1)),1),1),be],i);if(aD){var
-L=aD[1],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,b(b(a(a(b(a(c),1))),1),1),bf],bh=[0,b(b(a(a(b(a(c),1))),1),1),bg],bi=[0,a(b(b(b(b(a(c),1),1),1),1)),bh],aE=aK(d,[0,a(a(b(b(b(a(c),1),1),1))),bi],i);if(aE){var
-aF=aE[1],bj=[0,a(a(b(b(a(a(c)),1),1))),0],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(a(b(a(c),1)),1),1)),bk],bm=[0,a(b(a(a(b(a(c),1))),1)),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],aG=aK(d,[0,b(b(a(a(b(a(c),1))),1),1),bn],i);if(aG){var
-M=aG[1],bo=[0,a(a(b(b(a(a(c)),1),1))),0],bp=[0,b(b(a(b(b(a(c),1),1)),1),1),bo],bq=[0,a(b(b(a(b(a(c),1)),1),1)),bp],br=[0,b(a(b(b(b(a(c),1),1),1)),1),bq],bs=[0,b(a(b(b(a(a(c)),1),1)),1),br],bt=[0,a(a(a(a(b(a(c),1))))),bs],aH=aK(d,[0,b(a(a(b(b(a(c),1),1))),1),bt],i);if(aH){var
-bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(a(b(b(a(a(c)),1),1)),1),bv],bx=[0,a(b(b(a(b(a(c),1)),1),1)),bw],bz=[0,a(b(a(b(a(a(c)),1)),1)),bx],bB=[0,a(b(b(b(a(a(c)),1),1),1)),bz],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],aI=aK(d,[0,b(a(b(b(a(a(c)),1),1)),1),bC],i);if(aI){var
-bD=[0,a(b(a(b(b(a(c),1),1)),1)),0],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],aJ=aZ(d,[0,b(a(a(a(b(a(c),1)))),1),bF],aC);if(aJ){var
-bG=[0,b(a(a(a(b(a(c),1)))),1),0],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(a(b(b(a(a(c)),1),1))),bI],bK=[0,b(a(b(b(a(a(c)),1),1)),1),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aL=aZ(d,[0,b(a(a(b(a(a(c)),1))),1),bL],aC);if(aL){var
-bM=0,aM=aX(function(a){return ey(d,a)},L,bM);if(aM){var
-aN=l(d[4],aJ[1],g[1]),bN=aN?l(d[4],aL[1],g[2]):aN;if(S(bN))return b(a(c),1);var
-aO=aT(aM[1]),bO=ax[2],bP=g[11],bQ=g[10],bR=g[9],bS=g[8],y=bS,o=bR,n=bQ,k=bP,j=bO,F=0,bT=aT(aF);for(;;){if(y){if(o)if(n)if(k)if(j){var
-G=e(bT,j[1]);if(G){var
-I=y[1],al=G[1],a0=k[1],a1=n[1],a2=o[1];if(3===al[0]){var
-r=al[1];if(r){var
-s=r[2],R=r[1];if(0===R[0])if(s){var
-t=s[2],U=s[1],V=R[1];if(3===U[0]){var
-P=0;if(t){var
-u=t[2],aS=0;if(u){var
-v=u[2],aU=0;if(v){var
-w=v[2],aV=0;if(w){var
-x=w[2],aW=0;if(x)if(x[2]){var
-h=0;aS=1;aU=1;aV=1;aW=1}else{var
-W=U[1],B=e(aO,V);if(B){var
-X=B[1],C=cY(d,1,X,W);if(C){var
-E=cY(d,0,X,W);if(E)var
-Y=l(d[4],C[1],I[1]),Z=Y?bA(d,t[1],I[2]):Y,_=Z?bA(d,u[1],I[3]):Z,aa=_?bA(d,v[1],a2):_,ab=aa?bA(d,w[1],a1):aa,ac=ab?bA(d,x[1],a0):ab,ad=ac?[0,[0,V,E[1]]]:ac;else
+be=M}else
 var
-ad=E;var
-ae=ad}else
+be=ac;if(!u){var
+bf=be;ak=1}}else{var
+bf=ab;ak=1}if(ak)var
+j=bf;var
+bg=j?c1(d,h):j;if(bg)var
+cb=bz(d,b9(d,h)),bh=m(d[4],g[13],cb);else
 var
-ae=C;var
-af=ae}else
+bh=bg;if(L(bh))return a(b(c,1));var
+cc=[0,b(a(b(b(a(a(c)),1),1)),1),0],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(a(a(b(a(c),1))),1)),ce],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],ch=[0,b(a(b(b(a(a(c)),1),1)),1),cg],bi=aA(d,[0,a(a(a(b(b(a(c),1),1)))),ch],h);if(bi){var
+bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aB(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
+ae=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aB(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
+bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aB(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
+af=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aB(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aB(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
+cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aW(d,[0,b(a(a(a(b(a(c),1)))),1),cL],bj);if(bq){var
+cN=[0,b(a(a(a(b(a(c),1)))),1),0],cO=[0,a(a(a(a(b(a(c),1))))),cN],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cO],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aW(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
+cT=0,bs=aZ(function(a){return eG(d,a)},ae,cT);if(bs){var
+ag=bs[1],bt=m(d[4],bq[1],g[1]),cU=bt?m(d[4],br[1],g[2]):bt;if(L(cU))return b(a(c),1);var
+bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],G=cZ,r=cY,o=cX,n=cW,k=cV,S=0,c0=aq(bm);for(;;){if(G){if(r)if(o)if(n)if(k){var
+V=e(c0,k[1]);if(V){var
+W=G[1],aL=V[1],bG=n[1],bH=o[1],bI=r[1];if(3===aL[0]){var
+w=aL[1];if(w){var
+x=w[2],an=w[1];if(0===an[0])if(x){var
+y=x[2],ao=x[1],as=an[1];if(3===ao[0]){var
+al=0;if(y){var
+A=y[2],by=0;if(A){var
+B=A[2],bA=0;if(B){var
+C=B[2],bD=0;if(C){var
+D=C[2],bE=0;if(D)if(D[2]){var
+i=0;by=1;bA=1;bD=1;bE=1}else{var
+at=ao[1],P=e(bu,as);if(P){var
+au=P[1],Q=c3(d,1,au,at);if(Q){var
+R=c3(d,0,au,at);if(R)var
+av=m(d[4],Q[1],W[1]),aw=av?bC(d,y[1],W[2]):av,ax=aw?bC(d,A[1],W[3]):aw,ay=ax?bC(d,B[1],bI):ax,az=ay?bC(d,C[1],bH):ay,aC=az?bC(d,D[1],bG):az,aD=aC?[0,[0,as,R[1]]]:aC;else
 var
-af=B;var
-ag=af}else
+aD=R;var
+aE=aD}else
 var
-ag=x;if(!aW)var
-ah=ag}else
+aE=Q;var
+aF=aE}else
 var
-ah=w;if(!aV)var
-ai=ah}else
+aF=P;var
+aG=aF}else
 var
-ai=v;if(!aU)var
-aj=ai}else
+aG=D;if(!bE)var
+aH=aG}else
 var
-aj=u;if(!aS){var
-ak=aj;P=1}}else{var
-ak=t;P=1}if(P)var
-h=ak}else
+aH=C;if(!bD)var
+aI=aH}else
 var
-h=0}else
+aI=B;if(!bA)var
+aJ=aI}else
 var
-h=s;else
+aJ=A;if(!by){var
+aK=aJ;al=1}}else{var
+aK=y;al=1}if(al)var
+i=aK}else
 var
-h=0}else
+i=0}else
 var
-h=r}else
+i=x;else
 var
-h=0;if(h){var
-y=y[2],o=o[2],n=n[2],k=k[2],j=j[2],F=[0,h[1],F];continue}var
-am=h}else
+i=0}else
 var
-am=G;var
-q=am}else
+i=w}else
 var
-q=j;else
+i=0;if(i){var
+G=G[2],r=r[2],o=o[2],n=n[2],k=k[2],S=[0,i[1],S];continue}var
+aM=i}else
 var
-q=k;else
+aM=V;var
+v=aM}else
 var
-q=n;else
+v=k;else
 var
-q=o;var
-N=q}else
+v=n;else
 var
-N=o?0:n?0:k?0:j?0:[0,aw(F,0)];if(N){var
-bU=N[1],bV=function(a){return[0,a[1],0]},bW=eB(cG(H(L,f),bV,bU),f,L),bX=by(d,[3,T(function(a){return b5(d,a)},bW)]);if(S(l(d[4],g[14],bX)))return a(a(c));var
-bY=0,aP=aX(function(a){return kv(d,aO,a)},M,bY);if(aP){var
-z=aP[1],p=g[6];for(;;){if(z){if(p){var
-an=l(d[4],z[1],p[1]);if(an){var
-z=z[2],p=p[2];continue}var
-ao=an}else
+v=o;else
 var
-ao=p;var
-aQ=ao}else
+v=r;var
+ah=v}else
 var
-aQ=p?0:1;if(S(aQ))return b(b(b(c,1),1),1);var
-aR=g[7],bZ=aI[1],b0=aH[1];if(aR){var
-ap=aR[1],aq=ap[1],ar=aq[2],J=function(c){function
+ah=r?0:o?0:n?0:k?0:[0,ar(S,0)];if(ah){var
+ai=ah[1],c2=function(a){return[0,a[1],0]},c4=eJ(cK(F(ae,f),c2,ai),f,ae),c5=bz(d,[3,T(function(a){return b9(d,a)},c4)]);if(L(m(d[4],g[14],c5)))return a(a(c));var
+c6=0,bv=aZ(function(a){return kH(d,bu,a)},af,c6);if(bv){var
+H=bv[1],s=g[6];for(;;){if(H){if(s){var
+aN=m(d[4],H[1],s[1]);if(aN){var
+H=H[2],s=s[2];continue}var
+aO=aN}else
+var
+aO=s;var
+bw=aO}else
+var
+bw=s?0:1;if(L(bw))return b(b(b(c,1),1),1);var
+bx=g[7],c7=bp[1],c8=bo[1];if(bx){var
+aP=bx[1],aQ=aP[1],aR=aQ[2],X=function(c){function
 a(a){var
-b=A(f,a);return b?D(a,c):b}return function(b){return $(a,b)}},a3=aT(M),a4=aq[1],as=e(J(H(b0,f)),a4),at=as?e(J(H(M,f)),ar):as;if(at)var
-a5=ap[2],K=e(J(H(bZ,f)),a5);else
+b=z(f,a);return b?E(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(F(c8,f)),bK),aT=aS?e(X(F(af,f)),aR):aS;if(aT)var
+bL=aP[2],Y=e(X(F(c7,f)),bL);else
 var
-K=at;var
-Q=0;if(K){var
-au=S(ed(function(o){var
-g=e(a3,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aZ(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aY(e(d[1],f[1]),n)}return 1}return 1},ar));if(au){var
-av=au;Q=1}else
+Y=aT;var
+am=0;if(Y){var
+aU=L(cM(function(o){var
+g=e(bJ,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aW(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aV(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
+aX=aU;am=1}else
 var
-O=$(function(D){if(3===D[0]){var
+aj=U(function(D){if(3===D[0]){var
 i=D[1];if(i){var
 j=i[2];if(j){var
 h=j[2];if(h){var
 g=h[2],k=h[1];switch(k[0]){case
 0:if(g){var
-l=g[2];if(l){var
-n=l[2];if(n){var
-o=n[2];if(o)return o[2]?0:A(f,k[1]);var
+m=g[2];if(m){var
+n=m[2];if(n){var
+o=n[2];if(o)return o[2]?0:z(f,k[1]);var
 t=o}else
 var
 t=n;var
 u=t}else
 var
-u=l;var
+u=m;var
 v=u}else
 var
 v=g;return v;case
@@ -2699,7 +2765,7 @@ p=g[2];if(p){var
 q=p[2];if(q){var
 r=q[2];if(r){if(r[2])return 0;var
 s=e(d[1],k[1]);if(s){var
-E=a(b(a(a(b(c,1))),1));return S(m(s[1],E))}var
+E=a(b(a(a(b(c,1))),1));return L(l(s[1],E))}var
 w=s}else
 var
 w=r;var
@@ -2709,84 +2775,124 @@ x=q;var
 y=x}else
 var
 y=p;var
-z=y}else
+A=y}else
 var
-z=g;return z;default:return 0}}var
+A=g;return A;default:return 0}}var
 B=h}else
 var
 B=j;var
 C=B}else
 var
-C=i;return C}return 0},aF)}else{var
-av=K;Q=1}if(Q)var
-O=av}else
+C=i;return C}return 0},bm)}else{var
+aX=Y;am=1}if(am)var
+aj=aX}else
 var
-O=1;return S(O)?a(b(b(c,1),1)):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kx(d,y,a,x){var
-q=iX(d,y,a),t=0;if(m(q[1],f)){var
-h=er(e(d[1],a[3]),f,c,0),u=0;if(h){var
-k=h[1],i=k[2],j=k[1],l=A(f,j),n=l?D(f,i):l;if(n){var
-o=a[4],v=a[8],r=$(function(a){var
-b=cV(j,i,o,a[2],a[4],a[5]);if(b){var
-d=au(a[5],c);return S(cV(j,i,o,a[2],a[4],d))}return b},v);u=1}else
+aj=1;if(L(aj))return a(b(b(c,1),1));var
+c9=ad[3];if(cM(function(a){return a[3]},ag))if(g[7])var
+O=0;else{var
+bP=aq(ai),I=ai,t=c9,$=0,bQ=aq(ag);for(;;){if(I){if(t){var
+a7=t[1],aa=I[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
+aY=Z[1];if(aY[3]){var
+_=e(bP,a7);if(_){var
+a0=_[1],a1=l(a0[1],aa[1]),a2=a1?m(d[4],a0[2],aa[2]):a1;if(a2)var
+bM=aY[2],bN=b2(function(b,a){return a[4]?q(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
+var
+a4=a2;var
+a5=a4}else
+var
+a5=_;var
+J=a5;bF=1}else
+var
+a6=kI}else
+var
+a6=Z;if(!bF)var
+J=a6;if(J){var
+I=I[2],t=t[2],$=[0,J[1],$];continue}var
+a8=J}else
+var
+a8=t;var
+K=a8}else
+var
+K=t?0:[0,ar($,0)];if(K)var
+a9=aq(K[1]),bR=g[12],O=U(function(g){var
+b=g[8],a=i_;for(;;){if(b){var
+d=eK(a9,b[1][1]);if(d)var
+e=d[1][1],f=bB(e,p(eL(a,e),c),a);else
+var
+f=a;var
+b=b[2],a=f;continue}var
+h=g[8];return U(function(d){var
+b=eK(a9,d[1]);if(b){var
+c=b[1],e=c[2];return l(eL(a,c[1]),e)}return 1},h)}},bR);else
+var
+O=K;break}}else
+var
+O=1;return L(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kK(d,y,a,x){var
+q=i8(d,y,a),t=0;if(l(q[1],f)){var
+h=ez(e(d[1],a[3]),f,c,0),u=0;if(h){var
+k=h[1],i=k[2],j=k[1],m=z(f,j),n=m?E(f,i):m;if(n){var
+o=a[4],v=a[8],r=U(function(a){var
+b=cZ(j,i,o,a[2],a[4],a[5]);if(b){var
+d=ay(a[5],c);return L(cZ(j,i,o,a[2],a[4],d))}return b},v);u=1}else
 var
 p=n}else
 var
 p=h;if(!u)var
-r=p;if(S(r)){var
+r=p;if(L(r)){var
 w=e(d[2],0),g=[0,b(b(c,1),1),w];t=1}}if(!t)var
-g=q;if(m(g[1],f)){var
-s=kw(d,a,x);return m(s,f)?g:[0,s,e(d[2],0)]}return g}var
-a0=ky.slice(),kA=kz.slice(),cZ=aP(7,bv(16,function(a){return a})),bh=1;for(;;){var
-l4=gC(function(c){return function(a){var
-b=c-1|0;return g(g(cZ,b)[1+b],a)[1+a]}}(bh),kA);g(cZ,bh)[1+bh]=l4;var
-l5=bh+1|0;if(6!==bh){var
-bh=l5;continue}var
-bB=aP(16,0),Y=function(b,a){return bB[1+b[1+a]]},o=function(b,a){return(b>>>a|0|b<<(32-a|0))&-1},eC=function(b,aI,aH,aG){var
+g=q;if(l(g[1],f)){var
+s=kJ(d,a,x);return l(s,f)?g:[0,s,e(d[2],0)]}return g}var
+a0=kL.slice(),kN=kM.slice(),c4=aQ(7,bv(16,function(a){return a})),bi=1;for(;;){var
+mi=gO(function(c){return function(a){var
+b=c-1|0;return g(g(c4,b)[1+b],a)[1+a]}}(bi),kN);g(c4,bi)[1+bi]=mi;var
+mj=bi+1|0;if(6!==bi){var
+bi=mj;continue}var
+bD=aQ(16,0),Z=function(b,a){return bD[1+b[1+a]]},o=function(b,a){return(b>>>a|0|b<<(32-a|0))&-1},eM=function(b,aI,aH,aG){var
 aJ=g(b,0)[1],aK=g(b,1)[2],aL=g(b,2)[3],aM=g(b,3)[4],aN=g(b,4)[5],aO=g(b,5)[6],aP=g(b,6)[7],aQ=g(b,7)[8],aR=g(a0,0)[1],aS=g(a0,1)[2],aT=g(a0,2)[3],c=0,G=aG,F=aH,E=0,D=aI&-1,C=g(a0,3)[4],B=aT,A=aS,z=aR,h=aQ,f=aP,e=aO,d=aN,y=aM,x=aL,w=aK,v=aJ;for(;;){var
-a=g(cZ,c)[1+c],H=((v+d|0)+Y(a,0)|0)&-1,I=o(D^H,16),J=(z+I|0)&-1,K=o(d^J,12),L=((H+K|0)+Y(a,1)|0)&-1,M=o(I^L,8),N=(J+M|0)&-1,O=o(K^N,7),P=((w+e|0)+Y(a,2)|0)&-1,Q=o(E^P,16),R=(A+Q|0)&-1,S=o(e^R,12),T=((P+S|0)+Y(a,3)|0)&-1,U=o(Q^T,8),V=(R+U|0)&-1,W=o(S^V,7),X=((x+f|0)+Y(a,4)|0)&-1,Z=o(F^X,16),_=(B+Z|0)&-1,$=o(f^_,12),aa=((X+$|0)+Y(a,5)|0)&-1,ab=o(Z^aa,8),ac=(_+ab|0)&-1,ad=o($^ac,7),ae=((y+h|0)+Y(a,6)|0)&-1,af=o(G^ae,16),ag=(C+af|0)&-1,ah=o(h^ag,12),ai=((ae+ah|0)+Y(a,7)|0)&-1,aj=o(af^ai,8),ak=(ag+aj|0)&-1,al=o(ah^ak,7),am=((L+W|0)+Y(a,8)|0)&-1,an=o(aj^am,16),ao=(ac+an|0)&-1,ap=o(W^ao,12),i=((am+ap|0)+Y(a,9)|0)&-1,j=o(an^i,8),k=(ao+j|0)&-1,aq=o(ap^k,7),ar=((T+ad|0)+Y(a,10)|0)&-1,as=o(M^ar,16),at=(ak+as|0)&-1,au=o(ad^at,12),l=((ar+au|0)+Y(a,11)|0)&-1,m=o(as^l,8),n=(at+m|0)&-1,av=o(au^n,7),aw=((aa+al|0)+Y(a,12)|0)&-1,ax=o(U^aw,16),ay=(N+ax|0)&-1,az=o(al^ay,12),p=((aw+az|0)+Y(a,13)|0)&-1,q=o(ax^p,8),r=(ay+q|0)&-1,aA=o(az^r,7),aB=((ai+O|0)+Y(a,14)|0)&-1,aC=o(ab^aB,16),aD=(V+aC|0)&-1,aE=o(O^aD,12),s=((aB+aE|0)+Y(a,15)|0)&-1,t=o(aC^s,8),u=(aD+t|0)&-1,aF=o(aE^u,7),aU=c+1|0;if(6!==c){var
-c=aU,G=j,F=t,E=q,D=m,C=n,B=k,A=u,z=r,h=aA,f=av,e=aq,d=aF,y=s,x=p,w=l,v=i;continue}return[0,i^r,l^u,p^k,s^n,aF^m,aq^q,av^t,aA^j]}},c0=function(i,m,e,l,h){if(1===l){var
-v=dP(aN,m-(aN*e|0)|0),j=dQ(1,(v+63|0)/64|0),n=j-1|0,J=aN*e|0,E=0;if(n<0)var
+a=g(c4,c)[1+c],H=((v+d|0)+Z(a,0)|0)&-1,I=o(D^H,16),J=(z+I|0)&-1,K=o(d^J,12),L=((H+K|0)+Z(a,1)|0)&-1,M=o(I^L,8),N=(J+M|0)&-1,O=o(K^N,7),P=((w+e|0)+Z(a,2)|0)&-1,Q=o(E^P,16),R=(A+Q|0)&-1,S=o(e^R,12),T=((P+S|0)+Z(a,3)|0)&-1,U=o(Q^T,8),V=(R+U|0)&-1,W=o(S^V,7),X=((x+f|0)+Z(a,4)|0)&-1,Y=o(F^X,16),_=(B+Y|0)&-1,$=o(f^_,12),aa=((X+$|0)+Z(a,5)|0)&-1,ab=o(Y^aa,8),ac=(_+ab|0)&-1,ad=o($^ac,7),ae=((y+h|0)+Z(a,6)|0)&-1,af=o(G^ae,16),ag=(C+af|0)&-1,ah=o(h^ag,12),ai=((ae+ah|0)+Z(a,7)|0)&-1,aj=o(af^ai,8),ak=(ag+aj|0)&-1,al=o(ah^ak,7),am=((L+W|0)+Z(a,8)|0)&-1,an=o(aj^am,16),ao=(ac+an|0)&-1,ap=o(W^ao,12),i=((am+ap|0)+Z(a,9)|0)&-1,j=o(an^i,8),k=(ao+j|0)&-1,aq=o(ap^k,7),ar=((T+ad|0)+Z(a,10)|0)&-1,as=o(M^ar,16),at=(ak+as|0)&-1,au=o(ad^at,12),l=((ar+au|0)+Z(a,11)|0)&-1,m=o(as^l,8),n=(at+m|0)&-1,av=o(au^n,7),aw=((aa+al|0)+Z(a,12)|0)&-1,ax=o(U^aw,16),ay=(N+ax|0)&-1,az=o(al^ay,12),p=((aw+az|0)+Z(a,13)|0)&-1,q=o(ax^p,8),r=(ay+q|0)&-1,aA=o(az^r,7),aB=((ai+O|0)+Z(a,14)|0)&-1,aC=o(ab^aB,16),aD=(V+aC|0)&-1,aE=o(O^aD,12),s=((aB+aE|0)+Z(a,15)|0)&-1,t=o(aC^s,8),u=(aD+t|0)&-1,aF=o(aE^u,7),aU=c+1|0;if(6!==c){var
+c=aU,G=j,F=t,E=q,D=m,C=n,B=k,A=u,z=r,h=aA,f=av,e=aq,d=aF,y=s,x=p,w=l,v=i;continue}return[0,i^r,l^u,p^k,s^n,aF^m,aq^q,av^t,aA^j]}},c5=function(i,m,e,l,h){if(1===l){var
+v=dT(aO,m-(aO*e|0)|0),j=dU(1,(v+63|0)/64|0),n=j-1|0,J=aO*e|0,E=0;if(n<0)var
 o=a0;else{var
 a=E,p=a0;for(;;){var
 k=a<(j-1|0)?64:v-(64*a|0)|0,q=J+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-w=me(ao(i),q+(4*b|0)|0)&-1;g(bB,b)[1+b]=w;var
+w=mu(as(i),q+(4*b|0)|0)&-1;g(bD,b)[1+b]=w;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;g(bB,c)[1+c]=C;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;g(bD,c)[1+c]=C;var
 D=c+1|0;if(15!==c){var
 c=D;continue}break}}var
 r=a===(j-1|0)?1:0;if(r)var
 F=h?8:h,s=2|F;else
 var
 s=r;var
-t=0===a?1:0,G=t?1:t,u=eC(p,e,k,G|s),H=a+1|0;if(n!==a){var
+t=0===a?1:0,G=t?1:t,u=eM(p,e,k,G|s),H=a+1|0;if(n!==a){var
 a=H,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-K=c0(i,m,e,d,0),L=c0(i,m,e+d|0,l-d|0,0);d0(K,0,bB,0,8);d0(L,0,bB,8,8);var
-I=h?8:h;return eC(a0,0,64,4|I)}},eD=function(c){var
-d=k(c),b=E(32),a=0,h=c0(c,d,0,dQ(1,(d+fr|0)/aN|0),1);for(;;){var
-e=a/4|0;v(b,a,dS((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a1));var
+K=c5(i,m,e,d,0),L=c5(i,m,e+d|0,l-d|0,0);d6(K,0,bD,0,8);d6(L,0,bD,8,8);var
+I=h?8:h;return eM(a0,0,64,4|I)}},eN=function(c){var
+d=k(c),b=G(32),a=0,h=c5(c,d,0,dU(1,(d+fC|0)/aO|0),1);for(;;){var
+e=a/4|0;v(b,a,dW((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a1));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return W(b)}},kB=bv(bF,F),c1=function(a){return cu(k(a),function(c){var
-b=x(a,c);return g(kB,b)[1+b]})},kC=function(a){var
-c=bS(64);bR(function(a){var
+a=f;continue}return X(b)}},kO=bv(bH,C),c6=function(a){return cy(k(a),function(c){var
+b=x(a,c);return g(kO,b)[1+b]})},kP=function(a){var
+c=bV(64);bU(function(a){var
 d=typeof
-a==="number"?a&a1:ag(au(a,b(dK(a,8),8)));return an(c,d)},a);return bT(c)},kD=function(a,c){var
-f=bS(fA);bR(function(c){if(f8(c)){var
-i=a-1|0,j=ag(c),l=0;if(!(i<0)){var
-d=l;for(;;){an(f,j>>dP(8*d|0,31)&a1);var
+a==="number"?a&a1:af(ay(a,b(bT(a,8),8)));return ao(c,d)},a);return bW(c)},kQ=function(a,c){var
+f=bV(fL);bU(function(c){if(gh(c)){var
+i=a-1|0,j=af(c),l=0;if(!(i<0)){var
+d=l;for(;;){ao(f,j>>dT(8*d|0,31)&a1);var
 m=d+1|0;if(i!==d){var
 d=m;continue}break}}return 0}var
-g=8*a|0,e=nc(au(c,b(dK(c,g),g))),h=k(e),n=a<=h?am(e,0,a):aH(e,dY(a-h|0,0));return a9(f,n)},c);return bT(f)},kE=function(d,b,c){var
-e=k(c),i=0<=av(b)?1:0;if(i){var
-j=A(b,F(k(d)-e|0));if(j){var
-a=0,m=ag(b);for(;;){var
+g=8*a|0,e=ns(ay(c,b(bT(c,g),g))),h=k(e),n=a<=h?an(e,0,a):aJ(e,d4(a-h|0,0));return a_(f,n)},c);return bW(f)},kR=function(d,b,c){var
+e=k(c),i=0<=ap(b)?1:0;if(i){var
+j=z(b,C(k(d)-e|0));if(j){var
+a=0,m=af(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
 h=ab(d,m+a|0)===ab(c,a)?1:0;if(h){var
@@ -2794,89 +2900,102 @@ a=a+1|0;continue}var
 g=h}return g}}var
 l=j}else
 var
-l=i;return l},kG=function(a){return cv(kF,a)},kH=function(b,a){return m0(b,a)<0?1:0},bC=[0,c1,kC,function(a){return F(k(a))},gz,kH,kG,kD,kE,eD],c2=[M,kI,cg(0)],B=function(a){throw[0,c2,a]},b6=function(d){var
+l=i;return l},kT=function(a){return cz(kS,a)},kU=function(b,a){return ne(b,a)<0?1:0},bE=[0,c6,kP,function(a){return C(k(a))},gL,kU,kT,kQ,kR,eN],c7=[N,kV,ck(0)],A=function(a){throw[0,c7,a]},b_=function(d){var
 f=k(d),a=[0,0];function
-c(b){return a[1]<f?x(d,a[1]):B(kJ)}function
+c(b){return a[1]<f?x(d,a[1]):A(kW)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return B(e(cB(kK),d))}function
+d=a[1];return A(e(cF(kX),d))}function
 l(l){g(34);var
-b=bS(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bT(b)}if(92===e){a[1]++;var
+b=bV(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return bW(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:an(b,8);break;case
-4:an(b,12);break;case
-12:an(b,10);break;case
-16:an(b,13);break;case
-18:an(b,9);break;case
-19:if(f<(a[1]+4|0))B(kL);else
-an(b,dS(mG(aH(kM,am(d,a[1],4)))&a1));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)an(b,h);continue}an(b,e);a[1]++;continue}}function
+0:ao(b,8);break;case
+4:ao(b,12);break;case
+12:ao(b,10);break;case
+16:ao(b,13);break;case
+18:ao(b,9);break;case
+19:if(f<(a[1]+4|0))A(kY);else
+ao(b,dW(mW(aJ(kZ,an(d,a[1],4)))&a1));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return kN}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k0}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bu(e)]}}if(123===b){a[1]++;if(fl===c(0)){a[1]++;return kO}var
+e=[0,h(0),e];continue}g(93);return[2,bu(e)]}}if(123===b){a[1]++;if(fw===c(0)){a[1]++;return k1}var
 k=function(b){var
 a=l(0);g(58);return[0,a,h(0)]},i=[0,k(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,k(0),i];continue}g(fl);return[3,bu(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
+i=[0,k(0),i];continue}g(fw);return[3,bu(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<x(d,a[1])+c9>>>0?0:1;if(p){a[1]++;continue}}return[0,am(d,n,a[1]-n|0)]}}var
+p=9<x(d,a[1])+dc>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<x(d,a[1])+dg>>>0?0:1;if(o){a[1]++;continue}}return[4,am(d,m,a[1]-m|0)]}}return h(0)},U=function(b,a){if(3===a[0])try{var
-c=gp(b,a[1]);return c}catch(a){a=aG(a);if(a===ae)return B(aH(kQ,b));throw a}return B(kP)},be=function(a){return 1===a[0]?a[1]:B(kR)},bf=function(a){if(0===a[0]){var
-b=a[1];return 40<k(b)?B(kS):dJ(b)}return B(kT)},bg=function(a){return 2===a[0]?a[1]:B(kU)},c3=function(a){switch(a[0]){case
-0:return[0,bf(a)];case
+o=25<x(d,a[1])+dl>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+c=gA(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return A(aJ(k3,b));throw a}return A(k2)},bf=function(a){return 1===a[0]?a[1]:A(k4)},bg=function(a){if(0===a[0]){var
+b=a[1];return 40<k(b)?A(k5):dO(b)}return A(k6)},bh=function(a){return 2===a[0]?a[1]:A(k7)},c8=function(a){switch(a[0]){case
+0:return[0,bg(a)];case
 1:return[1,a[1]];case
-2:return[3,aV(c3,a[1])];case
+2:return[3,a9(c8,a[1])];case
 3:var
-c=a[1];return[4,aV(function(a){var
-b=c3(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dE(b,kZ)?dE(b,k0)?B(k1):k2:k3}},k4=function(an,am){var
-S=c3(b6(an));function
-T(a){var
-b=aK(bC,c1(a),S);return b?b[1]:B(aH(k5,a))}var
-ao=0,ap=T(k6),U=aX(function(a){return ey(bC,a)},ap,ao),aq=U?U[1]:B(k8),V=cx(aq),d=16;for(;;){if(!(64<=d)&&!(ct<(d*2|0))){var
-d=d*2|0;continue}if(iB){var
-G=mR(bX),b=b_===G?bX[1]:e8===G?gH(bX):bX;b[2]=(b[2]+1|0)%55|0;var
-y=b[2],z=g(b[1],y)[1+y],A=(b[2]+24|0)%55|0,C=(g(b[1],A)[1+A]+(z^(z>>>25|0)&31)|0)&eV,E=b[2];g(b[1],E)[1+E]=C;var
-H=C}else
+c=a[1];return[4,a9(function(a){var
+b=c8(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return dJ(b,la)?dJ(b,lb)?A(lc):ld:le}},lf=function(y,x){var
+j=c8(b_(y));function
+k(a){var
+b=aB(bE,c6(a),j);return b?b[1]:A(aJ(lg,a))}var
+z=0,B=k(lh),l=aZ(function(a){return eG(bE,a)},B,z),D=l?l[1]:A(lm),m=cB(D),q=ec(0,64),f=ec(0,64);function
+n(d,c,b){var
+a=c3(bE,d,c,b);return a?a[1]:A(li)}var
+d=0,a=k(lj);for(;;){if(a){var
+i=a[1],v=0,w=a[2];if(3===i[0]){var
+e=i[1];if(e){var
+o=e[1];if(0===o[0]){var
+p=e[2];if(p){var
+r=p[1];if(3===r[0]){var
+s=r[1],b=o[1],H=0;if(0<=ap(b)&&E(b,C(m.length-1))){var
+t=af(b),h=g(m,t)[1+t],F=h[3]?n(0,h,s):ll,G=[0,C(d),[0,b,F]];ed(q,n(1,h,s),G);v=1;H=1}}}}}}if(!v)A(lk);var
+d=d+1|0,a=w;continue}var
+u=dZ(dY(0,function(M,L){var
+h=L[1],s=bx(q,h),l=g(q[2],s)[1+s];if(l){var
+m=l[3],G=l[2];if(0===au(h,l[1]))var
+a=[0,G];else
+if(m){var
+n=m[3],H=m[2];if(0===au(h,m[1]))var
+a=[0,H];else
+if(n){var
+I=n[2],J=n[3];if(0===au(h,n[1]))var
+a=[0,I];else{var
+e=J;for(;;){if(e){var
+E=e[2],F=e[3];if(0!==au(h,e[1])){var
+e=F;continue}var
+a=[0,E]}else
 var
-H=0;var
-a=[0,0,aP(d,0),H,d],p=0,k=T(k7);for(;;){if(k){var
-x=k[1],n=0,aa=k[2];if(3===x[0]){var
-u=x[1];if(u){var
-W=u[1];if(0===W[0]){var
-X=u[2];if(X){var
-Y=X[1];if(3===Y[0]){var
-v=W[1],o=0;if(0<=av(v)&&D(v,F(V.length-1))){var
-ar=Y[1],Z=ag(v),_=cY(bC,1,g(V,Z)[1+Z],ar);if(_){var
-$=F(p),m=_[1],l=cC(a,m),Q=g(a[2],l)[1+l],f=Q;for(;;){if(f){var
-al=f[3];if(0!==bo(f[1],m)){var
-f=al;continue}f[1]=m;f[2]=$;var
-R=0}else
+a=0;break}}}else
 var
-R=1;var
-w=0;if(R){g(a[2],l)[1+l]=[0,m,$,Q];a[1]=a[1]+1|0;if(a[2].length-1<<1<a[1]){var
-s=a[2],O=(s.length-1)*2|0;if(O<ct){var
-t=aP(O,0),ab=a.length-1<4?1:0,ac=ab||(a[4]<0?1:0),P=1-ac;a[2]=t;var
-I=t.length-1,q=aP(I,0),L=s.length-1-1|0,ah=0;if(!(L<0)){var
-j=ah;a:for(;;){var
-e=g(s,j)[1+j];for(;;){if(e){var
-J=e[1],ad=e[2],af=e[3],r=P?e:[0,J,ad,0],h=cC(a,J),K=g(q,h)[1+h];if(K)K[3]=r;else
-g(t,h)[1+h]=r;g(q,h)[1+h]=r;var
-e=af;continue}var
-ak=j+1|0;if(L!==j){var
-j=ak;continue a}break}break}}if(P){var
-M=I-1|0,ai=0;if(!(M<0)){var
-i=ai;for(;;){var
-N=g(q,i)[1+i];if(N)N[3]=0;var
-aj=i+1|0;if(M!==i){var
-i=aj;continue}break}}}n=1;o=1;w=1}else{n=1;o=1;w=1}}}if(!w){n=1;o=1}break}}else{n=1;o=1}}}}}}}var
-p=p+1|0,k=aa;continue}return[0,S,aV(function(b){try{var
-d=iD(a,b[1]);return d}catch(a){a=aG(a);if(a===ae)return as(c);throw a}},am)]}}},lR=function(h){var
-c=ao(h);function
-b(a,f){if(a===ah(c))return 0;var
-d=fJ(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+a=0}else
+var
+a=0}else
+var
+a=0;if(a){var
+v=a[1],b=v[2],u=bx(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
+K=o[3],t=0===au(o[1],b)?1:0;if(!t){var
+o=K;continue}var
+w=t}else
+var
+w=0;if(1-w)ed(f,b,C(M));var
+r=bx(f,b),i=g(f[2],r)[1+r];if(i){var
+j=i[3],z=i[2];if(0===au(b,i[1]))var
+p=z;else{if(!j)throw ah;var
+k=j[3],A=j[2];if(0===au(b,j[1]))var
+p=A;else{if(!k)throw ah;var
+B=k[2],D=k[3];if(0===au(b,k[1]))var
+p=B;else{var
+d=D;for(;;){if(!d)throw ah;var
+x=d[2],y=d[3];if(0!==au(b,d[1])){var
+d=y;continue}var
+p=x;break}}}}return[0,v[1],p]}throw ah}}var
+N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l7=function(h){var
+c=as(h);function
+b(a,f){if(a===ag(c))return 0;var
+d=fU(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
@@ -2885,65 +3004,65 @@ b=e(d,0);if(b){var
 a=[0,b[1],a],d=b[2];continue}return bu(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cv(lT,aV(function(a){return e(cB(lS),a)},a))},lV=lU.slice(),lW=function(e){try{var
-t=k(e);if(t<8)B(k9);var
-j=fT(dZ(e,0)),Q=j<2?1:0,R=Q||((t-8|0)<j?1:0);if(R)B(k_);var
-S=b6(am(e,8,j)),l=function(b){var
-c=bg(U(k$,U(b,S)));if(c){var
+a=f(500,g);return cz(l9,a9(function(a){return e(cF(l8),a)},a))},l$=l_.slice(),ma=function(e){try{var
+t=k(e);if(t<8)A(ln);var
+j=f4(d5(e,0)),Q=j<2?1:0,R=Q||((t-8|0)<j?1:0);if(R)A(lo);var
+S=b_(an(e,8,j)),m=function(b){var
+c=bh(V(lp,V(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=ag(bf(c[1])),e=ag(bf(d[1]));if(0<=a&&!(e<a)&&!(t<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return B(b)}}return B(b)},h=function(b){var
-a=l(b);return am(e,a[1],a[2])},d=function(f,d){var
-a=l(d),g=a[1];function
+a=af(bg(c[1])),e=af(bg(d[1]));if(0<=a&&!(e<a)&&!(t<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return A(b)}}return A(b)},h=function(b){var
+a=m(b);return an(e,a[1],a[2])},d=function(f,d){var
+a=m(d),g=a[1];function
 h(d){var
-a=dJ(fR(gD,dZ(e,g+(8*d|0)|0)));if(!f&&!(0<=av(a)))return q(a,b(c,64));return a}return bv(a[2]/8|0,h)},u=function(c){var
-a=l(c),d=a[1];function
+a=dO(f2(gP,d5(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bv(a[2]/8|0,h)},u=function(c){var
+a=m(c),d=a[1];function
 f(c){function
 a(a){return x(e,(d+(4*c|0)|0)+a|0)}var
-f=b(F(a(3)),24),g=a(2)<<16,h=a(1)<<8;return q(F((a(0)+h|0)+g|0),f)}return bv(a[2]/4|0,f)},i=b6(h(la)),y=u(lb),n=y.length-1;if(0===n)B(lc);var
-T=bg(U(ld,i));if(go(function(a){return dE(be(a),le)},T))B(lf);var
+f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(C((a(0)+h|0)+g|0),f)}return bv(a[2]/4|0,f)},i=b_(h(lq)),y=u(lr),n=y.length-1;if(0===n)A(ls);var
+T=bh(V(lt,i));if(gz(function(a){return dJ(bf(a),lu)},T))A(lv);var
 z=function(c){var
-a=l(c),o=a[1],i=fN(a[2],n);return bv(n,function(n){var
-j=am(e,o+bM(i,n)|0,i),c=k(j)-1|0;if(c<0)var
+a=m(c),o=a[1],i=fY(a[2],n);return bv(n,function(n){var
+j=an(e,o+bO(i,n)|0,i),c=k(j)-1|0;if(c<0)var
 d=f;else{var
 a=c,g=f;for(;;){var
-l=F(x(j,a)),h=q(b(g,8),l),m=a-1|0;if(0!==a){var
+l=C(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},A=z(lg);try{var
-ay=z(lQ),C=ay}catch(a){a=aG(a);if(a[1]!==c2)throw a;var
-C=A}var
-V=d(1,lh),W=d(1,li),D=d(0,lj),X=h(lk),Y=h(ll),Z=u(lm),_=u(ln),v=U(lo,i),a=be(U(lp,v)),o=bf(U(lq,v)),$=av(o)<0?1:0,aa=$||d9(o,F(64));if(aa)B(lr);var
-G=d(1,ls),ac=d(1,lt),H=d(0,lu),I=cx(bg(b6(h(lv)))),ad=function(d){var
-v=ag(o),w=g(H,d)[1+d],x=g(G,d)[1+d];if(64<k(a))B(kW);var
-A=er(c1(a),f,c,0);if(A){var
-C=A[1],u=C[2],D=C[1],E=function(a){var
-c=F(64),d=b(r(u,F(df)),32),e=b(r(D,x),32);if(d9(bs(q(r(a,r(u,F(df))),e),d),c))B(kX);return cV(D,u,F(v),x,w,a)},p=[0,0],s=[0,k(a)],y=k(a)-1|0;if(!(y<0)){var
+d=h;break}}return d})},B=z(lw);try{var
+ax=z(l6),D=ax}catch(a){a=aS(a);if(a[1]!==c7)throw a;var
+D=B}var
+U=d(1,lx),W=d(1,ly),E=d(0,lz),X=h(lA),Y=h(lB),Z=u(lC),_=u(lD),v=V(lE,i),a=bf(V(lF,v)),o=bg(V(lG,v)),$=ap(o)<0?1:0,aa=$||ef(o,C(64));if(aa)A(lH);var
+G=d(1,lI),ac=d(1,lJ),H=d(0,lK),I=cB(bh(b_(h(lL)))),ad=function(d){var
+v=af(o),w=g(H,d)[1+d],x=g(G,d)[1+d];if(64<k(a))A(k9);var
+B=ez(c6(a),f,c,0);if(B){var
+D=B[1],u=D[2],E=D[1],F=function(a){var
+c=C(64),d=b(q(u,C(dk)),32),e=b(q(E,x),32);if(ef(bs(p(q(a,q(u,C(dk))),e),d),c))A(k_);return cZ(E,u,C(v),x,w,a)},r=[0,0],s=[0,k(a)],y=k(a)-1|0;if(!(y<0)){var
 e=y;for(;;){if(ab(a,e)===46){var
-M=p[1];p[1]=[0,am(a,e+1|0,(s[1]-e|0)-1|0),M];s[1]=e}var
+M=r[1];r[1]=[0,an(a,e+1|0,(s[1]-e|0)-1|0),M];s[1]=e}var
 N=e-1|0;if(0!==e){var
 e=N;continue}break}}var
-L=p[1],j=0,Q=cv(kV,[0,am(a,0,s[1]),L]),K=k(a);for(;;){if(K<=j)var
+L=r[1],j=0,Q=cz(k8,[0,an(a,0,s[1]),L]),K=k(a);for(;;){if(K<=j)var
 n=0;else{if(ab(a,j)!==46){var
 j=j+1|0;continue}var
 n=[0,j]}var
-R=n?(k(a)-n[1]|0)-1|0:n,S=f9(F(10),R),l=r(F(df),S),t=as(r(dJ(Q),x)),P=as(bs(as(b(t,32)),l));if(m(w,b(c,v)))var
+R=n?(k(a)-n[1]|0)-1|0:n,S=gi(C(10),R),m=q(C(dk),S),t=al(q(dO(Q),x)),P=al(bs(al(b(t,32)),m));if(l(w,b(c,v)))var
 h=P;else
 var
-T=Math.log(dL(w))-v*0.693147180559945286,z=b(t,32),O=au(z,r(l,bs(z,l))),U=bs(b(t,32),l),V=dL(l),h=q(U,na(Math.ceil(dL(O)/V-T*4294967296.)));var
-J=E(h)?E(d8(h))?d8(h):h:f_(h);break}}else
+T=Math.log(dP(w))-v*0.693147180559945286,z=b(t,32),O=ay(z,q(m,bs(z,m))),U=bs(b(t,32),m),V=dP(m),h=p(U,nq(Math.ceil(dP(O)/V-T*4294967296.)));var
+J=F(h)?F(ee(h))?ee(h):h:gj(h);break}}else
 var
-J=B(kY);var
-W=H[1+d],X=g(ac,d)[1+d],Y=G[1+d],i=[0,be(g(I,d)[1+d]),Y,X,W,J,lw],Z=eD(ef(bC,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},af=cu(n,function(a){var
-d=a+1|0,b=ag(g(D,d)[1+d])-1|0,c=0;for(;;){if(b<ag(g(D,a)[1+a])){var
-h=am(Y,32*a|0,32),i=g(W,a)[1+a],j=g(V,a)[1+a],k=g(C,a)[1+a],l=g(A,a)[1+a],m=g(y,a)[1+a];return[0,0!==x(X,a)?1:0,m,l,k,j,i,h,c]}var
-e=g(_,b)[1+b],f=[0,[0,g(Z,b)[1+b],e],c],b=b-1|0,c=f;continue}}),E=cu(I.length-1,ad),ah=U(ly,U(lx,i)),w=function(a){return aV(bf,bg(U(a,U(lz,i))))},ai=k4(h(lA),E),aj=h(lB),ak=h(lC),al=cw(d(0,lD)),an=cw(d(0,lE)),ao=cw(d(0,lF)),J=bg(U(lG,i));if(J)var
-ap=w(lH),aq=w(lI),K=[0,[0,[0,w(lJ),aq],ap]];else
+J=A(k$);var
+W=H[1+d],X=g(ac,d)[1+d],Y=G[1+d],i=[0,bf(g(I,d)[1+d]),Y,X,W,J,lM],Z=eN(en(bE,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},ae=cy(n,function(a){var
+d=a+1|0,b=af(g(E,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(E,a)[1+a])){var
+h=an(Y,32*a|0,32),i=g(W,a)[1+a],j=g(U,a)[1+a],k=g(D,a)[1+a],l=g(B,a)[1+a],m=g(y,a)[1+a];return[0,0!==x(X,a)?1:0,m,l,k,j,i,h,c]}var
+e=g(_,b)[1+b],f=[0,[0,g(Z,b)[1+b],e],c],b=b-1|0,c=f;continue}}),F=cy(I.length-1,ad),ag=V(lO,V(lN,i)),w=function(a){return a9(bg,bh(V(a,V(lP,i))))},ai=lf(h(lQ),F),aj=h(lR),ak=h(lS),am=cA(d(0,lT)),ao=cA(d(0,lU)),aq=cA(d(0,lV)),J=bh(V(lW,i));if(J)var
+ar=w(lX),as=w(lY),K=[0,[0,[0,w(lZ),as],ar]];else
 var
 K=J;var
-ar=bg(U(lK,ah)),at=aV(function(a){return be(a)},ar),aw=bf(U(lL,v)),ax=be(U(lN,U(lM,i))),p=[0,be(U(lP,U(lO,i))),ax,a,o,aw,at,K,E,ao,an,al,af,ak,aj]}catch(a){a=aG(a);if(a[1]===c2){var
-s=a[2],P=0;if(8<k(s)&&dD(am(s,0,8),lX)){var
+at=bh(V(l0,ag)),au=a9(function(a){return bf(a)},at),av=bg(V(l1,v)),aw=bf(V(l3,V(l2,i))),r=[0,bf(V(l5,V(l4,i))),aw,a,o,av,au,K,F,aq,ao,am,ae,ak,aj]}catch(a){a=aS(a);if(a[1]===c7){var
+s=a[2],P=0;if(8<k(s)&&dI(an(s,0,8),mb)){var
 L=s;P=1}if(!P)var
-L=aH(lY,s);return[0,0,L]}if(a!==cr&&a!==cq){if(a[1]!==co&&a[1]!==cp&&a!==cD&&a!==dO&&a!==ae)throw a;return l0}return lZ}try{var
-M=kx(bC,e,p,ai)}catch(a){a=aG(a);if(a!==cD&&a!==cr&&a!==cq)throw a;return l1}var
-N=M[1];if(0===av(N)){var
-az=p[12],aA=gk(p[12]),aB=gn(function(b,a){return a},aA,az),aC=lR(M[2]),aD=ne(aB[3]),aE=gj(p[12]);return[0,1,eE(cB(l2),aE,aD,aC)]}var
-O=ag(N);return[0,0,aH(l3,g(lV,O)[1+O])]};m9(function(a){return lW(a)[2]});dR(0);return}}(globalThis));
+L=aJ(mc,s);return[0,0,L]}if(a!==cv&&a!==cu){if(a[1]!==cs&&a[1]!==ct&&a!==cG&&a!==dS&&a!==ah)throw a;return me}return md}try{var
+M=kK(bE,e,r,ai)}catch(a){a=aS(a);if(a!==cG&&a!==cv&&a!==cu)throw a;return mf}var
+N=M[1];if(0===ap(N)){var
+az=r[12],aA=gv(r[12]),aB=gy(function(b,a){return a},aA,az),aC=l7(M[2]),aD=nu(aB[3]),aE=gu(r[12]);return[0,1,eO(cF(mg),aE,aD,aC)]}var
+O=af(N);return[0,0,aJ(mh,g(l$,O)[1+O])]};nn(function(a){return ma(a)[2]});dV(0);return}}(globalThis));
