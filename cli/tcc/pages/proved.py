@@ -22,9 +22,10 @@ _DOES = (
     "are reached; its calls, costs, tools and limits are those of the grammar inside the file."
 )
 _DOES_NOT = (
-    "That the plans are the grammar's it does not show: tcc check --core does. It reads no ledger. Trusted are Coq, its extraction, this "
-    "browser, and the code for bytes, whole numbers and BLAKE3; and that this page holds the "
-    "program: the page's bytes are as trustworthy as where they came from."
+    "That the plans are the grammar's it does not show: tcc check --core does. It reads no ledger. "
+    "Trusted are Coq, its extraction, this browser, and the code for bytes, whole numbers and "
+    "BLAKE3; and that this page holds the program: the page's bytes are as trustworthy as where "
+    "they came from."
 )
 
 
