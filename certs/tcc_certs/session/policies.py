@@ -102,6 +102,9 @@ class NeedRule(Statement):
         helped = None if self._each else one.by_index(pool, own, sure=True)
         if helped is not None:
             return helped
+        found_at_once = None if self._each else one.by_columns(pool, own, sure=True)
+        if found_at_once is not None:
+            return found_at_once[0] is True
         for call in one.surely(pool, own):
             if self._each and pool.is_used(call):
                 continue
@@ -182,6 +185,9 @@ class BanRule(Statement):
         against = None if self._unless else one.by_index(pool, own, sure=False)
         if against is not None:
             return against
+        found = None if self._unless else one.by_columns(pool, own, sure=False)
+        if found is not None:
+            return found[0]
         for call in one.possibly(pool, own, answered=True):
             if call is None:
                 return None
