@@ -36,6 +36,7 @@ from tcc_certs.values.places import (
     RecordType,
     State,
     TimeType,
+    Wrong,
     constant,
     exact_number,
     flat,
@@ -399,8 +400,12 @@ class Reading:
         """
         try:
             return self._state(form, entry)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, Wrong):
             raise Rejected(Code.SESSION_VALUE, form.name, "what the type has", entry) from None
+        except Rejected as refusal:
+            mark = refusal.code is Code.SESSION_DIGEST
+            code = refusal.code if mark else Code.SESSION_VALUE
+            raise Rejected(code, form.name, refusal.expected, refusal.found) from None
 
     def _state(self, form: Form, entry: Mapping[str, Any]) -> State:
         if "unknown" in entry:

@@ -61,7 +61,8 @@ class Places:
     """Which fields of a tool stand inside of which; made once a session.
 
     Args:
-        fields: its open arguments, or its open answers; of these no listed one is looked at.
+        fields: its open arguments, or those of its open answers that the ledger has; of answers
+            no listed one is looked at.
         forms: what a ledger has of those that statements name.
         key: of the digests, where it is known; digester: under it.
     """
@@ -73,10 +74,12 @@ class Places:
         forms: Mapping[str, Form],
         key: bytes | None,
         digester: Digester | None,
+        *,
+        arguments: bool,
     ) -> None:
         self._tool, self._forms, self._key, self._digester = tool, forms, key, digester
         self._fields = fields
-        self._arguments = fields is tool.opened
+        self._arguments = arguments
         by_steps = {_steps(one): one for one in fields if "*" not in _steps(one)}
         found: list[_Inside] = []
         for one in fields:

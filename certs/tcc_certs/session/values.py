@@ -169,7 +169,7 @@ class Arguments:
             else:
                 self._value(offer.tool, due[name], members, "answers")
         if given:
-            self._placed(offer.tool, tool.answers, "answers", given, {})
+            self._placed(offer.tool, tuple(due.values()), "answers", given, {})
         statements, reading = self._statements, self._reading
         if statements is None or reading is None:
             return {}, lacks
@@ -265,7 +265,14 @@ class Arguments:
             from tcc_certs.session.placed import Places  # here: a core of 1.1 has none of it
 
             forms, key = self._forms(tool), self._header.key
-            found = Places(self._core.tools[tool], fields, forms, key, self._digester)
+            found = Places(
+                self._core.tools[tool],
+                fields,
+                forms,
+                key,
+                self._digester,
+                arguments=where == "open",
+            )
             self._places[tool, where] = found
         entries = {name: entry for name, entry in given.items() if isinstance(entry, dict)}
         name = self._core.tools[tool].name
