@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 from blake3 import blake3
@@ -58,7 +59,7 @@ class Form:
     Attributes:
         type: of records with those fields alone that are named.
         patterns: those that a ``~`` asks of its texts, sorted.
-        shown: whether its value stands there: a number or a time.
+        shown: whether its value stands there: a number or a time; is_list: its elements do.
     """
 
     name: str
@@ -66,11 +67,7 @@ class Form:
     optional: bool = False
     patterns: tuple[str, ...] = ()
     shown: bool = False
-
-    @property
-    def is_list(self) -> bool:
-        """Whether its elements stand there."""
-        return isinstance(self.type, ListType)
+    is_list: bool = False
 
 
 class Named:
@@ -131,6 +128,7 @@ class Named:
             optional=one.optional,
             patterns=tuple(sorted(patterns)),
             shown=shown,
+            is_list=isinstance(kind, ListType),
         )
 
     def _constant(self, state: State) -> tuple[bytes, str] | None:
@@ -318,8 +316,7 @@ class Leaves:
                 self._left -= len(items)
                 ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
                 if isinstance(of, TextType):
-                    hashed = self._hashed
-                    return [hashed(b"s" + text.encode()) for _, text in items]
+                    return self._texts(items)
                 return [self.tree(of, item) for item in items]
             case RecordType(fields=fields):
                 cells = dict(value[1])
@@ -338,6 +335,16 @@ class Leaves:
         if tag == "b":
             return self._hashed(b"btrue" if found else b"bfalse")
         return self._hashed(TEXT + found.encode() if tag == "s" else JSON + found)
+
+    def _texts(self, items: Sequence[State]) -> list[str]:
+        """Elements that are texts, of which an answer may have a thousand."""
+        reset, update = self._hasher.reset, self._hasher.update
+        hexdigest, found = self._hasher.hexdigest, []
+        for _, text in items:
+            reset()
+            update(b"s" + text.encode())
+            found.append(hexdigest(SHORT))
+        return found
 
     def _hashed(self, data: bytes) -> str:
         self._hasher.reset()
@@ -429,11 +436,14 @@ class Reading:
                 if type(found) is not list or not least <= len(found) <= most:
                     raise ValueError
                 if isinstance(of, TextType):
-                    shorts = [bytes.fromhex(text) for text in found]
                     if set(map(len, found)) - {2 * SHORT}:
                         raise ValueError
+                    whole = bytes.fromhex("".join(found))
+                    shorts = [whole[i : i + SHORT] for i in range(0, len(whole), SHORT)]
                     texts += shorts
-                    items = tuple(map(self.of, shorts))
+                    items = tuple(zip(repeat(DIGESTED), shorts, strict=False))
+                    if not self._constants.keys().isdisjoint(shorts):
+                        items = tuple(map(self.of, shorts))
                 else:
                     items = tuple([self._tree(of, item, texts) for item in found])
                 if distinct and len(set(items)) < len(items):

@@ -313,13 +313,16 @@ def _quick(value: object) -> bytes | None:
         if not kinds & _CONTAINERS:
             break
         below: list[object] = []
+        names: list[object] = []
         for part in level:
             if type(part) is dict:
-                if set(map(type, part)) - {str}:
-                    return None
+                names += part
                 below += part.values()
             elif type(part) is list or type(part) is tuple:
                 below += part
+        left -= len(names)
+        if left < 0 or set(map(type, names)) - {str}:
+            return None
         level = below
     else:
         return None
