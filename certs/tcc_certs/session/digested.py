@@ -12,6 +12,7 @@ Cost: linear in the leaves of a value, of which there are at most 2^14; a digest
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -45,6 +46,7 @@ from tcc_certs.values.places import (
 )
 from tcc_certs.values.types import check_text
 
+_is_hex = re.compile("[0-9a-f]*").fullmatch
 SHORT = 16  # bytes of a digest that stand for a value among others
 MOST_LEAVES = 1 << 14
 _COMPUTED = ("<", "<=", ">", ">=", "sum", "max", "count")
@@ -389,8 +391,7 @@ class Reading:
         self._constants: dict[bytes, State] = {}
         for (kind, text), found in zip(named.constants, constants, strict=True):
             short = found[:SHORT]
-            state = ("n", exact_number(text)) if kind == NUMBER else constant_of(kind, text)
-            self._constants[short] = state
+            self._constants[short] = ("s", text) if kind == TEXT else constant(text)
             if kind == TEXT:
                 self.marks |= {(one, short): like_of(one)(text) for one in named.patterns}
 
@@ -438,7 +439,7 @@ class Reading:
                 if isinstance(of, TextType):
                     if set(map(len, found)) - {2 * SHORT}:
                         raise ValueError
-                    whole = bytes.fromhex("".join(found))
+                    whole = _bytes_of("".join(found))
                     shorts = [whole[i : i + SHORT] for i in range(0, len(whole), SHORT)]
                     texts += shorts
                     items = tuple(zip(repeat(DIGESTED), shorts, strict=False))
@@ -464,7 +465,7 @@ class Reading:
                 return "n", exact_number(found)
         if len(found) != 2 * SHORT:
             raise ValueError
-        short = bytes.fromhex(found)
+        short = _bytes_of(found)
         if isinstance(kind, TextType):
             texts.append(short)
         return self.of(short)
@@ -489,9 +490,10 @@ class Reading:
             )  # fmt: skip
 
 
-def constant_of(kind: bytes, text: str) -> State:
-    """A text or a flag that statements name."""
-    return ("b", text == "true") if kind == FLAG else ("s", text)
+def _bytes_of(hexadecimal: str) -> bytes:
+    if _is_hex(hexadecimal) is None:  # `fromhex` passes blanks, and large letters
+        raise ValueError
+    return bytes.fromhex(hexadecimal)
 
 
 def shown_state(kind: FieldType, text: str) -> State:

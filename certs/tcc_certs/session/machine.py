@@ -355,8 +355,6 @@ class Course:
     Attributes:
         machine: of its artifact.
         given: what the session was given when it began.
-
-    Args:
         marks: of a pattern and a digest whether that text matches; it may grow.
     """
 
@@ -368,7 +366,7 @@ class Course:
     ) -> None:
         self.machine = machine
         self.given = given
-        self._marks = marks
+        self.marks = marks
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
@@ -448,7 +446,7 @@ class Course:
 
         at = self._steps[-1].seq + 1 if self._steps else 1
         own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.given)
-        own.marks = self._marks
+        own.marks = self.marks
         return statements.forbids(memory, own)
 
     def owed(self) -> str:
@@ -593,7 +591,7 @@ class Course:
             states=statements.answered(tool, states, values, step.told_answers),
             stamp=step.stamp,
             session=self.given,
-            marks=self._marks,
+            marks=self.marks,
             done=step.certain,
             answered=step.read,
             told=step.told,
