@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
@@ -28,6 +27,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.session.relations import DIGESTED, Truth, like_of
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
+from tcc_certs.values.numbers import decimal_of
 from tcc_certs.values.places import (
     NONE,
     UNKNOWN,
@@ -51,8 +51,6 @@ SHORT = 16  # bytes of a digest that stand for a value among others
 MOST_LEAVES = 1 << 14
 _COMPUTED = ("<", "<=", ">", ">=", "sum", "max", "count")
 
-# What of a core's fields a ledger has.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
@@ -75,6 +73,10 @@ class Form:
 class Named:
     """What the statements of a core name.
 
+    Args:
+        fields: each a tool and a name; attributes: those of the session, given and learned.
+        learned: of the latter the names of the fields whose values they are.
+
     Attributes:
         tools: of each tool the forms of its open parameters and answers that are named.
         session: of the attributes that are given.
@@ -89,9 +91,9 @@ class Named:
         policies: Sequence[Policy],
         fields: Iterable[tuple[int, str]],
         attributes: Iterable[str],
+        learned: Mapping[str, Sequence[str]],
     ) -> None:
-        trees = [tree for one in policies for tree in trees_of(one)]
-        walk = _Walk(trees)
+        walk = _Walk([tree for one in policies for tree in trees_of(one)], learned)
         named, attributes = frozenset(fields), frozenset(attributes)
         self.numbers = walk.computes or any(isinstance(one, Total) for one in policies)
         self.tools: list[dict[str, Form]] = [
@@ -160,7 +162,8 @@ class _Walk:
         patterns: that are asked of texts, by the name of the field.
     """
 
-    def __init__(self, trees: Iterable[Tree]) -> None:
+    def __init__(self, trees: Iterable[Tree], learned: Mapping[str, Sequence[str]]) -> None:
+        self._learned = learned
         self.computes = False
         self.constants: set[State] = set()
         self.patterns: dict[str, set[str]] = {}
@@ -234,7 +237,8 @@ class _Walk:
         """The names of fields and attributes that a term may be a value of, or a part."""
         match term:
             case ("own" | "seen" | "session", name, *_):
-                return frozenset([name])
+                of = self._learned.get(name, ()) if term[0] == "session" else ()
+                return frozenset([name, *of])
             case ("look", _, _, name):
                 return frozenset([name])
             case ("it",):
@@ -242,20 +246,6 @@ class _Walk:
             case ("as", name, *_):
                 return names.get(f"as {name}", frozenset())
         return frozenset()
-
-
-def decimal_of(value: int | Fraction) -> str:
-    """The canonical decimal of an exact one."""
-    if isinstance(value, int):
-        return str(value)
-    places, scale = 0, 1
-    while scale % value.denominator:
-        places, scale = places + 1, scale * 10
-    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
-    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
-
-
-# What a gate writes.
 
 
 class Digester:

@@ -16,12 +16,10 @@ beside the keys; a step the statements that name the call's tool.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import islice
 
-from tcc_certs.core.model import Core, PolicyMonitor
-from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,
     Apart,
@@ -33,14 +31,9 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
-    attributes_named,
-    fields_compared,
-    is_timed,
     tools_of,
 )
-from tcc_certs.formats.codec import Json
 from tcc_certs.session.alternatives import Alt, Pool, Undo
-from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
@@ -52,8 +45,10 @@ from tcc_certs.session.relations import (
     compiled_term,
     same,
 )
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.places import (
+    State,
+    exact_number,
+)
 
 # Statements.
 
@@ -408,140 +403,3 @@ class Memory:
     def owes(self) -> bool:
         """Whether a call still has to come before the end."""
         return any(self.owed)
-
-
-# The statements of a core.
-
-
-class Statements:
-    """The statements of version 1.2 of a core, and how its calls are read for them.
-
-    Attributes:
-        policies: compiled.
-        ledger: what a ledger has of the fields that they name.
-        shown: pairs of a tool and an open parameter whose values a ledger shows, as statements
-            order them or add them up.
-        named: the attributes of the session that statements speak of.
-        timed: whether one looks at the clock: then each call has its time.
-    """
-
-    def __init__(self, core: Core) -> None:
-        held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-        fields = Fields(
-            tools=tuple(map(fields_of, core.tools)),
-            session=frozenset([one.name for one in core.given]),
-        )
-        self.policies = Policies([one.policy for one in held], fields)
-        self._texts = [one.text for one in held]
-        self._listed = [
-            [
-                (one.name, [NONE if not text else constant(text) for text in one.values])
-                for one in tool.parameters
-            ]
-            for tool in core.tools
-        ]
-        fields_named: set[tuple[int, str]] = set()
-        for one in held:
-            calls, names = fields_compared(one.policy)
-            for tool in tools_of(calls, len(core.tools)):
-                fields_named.update((tool, name) for name in names)
-        self.named = frozenset().union(*[attributes_named(one.policy) for one in held])
-        self.ledger = Named(core, [one.policy for one in held], fields_named, self.named)
-        # Without a word of them open arguments and answers are not known.
-        self._unsaid = [
-            dict.fromkeys([one.name for one in (*tool.opened, *tool.answers)], UNKNOWN)
-            for tool in core.tools
-        ]
-        self._opened = [self._forms(at, tool.opened) for at, tool in enumerate(core.tools)]
-        self._answers = [self._forms(at, tool.answers) for at, tool in enumerate(core.tools)]
-        self.shown = frozenset(
-            [
-                (at, form.name)
-                for at, forms in enumerate(self.ledger.tools)
-                for form in forms.values()
-                if form.shown
-            ]
-        )
-        self.timed = any(is_timed(one.policy) for one in held)
-
-    def _forms(self, tool: int, fields: Sequence[OpenParameter]) -> Sequence[Form]:
-        forms = self.ledger.tools[tool]
-        return [forms[one.name] for one in fields if one.name in forms]
-
-    def given(self, found: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
-        """What a session was given, as its header has it; what nobody names is not known.
-
-        Raises:
-            Rejected: as :meth:`Reading.state`.
-        """
-        return _states_in(self.ledger.session.values(), found, reading)
-
-    def states(
-        self,
-        tool: int,
-        values: Sequence[int | None],
-        opened: Mapping[str, Json],
-        reading: Reading | None = None,
-    ) -> Mapping[str, State]:
-        """The fields of a call.
-
-        Args:
-            values: of each listed parameter the index of its value; None: it is not known.
-            opened: the open ones, as a record has them.
-            reading: of its session; None: nothing is known of the open ones.
-
-        Raises:
-            Rejected: as :meth:`Reading.state`.
-        """
-        found = {
-            name: UNKNOWN if at is None else some[at]
-            for (name, some), at in zip(self._listed[tool], values, strict=True)
-        }
-        found |= self._unsaid[tool]
-        return found if reading is None else found | _states_in(self._opened[tool], opened, reading)
-
-    def told(self, tool: int, answers: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
-        """The open answers of a call that was done, as a record has them.
-
-        Raises:
-            Rejected: as :meth:`Reading.state`.
-        """
-        return _states_in(self._answers[tool], answers, reading)
-
-    def answered(
-        self,
-        tool: int,
-        states: Mapping[str, State],
-        values: Sequence[int | None],
-        told: Mapping[str, State],
-    ) -> Mapping[str, State]:
-        """The same, with observed values and open answers that are known by now."""
-        pairs = zip(self._listed[tool], values, strict=True)
-        known = {name: some[at] for (name, some), at in pairs if at is not None}
-        return {**states, **known, **told}
-
-    def forbids(self, memory: Memory, own: Event) -> str | None:
-        """The text of the first statement that refuses a call; None: all allow it."""
-        found = memory.refuses(own)
-        return None if found is None else self._texts[found[0]]
-
-    def remembers(self, text: str, tools: Collection[int]) -> bool:
-        """Whether the statement of that text remembers calls of one of these tools."""
-        return any(
-            self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
-        )
-
-    def owed(self, memory: Memory) -> str:
-        """The text of the first statement by which a call has to come yet; empty: there is none."""
-        return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
-
-
-def _states_in(
-    forms: Iterable[Form], given: Mapping[str, Json], reading: Reading
-) -> dict[str, State]:
-    found = {}
-    for form in forms:
-        entry = given.get(form.name)
-        absent = NONE if form.optional else UNKNOWN
-        found[form.name] = reading.state(form, entry) if isinstance(entry, Mapping) else absent
-    return found

@@ -224,11 +224,15 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
         SettingsError: one is none of the artifact's.
     """
     tools = policy.core.tools
-    known = {open_name(tool.name, given.name) for tool in tools for given in tool.opened}
+    known = {
+        open_name(tool.name, given.name)
+        for tool in tools
+        for given in (*tool.opened, *tool.answers)
+    }
     attributes = {open_name(SESSION, given.name) for given in policy.core.given}
     foreign = sorted(set(show) - known - attributes)
     if foreign:
-        raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
+        raise SettingsError("show", "open parameters and answers as tool.name", foreign[0])
     show = sorted(set(show) & known)
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}

@@ -551,7 +551,9 @@ class ToolTable:
         self.observed = [Listed(p) for p in parameters if p.observed]
         self.opened = [given.name for given in self.tool.opened if given.at is None]
         self._checks = [(given, checker(given.type)) for given in self.tool.opened]
-        self.answers = [(given, _answer_checker(given.type)) for given in self.tool.answers]
+        self.answers = [
+            (given, _answer_checker(given.type), checker(given.type)) for given in self.tool.answers
+        ]
         chosen = [one.name for one in self.listed if one.at is None]
         self._slots = frozenset([*chosen, *self.opened])
         self._offers = machine.offers(number)
@@ -611,17 +613,21 @@ class ToolTable:
         """The observed values in what came back; None of one that is missing or foreign."""
         return tuple([param.answered(told) for param in self.observed])
 
-    def told(self, answer: object, names: frozenset[str]) -> dict[str, Read | None]:
+    def told(
+        self, answer: object, names: frozenset[str], shown: frozenset[str] = frozenset()
+    ) -> dict[str, Read | None]:
         """The open answers of these names that are there; None of one that is not known.
 
         Args:
             answer: None where nobody told it: then none of them is known.
+            shown: those of which the canonical bytes are wanted, lists among them.
         """
         found: dict[str, Read | None] = {}
         left = _MOST_CARRIED
-        for field, check in self.answers:
+        for field, quick, whole in self.answers:
             if field.name not in names:
                 continue
+            check = whole if field.name in shown else quick
             value = Code.NO_VALUE if answer is None else _placed(answer, field, check)
             if not isinstance(value, Code):
                 left -= len(value[1])

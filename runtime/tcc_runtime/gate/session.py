@@ -280,7 +280,7 @@ class Writer:
             return {}
         names = frozenset([one.name for one in table.tool.answers if one.name in forms]) | shown
         writing, found = _Writing(self._digester, self._key), dict[str, Json]()
-        for name, value in table.told(answer, names).items():
+        for name, value in table.told(answer, names, shown).items():
             form = forms.get(name)
             try:
                 if value is None:
@@ -574,7 +574,7 @@ class Session:
             machine = self.policy.machine
             if machine.statements is not None:
                 tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
-                if machine.statements.remembers(place, tools):
+                if machine.statements.remembers(place, tools, self.course.attributes):
                     return True
             texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]

@@ -1,0 +1,198 @@
+"""The statements of version 1.2 of a core: how calls are read for them, and what a session learns.
+
+Normative text: docs/spec/core.md, section 7; docs/spec/session.md, section 3.  What the statements
+decide is for :mod:`tcc_certs.session.policies`; here are the fields of a call, the attributes of a
+session, and what a ledger has of them.
+Cost: linear in the fields of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tcc_certs.core.model import Core, PolicyMonitor
+from tcc_certs.core.opened import fields_of
+from tcc_certs.core.policies import (
+    Fields,
+    attributes_named,
+    fields_compared,
+    is_timed,
+    tools_of,
+)
+from tcc_certs.formats.codec import Json
+from tcc_certs.session.digested import Form, Named, Reading
+from tcc_certs.session.policies import Memory, Policies
+from tcc_certs.session.relations import LACKING, Event
+from tcc_certs.values.declared import OpenParameter
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant
+
+
+class Statements:
+    """The statements of version 1.2 of a core, and how its calls are read for them.
+
+    Attributes:
+        policies: compiled.
+        ledger: what a ledger has of the fields that they name, and of those that attributes are
+            learned from, so that every decision can be derived again.
+        shown: pairs of a tool and an open parameter or answer whose values it shows.
+        lets: what a session learns and they speak of.
+        timed: whether one looks at the clock: then each call has its time.
+    """
+
+    def __init__(self, core: Core) -> None:
+        held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
+        known = {one.name for one in core.given} | {one.name for one in core.lets}
+        fields = Fields(tools=tuple(map(fields_of, core.tools)), session=frozenset(known))
+        self.policies = Policies([one.policy for one in held], fields)
+        self._texts = [one.text for one in held]
+        self._listed = [
+            [
+                (one.name, [NONE if not text else constant(text) for text in one.values])
+                for one in tool.parameters
+            ]
+            for tool in core.tools
+        ]
+        named: set[tuple[int, str]] = set()
+        for one in held:
+            calls, names = fields_compared(one.policy)
+            for tool in tools_of(calls, len(core.tools)):
+                named.update((tool, name) for name in names)
+        speaks = [attributes_named(one.policy) for one in held]
+        spoken = frozenset().union(*speaks)
+        self.lets = tuple([one for one in core.lets if one.name in spoken])
+        named.update(source for one in self.lets for source in one.of)
+        learned = {one.name: [name for _, name in one.of] for one in self.lets}
+        self.ledger = Named(core, [one.policy for one in held], named, spoken, learned)
+        # Without a word of them open arguments and answers are not known.
+        self._unsaid = [
+            dict.fromkeys([one.name for one in (*tool.opened, *tool.answers)], UNKNOWN)
+            for tool in core.tools
+        ]
+        self._opened = [self._forms(at, tool.opened) for at, tool in enumerate(core.tools)]
+        self._answers = [self._forms(at, tool.answers) for at, tool in enumerate(core.tools)]
+        self.shown = frozenset(
+            [
+                (at, form.name)
+                for at, forms in enumerate(self.ledger.tools)
+                for form in forms.values()
+                if form.shown
+            ]
+        )
+        # By the text of each statement: which tools tell what it takes from the session.
+        tellers = {one.name: {tool for tool, _ in one.of} for one in self.lets}
+        self._told_by = {
+            one.text: {name: tools for name, tools in tellers.items() if name in of}
+            for one, of in zip(held, speaks, strict=True)
+        }
+        self.timed = any(is_timed(one.policy) for one in held)
+
+    def memory(self) -> Memory:
+        """What the statements remember of a session that begins."""
+        return Memory(self.policies)
+
+    def _forms(self, tool: int, fields: Sequence[OpenParameter]) -> Sequence[Form]:
+        forms = self.ledger.tools[tool]
+        return [forms[one.name] for one in fields if one.name in forms]
+
+    def given(self, found: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
+        """What a session was given, as its header has it; what nobody names is not known.
+
+        Raises:
+            Rejected: as :meth:`Reading.state`.
+        """
+        return _states_in(self.ledger.session.values(), found, reading)
+
+    def states(
+        self,
+        tool: int,
+        values: Sequence[int | None],
+        opened: Mapping[str, Json],
+        reading: Reading | None = None,
+    ) -> Mapping[str, State]:
+        """The fields of a call.
+
+        Args:
+            values: of each listed parameter the index of its value; None: it is not known.
+            opened: the open ones, as a record has them.
+            reading: of its session; None: nothing is known of the open ones.
+
+        Raises:
+            Rejected: as :meth:`Reading.state`.
+        """
+        found = {
+            name: UNKNOWN if at is None else some[at]
+            for (name, some), at in zip(self._listed[tool], values, strict=True)
+        }
+        found |= self._unsaid[tool]
+        return found if reading is None else found | _states_in(self._opened[tool], opened, reading)
+
+    def told(self, tool: int, answers: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
+        """The open answers of a call that was done, as a record has them.
+
+        Raises:
+            Rejected: as :meth:`Reading.state`.
+        """
+        return _states_in(self._answers[tool], answers, reading)
+
+    def answered(
+        self,
+        tool: int,
+        states: Mapping[str, State],
+        values: Sequence[int | None],
+        told: Mapping[str, State],
+    ) -> Mapping[str, State]:
+        """The same, with observed values and open answers that are known by now."""
+        pairs = zip(self._listed[tool], values, strict=True)
+        known = {name: some[at] for (name, some), at in pairs if at is not None}
+        return {**states, **known, **told}
+
+    def learned(
+        self, known: Mapping[str, State], tool: int, states: Mapping[str, State]
+    ) -> Mapping[str, State]:
+        """The attributes after a call is known to be done: those that it is the first to tell.
+
+        Args:
+            known: the attributes before.
+        """
+        more = {}
+        for let in self.lets:
+            if let.name in known:
+                continue
+            told = [states[name] for at, name in let.of if at == tool]
+            first = next((state for state in told if state not in LACKING), None)
+            if first is not None:
+                more[let.name] = first
+        return {**known, **more} if more else known
+
+    def forbids(self, memory: Memory, own: Event) -> str | None:
+        """The text of the first statement that refuses a call; None: all allow it."""
+        found = memory.refuses(own)
+        return None if found is None else self._texts[found[0]]
+
+    def remembers(self, text: str, tools: Collection[int], known: Mapping[str, State]) -> bool:
+        """Whether the statement of that text remembers calls of one of these tools.
+
+        Args:
+            known: the attributes by now; of those that are not known yet a call may tell one.
+        """
+        told = self._told_by.get(text, {})
+        if any(not of.isdisjoint(tools) for name, of in told.items() if name not in known):
+            return True
+        return any(
+            self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
+        )
+
+    def owed(self, memory: Memory) -> str:
+        """The text of the first statement by which a call has to come yet; empty: there is none."""
+        return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
+
+
+def _states_in(
+    forms: Iterable[Form], given: Mapping[str, Json], reading: Reading
+) -> dict[str, State]:
+    found = {}
+    for form in forms:
+        entry = given.get(form.name)
+        absent = NONE if form.optional else UNKNOWN
+        found[form.name] = reading.state(form, entry) if isinstance(entry, Mapping) else absent
+    return found
