@@ -24,10 +24,9 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.relations import DIGESTED, Truth, like_of
+from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
-from tcc_certs.values.numbers import decimal_of
 from tcc_certs.values.places import (
     NONE,
     UNKNOWN,

@@ -373,6 +373,17 @@ def _group(
     return group
 
 
+def decimal_of(value: int | Fraction) -> str:
+    """The canonical decimal of an exact one."""
+    if isinstance(value, int):
+        return str(value)
+    places, scale = 0, 1
+    while scale % value.denominator:
+        places, scale = places + 1, scale * 10
+    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
+    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
+
+
 def speaks_of(tree: object, words: frozenset[str]) -> bool:
     """Whether a term or a relation has a part of one of these kinds."""
     if not isinstance(tree, tuple):
