@@ -34,7 +34,7 @@ from tcc_certs.replay.children import Children, Left, Listing, whole
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink
-from tcc_certs.replay.language import Language, ReplayRoot
+from tcc_certs.replay.language import Language, RunRoot
 from tcc_certs.replay.races import RacePolicy, Word, logged_words
 from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, ReplayRefinement
@@ -303,7 +303,7 @@ class ReplayedRun:
         self,
         *,
         language: Language,
-        root: ReplayRoot,
+        root: RunRoot,
         constraints: Constraints,
         header: Header,
         policy: RacePolicy,

@@ -47,7 +47,7 @@ from tcc_certs.replay.findings import (
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, read_header
 from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS, passes
-from tcc_certs.replay.language import Language, ReplayRoot, language_of
+from tcc_certs.replay.language import Language, RunRoot, language_of
 from tcc_certs.replay.opening import (
     Trust,
     check_header,
@@ -218,7 +218,7 @@ def policy_of(header: Header, language: Language, listing: Listing | None = None
     )
 
 
-def _kappa(trust: Trust, language: Language, root: ReplayRoot) -> Kappa:
+def _kappa(trust: Trust, language: Language, root: RunRoot) -> Kappa:
     if trust.counts is not None:
         exact: ExactCounts | None = handed_counts(trust.counts, trust.artifact, language)
     else:
