@@ -8,7 +8,7 @@ Cost: a look-up, and of the calls of a key the latest 64 where conditions are le
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
 from operator import attrgetter, eq, ge, gt, le, lt, ne
@@ -18,6 +18,7 @@ from tcc_certs.core.policies import Alternative, Tree, tools_of
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
+    UNEQUAL,
     Event,
     Truth,
     both,
@@ -72,7 +73,8 @@ class Index:
     """What one relation needs of the calls of one key: an extreme of each kind, or elements.
 
     Attributes:
-        sure: of the calls that surely are of the set; may: of all of them.
+        sure: of the calls that surely are of the set; may: of all of them, and elements of those
+            that may be.
         lacking: how many calls have no value, or one with a part that is not known.
     """
 
@@ -98,13 +100,14 @@ class Index:
 
     def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
         """A list in which elements are looked up."""
-        if state[0] != "l" or any(item in LACKING for item in state[1]):
+        items = set(state[1]) if state[0] == "l" else set(LACKING)
+        if not items.isdisjoint(LACKING):
             self._lack(undo)
             return
-        for known in (self.may, self.sure) if sure else (self.may,):
-            new = [item for item in set(state[1]) if item not in known]
-            known.update(dict.fromkeys(new, 1))
-            undo.append(_all_gone(known, new))
+        known = self.sure if sure else self.may
+        new = items.difference(known)
+        known.update(dict.fromkeys(new, 1))
+        undo.append(_all_gone(known, new))
 
     def _lack(self, undo: Undo) -> None:
         before = self.lacking
@@ -121,7 +124,7 @@ def _back(
 
 
 def _all_gone(
-    known: dict[State | str, int | Fraction], new: Sequence[State]
+    known: dict[State | str, int | Fraction], new: Iterable[State]
 ) -> Callable[[], object]:
     def gone() -> None:
         for item in new:
@@ -178,7 +181,7 @@ class Pool:
 
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
-        return not self.odd and not any(part in LACKING for part in key)
+        return not self.odd and not any(part in UNEQUAL for part in key)
 
     def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
@@ -292,7 +295,7 @@ class Alt:
         if split is None or other is None:
             return None
         key = self.key_for(own)
-        if any(part in LACKING for part in key):
+        if any(part in UNEQUAL for part in key):
             return False if sure else None
         if not sure and (pool.odd or not self._whole):
             return None  # of more than 64 calls older ones stand against it, whatever they are
@@ -347,7 +350,9 @@ class Alt:
             return due not in LACKING and _decides(op, index.sure, due)
         if due in LACKING or index.lacking:
             return True
-        if op != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
+        if op == "in":
+            return due in index.sure or due in index.may
+        if due[0] not in ("n", "t") or index.may.keys() - {due[0]}:
             return True  # kinds that have no order
         return _decides(op, index.may, due)
 

@@ -37,6 +37,7 @@ from tcc_certs.session.alternatives import Alt, Pool, Undo
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
+    UNEQUAL,
     Event,
     Truth,
     both,
@@ -339,7 +340,7 @@ class _OweRule(Statement):
         if call.done and call.tool in self._firsts and self._first(call) is True:
             key = tuple([call.states[name] for name in self._names])
             # A key of which a part is not known pays for nothing, and is never paid.
-            if key in owed and not any(part in LACKING for part in key):
+            if key in owed and not any(part in UNEQUAL for part in key):
                 before = owed.pop(key)
                 undo.append(lambda: owed.__setitem__(key, before))
         if call.tool in self.tools and self.of(call) is not False:

@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
@@ -52,7 +53,6 @@ from tcc_runtime.gate.shared import (
 )
 from tcc_runtime.gate.wrapping import wrap
 from tcc_runtime.outcome import Run
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
 from tcc_runtime.settings.settings import Settings
@@ -102,7 +102,7 @@ class Budgeted(Inspection):
             shared.leave(ticket)
 
     @property
-    def spent(self) -> Spending | None:
+    def spent(self) -> SpentAmounts | None:
         """What asks and calls of models have taken; None where there is no budget."""
         self._looked_at()
         executions = self._shared.follower.executions
@@ -168,7 +168,7 @@ class Budgeted(Inspection):
         executions = self._shared.follower.executions
         return None if executions is None else executions.drawing()
 
-    def searched(self, run: Run, before: Spending | None) -> None:
+    def searched(self, run: Run, before: SpentAmounts | None) -> None:
         """Notes what the asks of a search took, where there is a budget and they took anything.
 
         Args:
@@ -179,13 +179,13 @@ class Budgeted(Inspection):
         """
         if run.spent is None or self._shared.follower.executions is None:
             return
-        then = Spending() if before is None else before
-        took = Spending(
+        then = SpentAmounts() if before is None else before
+        took = SpentAmounts(
             price=run.spent.price - then.price,
             latency=run.spent.latency - then.latency,
             epsilon=run.spent.epsilon - then.epsilon,
         )
-        if took == Spending() and not run.atoms:
+        if took == SpentAmounts() and not run.atoms:
             return
         shared = self._shared
         ticket = shared.enter_alone()
@@ -224,11 +224,15 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
         SettingsError: one is none of the artifact's.
     """
     tools = policy.core.tools
-    known = {open_name(tool.name, given.name) for tool in tools for given in tool.opened}
+    known = {
+        open_name(tool.name, given.name)
+        for tool in tools
+        for given in (*tool.opened, *tool.answers)
+    }
     attributes = {open_name(SESSION, given.name) for given in policy.core.given}
     foreign = sorted(set(show) - known - attributes)
     if foreign:
-        raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
+        raise SettingsError("show", "open parameters and answers as tool.name", foreign[0])
     show = sorted(set(show) & known)
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
@@ -239,7 +243,7 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
 
 
 def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
-    """What a session is given, where somebody says so: values that statements name are shown.
+    """What a session is given, where somebody says so: numbers that statements name are shown.
 
     Args:
         given: JSON values by name; None: nobody says.
@@ -251,7 +255,8 @@ def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
     told = dict(given) if isinstance(given, Mapping) else given
     values = None if told is None else read_given(policy.core.given, told)
     statements = policy.machine.statements
-    named = frozenset() if statements is None else statements.named
+    forms = {} if statements is None else statements.ledger.session
+    named = frozenset([name for name, form in forms.items() if form.shown])
     asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
     return Begun(values=values, shown=named | asked)
 

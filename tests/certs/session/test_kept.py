@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def test_a_ledger_with_such_a_call_is_invalid(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in ledger.read_bytes().splitlines()]
     records = [{n: v for n, v in line.items() if n not in ("mac", "~")} for line in lines]
     sent = next(one for one in records if one.get("call") == "send")
-    sent["open"]["at"] = {"digest": digest(KEY, b"s", b"x").hex(), "type": "s", "value": "x"}
+    sent["open"]["at"] = {"digest": digest(KEY, b"s", b"x").hex()}
     ledger.write_bytes(sealed(records))
     found = tcc.validate(ledger, artifact, key=KEY)
     assert [(str(one.code), one.field) for one in found.findings] == [("S302", "call")]
@@ -235,3 +236,17 @@ def test_columns_decide_where_nothing_is_lacking(monkeypatch: pytest.MonkeyPatch
     own = Event(at=200, tool=1, states={**states, "g": ("s", "c")})
     assert memory.refuses(own) is None
     assert memory.refuses(Event(at=200, tool=1, states=states)) == (0, True)
+
+
+def test_two_values_that_are_not_listed_are_not_surely_one() -> None:
+    one = Alternative(calls=_CALLS, where=(("=", ("seen", "f"), ("own", "f")),))
+    where = (*one.where, ("=", ("seen", "g"), ("own", "g")))
+    made = {name: Field(name=name, steps=(name,)) for name in "kfg"}
+    need = Need(order="before", alternatives=(replace(one, where=where),), of=("calls", 1, ()))
+    other = ("!=", ("seen", "f"), ("own", "f"))
+    apart = replace(need, alternatives=(replace(one, where=(other, *where[1:])),))
+    states: dict[str, Any] = {"k": ("s", "a"), "f": REST, "g": ("n", 1)}
+    for policy in (need, apart):
+        memory = Memory(Policies([policy], Fields(tools=(made, made))))
+        memory.add(Event(at=1, tool=0, states=states, done=True, told=1))
+        assert memory.refuses(Event(at=2, tool=1, states=states)) == (0, True)
