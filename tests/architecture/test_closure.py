@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6345, 4049),
     "validate": (10801, 6636),
     "validate atoms": (12156, 7469),
-    "validate session": (8502, 5395),
-    "validate models session": (9672, 6138),
+    "validate session": (8650, 5520),
+    "validate models session": (9820, 6263),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -7,15 +7,18 @@ Cost: a look-up, and of the calls of a key the latest 64 where conditions are le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from operator import ge, gt, le, lt
-from typing import TypeAlias
+from itertools import compress, repeat
+from operator import attrgetter, eq, ge, gt, le, lt, ne
+from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
+    UNEQUAL,
     Event,
     Truth,
     both,
@@ -25,7 +28,7 @@ from tcc_certs.session.relations import (
     same,
     speaks_of,
 )
-from tcc_certs.values.places import State
+from tcc_certs.values.places import REST, State
 
 MOST_KEPT = 64
 Undo: TypeAlias = "list[Callable[[], object]]"
@@ -34,16 +37,44 @@ _SEEN = frozenset(["seen"])
 
 
 class Kept(list[Event]):
-    """Calls of one key, in their order."""
+    """Calls of one key, in their order.
 
-    __slots__ = ()
+    Attributes:
+        columns: for each condition on a field of theirs, in their order: its kinds, and its values
+            where it is one of order, else its states.
+        sure: whether they surely are of the set.
+    """
+
+    __slots__ = ("columns", "sure")
+
+    def __init__(self, columns: int = 0) -> None:
+        super().__init__()
+        self.columns: list[tuple[list[str], list[Any]]] = [([], []) for _ in range(columns)]
+        self.sure: list[bool] = []
+
+    def add_row(self, states: Sequence[tuple[State, bool]], sure: bool) -> None:
+        """What the columns have of the last call: for each its state, and whether orders count."""
+        for (kinds, values), ((kind, value), ordered) in zip(self.columns, states, strict=True):
+            kinds.append(kind)
+            values.append(value if ordered else (kind, value))
+        self.sure.append(sure)
+
+    def back(self) -> None:
+        """Forget the last call, with its row."""
+        self.pop()
+        for kinds, values in self.columns:
+            kinds.pop()
+            values.pop()
+        if self.columns:
+            self.sure.pop()
 
 
 class Index:
     """What one relation needs of the calls of one key: an extreme of each kind, or elements.
 
     Attributes:
-        sure: of the calls that surely are of the set; may: of all of them.
+        sure: of the calls that surely are of the set; may: of all of them, and elements of those
+            that may be.
         lacking: how many calls have no value, or one with a part that is not known.
     """
 
@@ -69,13 +100,14 @@ class Index:
 
     def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
         """A list in which elements are looked up."""
-        if state[0] != "l" or any(item in LACKING for item in state[1]):
+        items = set(state[1]) if state[0] == "l" else set(LACKING)
+        if not items.isdisjoint(LACKING):
             self._lack(undo)
             return
-        for known in (self.may, self.sure) if sure else (self.may,):
-            new = [item for item in set(state[1]) if item not in known]
-            known.update(dict.fromkeys(new, 1))
-            undo.append(_all_gone(known, new))
+        known = self.sure if sure else self.may
+        new = items.difference(known)
+        known.update(dict.fromkeys(new, 1))
+        undo.append(_all_gone(known, new))
 
     def _lack(self, undo: Undo) -> None:
         before = self.lacking
@@ -92,7 +124,7 @@ def _back(
 
 
 def _all_gone(
-    known: dict[State | str, int | Fraction], new: Sequence[State]
+    known: dict[State | str, int | Fraction], new: Iterable[State]
 ) -> Callable[[], object]:
     def gone() -> None:
         for item in new:
@@ -114,13 +146,24 @@ class Pool:
         self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
         self.watermark = 0  # of `each`: calls up to this number count as used
 
-    def add(self, call: Event, key: tuple[State, ...], undo: Undo) -> None:
-        """Keep a call."""
+    def add(self, call: Event, key: tuple[State, ...], undo: Undo, columns: int = 0) -> Kept | None:
+        """Keep a call; with those of its key, where all of that is known.
+
+        Args:
+            columns: how many these have.
+        """
         odd = any(part in LACKING for part in key)
-        kept = self.odd if odd else self._by_key.setdefault(key, Kept())
+        kept = self.odd if odd else self._by_key.get(key)
+        if kept is None:
+            kept = self._by_key[key] = Kept(columns)
         for one in (kept, self._all):
             one.append(call)
-            undo.append(one.pop)
+            undo.append(one.back)
+        return None if odd else kept
+
+    def of_key(self, key: tuple[State, ...]) -> Kept | None:
+        """The calls with a key, where there are some."""
+        return self._by_key.get(key)
 
     def raise_watermark(self, at: int, undo: Undo) -> None:
         """Calls up to that number count as used."""
@@ -138,7 +181,7 @@ class Pool:
 
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
-        return not self.odd and not any(part in LACKING for part in key)
+        return not self.odd and not any(part in UNEQUAL for part in key)
 
     def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
@@ -201,6 +244,16 @@ class Alt:
         self._split = next((one for one in split if one is not None), None)
         self._whole = len(rest) == 1 and of.within is None and of.least == 1
         self._other = None if self._split is None else compiled_term(self._split[2])
+        # Conditions each of which compares a field with a term that does not speak of the call, in
+        # columns of each key: of 64 calls that are looked at each is a comparison of a list then.
+        listed = (
+            bool(rest)
+            and not self._left
+            and not of.last
+            and of.least == 1
+            and not (self._split is not None and self._whole)
+        )
+        self._columns = [(name, op in _ORDERS) for op, name, _ in self._bound] if listed else []
 
     def key_of(self, call: Event) -> tuple[State, ...]:
         """The key that an earlier call has."""
@@ -217,14 +270,18 @@ class Alt:
     def keep(self, pool: Pool, call: Event, undo: Undo) -> None:
         """Keep a call of which :meth:`keeps` is true."""
         key = self.key_of(call)
-        pool.add(call, key, undo)
+        kept = pool.add(call, key, undo, len(self._columns))
         split = self._split
-        if split is None or any(part in LACKING for part in key):
+        if kept is None:
+            return
+        sure = call.done and not call.answered and self._in(call) is True
+        if self._columns:
+            kept.add_row([(call.states[name], order) for name, order in self._columns], sure)
+        if split is None:
             return
         index = pool.indices.get(key)
         if index is None:
             index = pool.indices[key] = Index(split[0] in (">", ">="))
-        sure = call.done and not call.answered and self._in(call) is True
         add = index.add_elements if split[0] == "in" else index.add_number
         add(call.states[split[1]], sure, undo)
 
@@ -238,7 +295,7 @@ class Alt:
         if split is None or other is None:
             return None
         key = self.key_for(own)
-        if any(part in LACKING for part in key):
+        if any(part in UNEQUAL for part in key):
             return False if sure else None
         if not sure and (pool.odd or not self._whole):
             return None  # of more than 64 calls older ones stand against it, whatever they are
@@ -248,13 +305,54 @@ class Alt:
         held = self._held_by(split[0], index, other(own, own, NO_NAMES), sure=sure)
         return held if self._whole or not held else None
 
+    def by_columns(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
+        """Whether it surely, or possibly, holds of a call; None: the columns do not decide that.
+
+        Args:
+            sure: else it is asked whether it may hold, and unsure is that it may of older calls.
+        """
+        key = self.key_for(own)
+        if not self._columns or not pool.is_exact(key):
+            return None
+        kept = pool.of_key(key)
+        if kept is None:
+            return (False,)
+        size = len(kept)
+        first, older = max(0, size - self.most), size > self.most
+        if self.within is not None:
+            begin = bisect_left(kept, own.stamp - self.within, key=_stamp)
+            first, older = max(first, begin), older and begin < first
+        rows: Sequence[int] = range(first, size)
+        for (op, _, term), (kinds, values) in zip(self._bound, kept.columns, strict=True):
+            due = kind, value = term(own, own, NO_NAMES)
+            if kind in _LACKS:
+                if sure:
+                    return (False,)
+                continue
+            if op in _ORDERS:
+                if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
+                    return None
+                holds, right = _ORDERS[op], value
+            elif due == REST or not _LACKS.isdisjoint(kinds[first:]):
+                return None
+            else:
+                holds, right = eq if op == "=" else ne, due
+            whole = len(rows) == size - first
+            left = values[first:] if whole else [values[at] for at in rows]
+            rows = list(compress(rows, map(holds, left, repeat(right))))
+        if sure:
+            return (any(map(kept.sure.__getitem__, rows)),)
+        return (True if rows else None if older else False,)
+
     def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
         """Whether the relation of the index holds of a call, surely or possibly."""
         if sure:
             return due not in LACKING and _decides(op, index.sure, due)
         if due in LACKING or index.lacking:
             return True
-        if op != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
+        if op == "in":
+            return due in index.sure or due in index.may
+        if due[0] not in ("n", "t") or index.may.keys() - {due[0]}:
             return True  # kinds that have no order
         return _decides(op, index.may, due)
 
@@ -313,11 +411,11 @@ class Alt:
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
         for call in pool.near(key)[0]:
-            if call.answered:
-                continue
             if looked == self.most:
                 return
             looked += 1
+            if call.answered:
+                continue
             equal = exact or self.equal(call, key)
             if equal is False:
                 continue
@@ -353,6 +451,7 @@ class Alt:
                 return
 
 
+_stamp = attrgetter("stamp")
 _LACKS = frozenset(kind for kind, _ in LACKING)
 _ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}

@@ -37,6 +37,7 @@ from tcc_certs.session.alternatives import Alt, Pool, Undo
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
+    UNEQUAL,
     Event,
     Truth,
     both,
@@ -102,6 +103,9 @@ class NeedRule(Statement):
         helped = None if self._each else one.by_index(pool, own, sure=True)
         if helped is not None:
             return helped
+        found_at_once = None if self._each else one.by_columns(pool, own, sure=True)
+        if found_at_once is not None:
+            return found_at_once[0] is True
         for call in one.surely(pool, own):
             if self._each and pool.is_used(call):
                 continue
@@ -182,6 +186,9 @@ class BanRule(Statement):
         against = None if self._unless else one.by_index(pool, own, sure=False)
         if against is not None:
             return against
+        found = None if self._unless else one.by_columns(pool, own, sure=False)
+        if found is not None:
+            return found[0]
         for call in one.possibly(pool, own, answered=True):
             if call is None:
                 return None
@@ -333,7 +340,7 @@ class _OweRule(Statement):
         if call.done and call.tool in self._firsts and self._first(call) is True:
             key = tuple([call.states[name] for name in self._names])
             # A key of which a part is not known pays for nothing, and is never paid.
-            if key in owed and not any(part in LACKING for part in key):
+            if key in owed and not any(part in UNEQUAL for part in key):
                 before = owed.pop(key)
                 undo.append(lambda: owed.__setitem__(key, before))
         if call.tool in self.tools and self.of(call) is not False:

@@ -325,7 +325,10 @@ def why(
     from tcc_certs.session.policies import BanRule
     from tcc_certs.session.relations import Event
 
-    own = Event(at=seq, tool=tool, states=states, stamp=stamp, session=course.attributes)
+    own = Event(
+        at=seq, tool=tool, states=states, stamp=stamp, session=course.attributes,
+        marks=course.marks,
+    )  # fmt: skip
     policy, rule = found[number].policy, statements.policies.statements[number]
     if not isinstance(policy, Need | Ban):
         return remedy

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tcc
-from tcc_certs.session.alternatives import MOST_KEPT
+from tcc_certs.core.policies import Alternative, Ban, Fields, Need, Policy
+from tcc_certs.session.alternatives import MOST_KEPT, Alt, Kept
+from tcc_certs.session.policies import Memory, Policies
+from tcc_certs.session.relations import Event
 from tcc_certs.values.canonical import digest
+from tcc_certs.values.places import NONE, REST, UNKNOWN, Field
 from tests.gate import grammars
 from tests.oracle_session.writer import KEY, sealed
 
@@ -143,8 +149,104 @@ def test_a_ledger_with_such_a_call_is_invalid(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in ledger.read_bytes().splitlines()]
     records = [{n: v for n, v in line.items() if n not in ("mac", "~")} for line in lines]
     sent = next(one for one in records if one.get("call") == "send")
-    sent["open"]["at"] = {"digest": digest(KEY, b"s", b"x").hex(), "type": "s", "value": "x"}
+    sent["open"]["at"] = {"digest": digest(KEY, b"s", b"x").hex()}
     ledger.write_bytes(sealed(records))
     found = tcc.validate(ledger, artifact, key=KEY)
     assert [(str(one.code), one.field) for one in found.findings] == [("S302", "call")]
     assert found.claim_type == "NoClaim"
+
+
+# Columns, and the look at each call.
+
+_CALLS = ("calls", 0, ())
+_VALUES: list[Any] = [
+    ("n", 1), ("n", 2), ("n", 2.5), ("s", "a"), ("s", "b"), ("t", 5), NONE, UNKNOWN, REST,
+]  # fmt: skip
+
+
+def _drawn_policy(draw: random.Random) -> Policy:
+    ops = ("=", "!=", "<", "<=", ">", ">=")
+    where = []
+    for _ in range(draw.randint(1, 3)):
+        sides = [("seen", draw.choice("fg")), draw.choice([("own", "f"), ("n", "2"), ("now",)])]
+        draw.shuffle(sides)
+        where.append((draw.choice(ops), *sides))
+    one = Alternative(
+        calls=("calls", 0, (("k", ("a",)),)) if draw.random() < 0.3 else _CALLS,
+        same=(("k", ("own", "k")),) if draw.random() < 0.5 else (),
+        where=tuple(where),
+        within=draw.choice([None, None, 5, 200]),
+    )
+    if draw.random() < 0.5:
+        return Need(order="before", alternatives=(one,), of=("calls", 1, ()))
+    return Ban(alternatives=(one,), of=("calls", 1, ()))
+
+
+def _drawn_event(draw: random.Random, at: int, tool: int, odd: bool) -> Event:
+    few = _VALUES if odd else _VALUES[: draw.choice([2, 3, 5, 9])]
+    return Event(
+        at=at,
+        tool=tool,
+        states={"k": draw.choice([("s", "a")] * 9 + [NONE]), "f": draw.choice(few),
+                "g": draw.choice(few)},
+        stamp=at,
+        done=draw.random() < 0.9,
+        answered=draw.random() < 0.1,
+        told=at,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_columns_say_what_a_look_at_each_call_says(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(f"columns {seed}")
+    made: dict[str, Field] = {name: Field(name=name, steps=(name,)) for name in "kfg"}
+    memory = Memory(Policies([_drawn_policy(draw)], Fields(tools=(made, made))))
+    undo, odd = [], draw.random() < 0.3
+    for at in range(1, draw.choice([20, 90, 150])):
+        undo.append(memory.add(_drawn_event(draw, at, 0, odd)))
+        if draw.random() < 0.1:
+            memory.undo(undo.pop())
+        own = _drawn_event(draw, at + 1, 1, odd)
+        found = memory.refuses(own)
+        with monkeypatch.context() as patch:
+            patch.setattr(Alt, "by_columns", lambda *_, **__: None)
+            assert memory.refuses(own) == found
+    for one in reversed(undo):
+        memory.undo(one)
+    assert not any(kept or any(map(any, kept.columns)) for kept in _kept(memory))
+
+
+def _kept(memory: Memory) -> list[Kept]:
+    return [kept for pool in memory.pools for kept in pool._by_key.values()]
+
+
+def test_columns_decide_where_nothing_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at each call, which is what they spare, is never taken."""
+    where = ((">=", ("seen", "f"), ("n", "1")), ("!=", ("seen", "g"), ("own", "g")))
+    one = Alternative(calls=_CALLS, same=(("k", ("own", "k")),), where=where)
+    made = {name: Field(name=name, steps=(name,)) for name in "kfg"}
+    need = Need(order="before", alternatives=(one,), of=("calls", 1, ()))
+    memory = Memory(Policies([need], Fields(tools=(made, made))))
+    states: dict[str, Any] = {"k": ("s", "a"), "f": ("n", 3), "g": ("s", "b")}
+    for at in range(1, 200):
+        memory.add(Event(at=at, tool=0, states=states, done=True, told=at))
+    monkeypatch.setattr(Alt, "surely", None)
+    own = Event(at=200, tool=1, states={**states, "g": ("s", "c")})
+    assert memory.refuses(own) is None
+    assert memory.refuses(Event(at=200, tool=1, states=states)) == (0, True)
+
+
+def test_two_values_that_are_not_listed_are_not_surely_one() -> None:
+    one = Alternative(calls=_CALLS, where=(("=", ("seen", "f"), ("own", "f")),))
+    where = (*one.where, ("=", ("seen", "g"), ("own", "g")))
+    made = {name: Field(name=name, steps=(name,)) for name in "kfg"}
+    need = Need(order="before", alternatives=(replace(one, where=where),), of=("calls", 1, ()))
+    other = ("!=", ("seen", "f"), ("own", "f"))
+    apart = replace(need, alternatives=(replace(one, where=(other, *where[1:])),))
+    states: dict[str, Any] = {"k": ("s", "a"), "f": REST, "g": ("n", 1)}
+    for policy in (need, apart):
+        memory = Memory(Policies([policy], Fields(tools=(made, made))))
+        memory.add(Event(at=1, tool=0, states=states, done=True, told=1))
+        assert memory.refuses(Event(at=2, tool=1, states=states)) == (0, True)
