@@ -283,7 +283,7 @@ def typed(value: object, kind: FieldType) -> State:
             return "s", value
         case NumberType(low=low, high=high) if type(value) is int and -_SAFE < value < _SAFE:
             if low is not None and high is not None:
-                ends = _ends(low, high)
+                ends = ends_of(low, high)
                 if not ends[0] <= value <= ends[1]:
                     raise Wrong
             return "n", value
@@ -312,7 +312,8 @@ _SAFE = 1 << 53  # whole numbers below are themselves as doubles
 
 
 @cache
-def _ends(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
+def ends_of(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
+    """The bounds of a number."""
     return exact_number(low), exact_number(high)
 
 
@@ -321,14 +322,31 @@ def _list(value: object, kind: ListType) -> State:
         raise Wrong
     if not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
         raise Wrong
-    items = _short_texts(value, kind.of) or tuple([typed(item, kind.of) for item in value])
+    items = _at_once(value, kind.of) or tuple([typed(item, kind.of) for item in value])
     if kind.distinct and len(set(items)) < len(items):
         raise Wrong
     return "l", items
 
 
+def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
+    """The elements of a list of plain texts or of records; empty where one has to be looked at."""
+    if isinstance(of, TextType):
+        return _short_texts(value, of)
+    if not isinstance(of, RecordType) or set(map(type, value)) != {dict}:
+        return ()
+    columns: list[list[State]] = []
+    for one in of.fields:
+        if len(one.steps) != 1 or one.steps[0] == "*" or one.type is None:
+            return ()
+        cells = _members_named(value, one.steps[0])
+        if not cells or (one.null and None in cells):
+            return ()
+        found: Sequence[State] = _short_texts(cells, one.type)
+        columns.append([(one.name, cell) for cell in found or [typed(c, one.type) for c in cells]])
+    return tuple([("r", cells) for cells in zip(*columns, strict=True)])
+
+
 def _short_texts(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
-    """The elements of a list of plain texts, all at once; empty where one has to be looked at."""
     if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
         return ()
     texts: Sequence[Any] = value
