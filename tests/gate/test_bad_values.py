@@ -180,3 +180,55 @@ def test_a_pointer_that_is_none_is_an_error_of_the_grammar(pointer: str) -> None
         assert all(str(one.code).startswith("TCC") for one in error.diagnostics)
     else:
         assert pointer == "/a/../b\x00" or pointer == "/" * 65
+
+
+MATCHED = """grammar g version "1"
+tool read(; order: text)
+    gives (; ids: list of text max 1000 ~ "([ab]*[cd]*){1,60}", free: list of text)
+tool act(; order: text, free: list of text)
+plan = any{0,99}
+require last read same order where some seen.ids as i (i = order),
+    every free ~ "(x|y|[xyz]*){1,90}", every seen.free ~ "(x|y|[xyz]*){1,90}" before act
+"""
+
+
+def test_texts_that_take_too_long_to_match_are_unknown(tmp_path: Path) -> None:
+    artifact = tcc.compile_text(MATCHED)
+    ledger = tmp_path / "s.records"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False)
+    begin = time.process_time()
+    for answer in (
+        {"ids": ["ab" * 500] * 1000, "free": []},
+        {"ids": [], "free": [f"xyz{i}" * 5000 for i in range(1000)]},
+        {"ids": [], "free": ["z" * 65_536] * 1000},
+    ):
+        assert read(gate, answer)
+        assert str(gate.check("act", {"order": "o", "free": []}).code) == "R202"
+    for free in (["x" * 65_536] * 1000, [f"z{i}" * 9000 for i in range(1000)]):
+        assert str(gate.check("act", {"order": "o", "free": free}).code) == "R105"
+    assert time.process_time() - begin < 20
+    assert not read(gate, {"ids": ["ab", "d"], "free": ["xy"]})
+    gate.finish()
+    gate.close()
+    assert tcc.validate(ledger, artifact, key=KEY).findings == ()
+
+
+def test_what_is_asked_and_not_made_is_not_remembered(tmp_path: Path) -> None:
+    text = """grammar g version "1"
+tool act(; to: text)
+plan = any{0,9}
+require act where to ~ "a.*"
+"""
+    gate = tcc.Gate(tcc.compile_text(text), ledger=tmp_path / "s.records", key=KEY, durable=False)
+    marks = gate._shared.follower.reading.marks
+    for number in range(300):
+        assert str(gate.check("act", {"to": f"b{number}"}).code) == "R202"
+        assert gate.check("act", {"to": f"a{number}"}).allowed
+        with pytest.raises(tcc.Refused), gate.call("act", {"to": f"c{number}"}):
+            raise AssertionError("it is let through")
+    assert len(marks) == 0
+    with gate.call("act", {"to": "a"}) as permit:
+        permit.done({})
+    assert len(marks) == 1
+    gate.finish(abandon=False)
+    gate.close()

@@ -29,6 +29,7 @@ from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (
+    MOST_WORK,
     NONE,
     UNKNOWN,
     DateType,
@@ -45,6 +46,7 @@ from tcc_certs.values.places import (
     flat,
     typed,
 )
+from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import check_text
 
 _is_hex = re.compile("[0-9a-f]*").fullmatch
@@ -284,9 +286,10 @@ def members_of(
         found["of"] = (leaves or digester.leaves()).tree(form.type, value)
     if form.patterns:
         likes = [like_of(pattern) for pattern in form.patterns]
-        found["like"] = "".join(
-            [_MARKS[like(text)] for text in _texts_of(value, form.type) for like in likes]
-        )
+        texts = list(_texts_of(value, form.type))
+        work = sum(map(len, texts)) * sum([pattern_of(one).size for one in form.patterns])
+        ensure(work <= MOST_WORK, Code.OPEN_VALUE, "value", "texts that take less to match", work)
+        found["like"] = "".join([_MARKS[like(text)] for text in texts for like in likes])
     return found
 
 
@@ -406,6 +409,11 @@ class Reading:
             self._constants[short] = ("s", text) if kind == TEXT else constant(text)
             if kind == TEXT:
                 self.marks |= {(one, short): like_of(one)(text) for one in named.patterns}
+
+    def forget(self, known: int) -> None:
+        """Forget all marks but so many: those of a call that is not made."""
+        while len(self.marks) > known:
+            self.marks.popitem()
 
     def of(self, short: bytes) -> State:
         """The value of a digest."""
