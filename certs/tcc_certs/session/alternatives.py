@@ -147,11 +147,7 @@ class Pool:
         self.watermark = 0  # of `each`: calls up to this number count as used
 
     def add(self, call: Event, key: tuple[State, ...], undo: Undo, columns: int = 0) -> Kept | None:
-        """Keep a call; with those of its key, where all of that is known.
-
-        Args:
-            columns: how many these have.
-        """
+        """Keep a call, with those of its key where all of that is known; these have columns."""
         odd = any(part in LACKING for part in key)
         kept = self.odd if odd else self._by_key.get(key)
         if kept is None:
@@ -244,8 +240,7 @@ class Alt:
         self._split = next((one for one in split if one is not None), None)
         self._whole = len(rest) == 1 and of.within is None and of.least == 1
         self._other = None if self._split is None else compiled_term(self._split[2])
-        # Conditions each of which compares a field with a term that does not speak of the call, in
-        # columns of each key: of 64 calls that are looked at each is a comparison of a list then.
+        # Such conditions in columns of each key: each is then one comparison of a list of 64 calls.
         listed = (
             bool(rest)
             and not self._left
