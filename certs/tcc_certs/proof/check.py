@@ -20,7 +20,7 @@ from tcc_certs.formats.codec import Json, blake, decode, read_large
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
-from tcc_certs.proof.moves import System
+from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
@@ -29,6 +29,7 @@ from tcc_certs.session.machine import Place
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
 MAX_PROOF_STATES = 1 << 20
+MAX_STAMP = 1 << 62  # ms
 
 
 # The file.
@@ -128,6 +129,8 @@ class _Check:
         self._lines: Iterator[bytes] = iter(())
         self._kept: dict[Any, Any] = {}  # places and facts, each once
         self._number = 0
+        self._policy: Json = None  # of a statement of version 1.2
+        self._timed = False  # whether calls have their times
         self._listed = False  # whether closed lists show it, and no session
 
     def run(self, data: bytes, artifacts: Sequence[bytes]) -> None:
@@ -151,9 +154,13 @@ class _Check:
         if not isinstance(kind, str) or kind not in asked:
             raise Rejected(_CODE, "question.kind", "a kind of question", kind)
         texts = {"kind", "text"} if asked[kind] else {"kind"}
+        if kind == "statement":
+            self._policy = question.get("policy")
+            texts |= {"policy"} & set(question)
         require(texts, set(question), _CODE, "question")
         self.question = {
-            name: schema.as_text(question[name], "question", _CODE) for name in sorted(question)
+            name: schema.as_text(question[name], "question", _CODE)
+            for name in sorted(texts - {"policy"})
         }
         proof = schema.as_text(head.get("proof", 0), "proof", _CODE)
         ensure(proof in ("proved", "refuted"), _CODE, "proof", "proved or refuted", proof)
@@ -161,6 +168,7 @@ class _Check:
         kind = self.question["kind"]
         self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
         system = System(*self._sides(head, artifacts))
+        self._timed = bool(system.histories.windows)
         if kind == "finishable":
             self._finishable(system, head)
         elif self._listed:
@@ -179,11 +187,14 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        seen = compared_cores([of.core for of in made], forgets=self._listed)
+        seen = compared_cores(
+            [of.core for of in made], listed=self._listed, keyed=_is_keyed(head)
+        )
         left, *rest = map(_of_artifact, made, seen)
         if kind in ("implies", "finishable"):
             return left, (rest or [left])[0]
-        return left, statement_side(statement_core(left.core, kind, self.question["text"]))
+        text = self.question["text"]
+        return left, statement_side(statement_core(left.core, kind, text, self._policy))
 
     def _line(self) -> Json:
         self._number += 1
@@ -246,8 +257,8 @@ class _Check:
         for number, state in enumerate(states):
             # What nothing leads to may hold as many facts as the file has bytes.
             ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
-            if ends and part.plans and system.left.accepts(state[0]):
-                fine = system.right.accepts(state[1])
+            if ends and part.plans and system.ends(part, state, 0):
+                fine = system.ends(part, state, 1)
                 where = f"line {self._number}"
                 ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
             rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
@@ -338,7 +349,10 @@ class _Check:
 
     def _fact(self, value: Json, where: str, system: System) -> Fact:
         side, slot, key, count = schema.as_tuple(value, where, _CODE, 4, "members")
-        number = schema.as_whole(side, where, _CODE, 2)
+        groups = LATER + system.histories.size
+        number = schema.as_whole(side, where, _CODE, groups)
+        if number >= LATER:
+            return self._call_of(number, slot, key, count, where, system)
         of = (system.left, system.right)[number]
         place = schema.as_whole(slot, where, _CODE, 2 * len(of.core.monitors))
         shape = of.shapes.get(place, ())
@@ -349,6 +363,25 @@ class _Check:
             parts.append(part if text else self._whole(part, where))
             ensure(text or opened, _CODE, where, "a key of the monitor", part)
         fact = number, place, tuple(parts), self._whole(count, where)
+        kept: Fact = self._kept.setdefault(fact, fact)
+        return kept
+
+    def _call_of(
+        self, side: int, slot: Json, key: Json, count: Json, where: str, system: System
+    ) -> Fact:
+        """A call that statements of version 1.2 remember."""
+        place, value = self._whole(slot, where), self._whole(count, where)
+        names = system.histories.fields(side - LATER, place, value)
+        if names is None:
+            raise Rejected(_CODE, where, "a call that statements remember", [place, value])
+        items = schema.as_tuple(key, where, _CODE, len(names), "parts")
+        parts = []
+        for (tool, name), part in zip(names, items, strict=True):
+            values = system.values(tool, name)
+            text = isinstance(part, str) and part in values
+            parts.append(part if text else self._whole(part, where))
+            ensure(text or not values, _CODE, where, f"a value of {name}", part)
+        fact = side, place, tuple(parts), value
         kept: Fact = self._kept.setdefault(fact, fact)
         return kept
 
@@ -381,16 +414,22 @@ class _Check:
     def _calls(self, head: Mapping[str, Json]) -> list[SessionCall]:
         count = self._whole(head["calls"], "calls")
         self.checked["calls"] = count
-        return [self._call() for _ in range(count)]
+        calls = [self._call() for _ in range(count)]
+        onward = all(one.at_ms <= other.at_ms for one, other in pairwise(calls))
+        ensure(onward, Code.PROOF_SESSION, "calls", "times that never go back", "others")
+        return calls
 
     def _call(self) -> SessionCall:
         value = self._line()
         where = f"line {self._number}"
-        tool, listed, opened = schema.as_tuple(value, where, _CODE, 3, "members")
+        due = 4 if self._timed else 3
+        tool, listed, opened, *stamp = schema.as_tuple(value, where, _CODE, due, "members")
+        at_ms = schema.as_whole(stamp[0], where, _CODE, MAX_STAMP) if stamp else 0
         return SessionCall(
             tool=schema.as_text(tool, where, _CODE),
             listed=self._pairs(listed, where),
             opened=self._pairs(opened, where),
+            at_ms=at_ms,
         )
 
     def _pairs(self, value: Json, where: str) -> tuple[tuple[str, str], ...]:
@@ -418,7 +457,7 @@ class _Check:
                 ensure(why == "", Code.PROOF_SESSION, f"call {at + 1}", "one let through", why)
             states = self._closed(system, part, size, ends=False, begin=replay.state(system))
             for at, state in enumerate(states):
-                stuck = not system.left.accepts(state[0])
+                stuck = not system.ends(part, state, 0)
                 ensure(stuck, Code.PROOF_STUCK, f"state {at}", "no end", "an end")
             return
         ways = self._whole(head["ends"], "ends")
@@ -446,7 +485,7 @@ class _Check:
         where = f"line {self._number}"
         step = schema.as_list(value, where, _CODE)
         if not step:
-            ends = system.left.accepts(state[0])
+            ends = system.ends(part, state, 0)
             ensure(ends, Code.PROOF_END, where, "an end", "none")
             return state
         number, row = schema.as_tuple(step, where, _CODE, 2, "members")
@@ -457,6 +496,13 @@ class _Check:
                 self._leads_down(system, to, _numbers_of(row, where), good)
                 return state
         raise Rejected(Code.PROOF_END, where, "a call that can surely be made", wanted)
+
+
+def _is_keyed(head: Mapping[str, Json]) -> bool:
+    """Whether lists look at one key at a time."""
+    parts = head.get("parts")
+    first = parts[0] if isinstance(parts, list) and parts else None
+    return isinstance(first, dict) and first.get("keys") != "all"
 
 
 class _Below(Sequence[State]):

@@ -6,33 +6,41 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the session.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import (
-    SumMonitor,
-)
+from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State, chosen_values, named
-from tcc_certs.proof.moves import System
+from tcc_certs.proof.histories import Made, Past
+from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
-from tcc_certs.session.monitors import Counts, Monitors
+from tcc_certs.session.monitors import Counts, Monitors, Values
+from tcc_certs.session.policies import Memory, Statements
+from tcc_certs.session.relations import Event
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.places import typed
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, encoded
 from tcc_certs.values.types import check as of_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCall:
-    """A call: its listed values and answers as canonical texts, its open ones as written."""
+    """A call: its listed values and answers as canonical texts, its open ones as written.
+
+    Attributes:
+        at_ms: since the first call; never less than that of the call before.
+    """
 
     tool: str
     listed: tuple[tuple[str, str], ...]
     opened: tuple[tuple[str, str], ...]
+    at_ms: int = 0
 
 
 class Replay:
@@ -52,12 +60,16 @@ class Replay:
             for at, call in enumerate(side.core.calls)
         }
         self._values: dict[bytes, Any] = {}
+        self._statements = Statements(side.core) if side.policies else None
+        self._memory = None if self._statements is None else Memory(self._statements.policies)
+        self._made: list[tuple[SessionCall, dict[str, Any]]] = []
         self._totals: dict[tuple[str, str], Fraction] = {}
 
     @property
     def accepts(self) -> bool:
         """Whether the session may end."""
-        return self._side.accepts(self._place)
+        owes = self._memory is not None and self._memory.owes
+        return self._side.accepts(self._place) and not owes
 
     def refuses(self, call: SessionCall) -> str:
         """Why the side refuses the next call; empty: it does not, and the call is done.
@@ -96,7 +108,11 @@ class Replay:
         after = side.step(self._place, made)
         if after is None:
             return "no plan goes on with it"
-        seen = self._monitors.see(number, chosen_values(tool, values), keys, numbers)
+        chosen = chosen_values(tool, values)
+        seen = self._monitors.see(number, chosen, keys, numbers)
+        later = self._forbidden(number, chosen, given, call.at_ms)
+        if later:
+            return later
         for one in seen:
             if not one.rule.allows(self._counts, one):
                 return f"a monitor forbids it: {self._monitors.texts[one.rule.number]}"
@@ -109,7 +125,38 @@ class Replay:
             at = tool.name, name
             self._totals[at] = self._totals.get(at, Fraction(0)) + Fraction(amount)
         self._place = after
+        self._made.append((call, given))
+        self._remember(number, values, chosen, given, call.at_ms)
         return ""
+
+    def _event(self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int) -> Event:
+        """A call as statements of version 1.2 see it when it is decided."""
+        statements = self._statements
+        types = {p.name: p.type for p in self._side.core.tools[number].opened}
+        known = {name: typed(value, types[name]) for name, value in given.items() if name in types}
+        states = {} if statements is None else statements.states(number, chosen, {}, known)
+        return Event(at=len(self._made) + 1, tool=number, states=states, stamp=at_ms)
+
+    def _forbidden(
+        self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int
+    ) -> str:
+        """Why statements of version 1.2 forbid a call; empty: they do not."""
+        statements, memory = self._statements, self._memory
+        if statements is None or memory is None:
+            return ""
+        found = statements.forbids(memory, self._event(number, chosen, given, at_ms))
+        return "" if found is None else f"a statement forbids it: {found}"
+
+    def _remember(
+        self, number: int, values: Values, chosen: Values, given: Mapping[str, Any], at_ms: int
+    ) -> None:
+        statements, memory = self._statements, self._memory
+        if statements is None or memory is None:
+            return
+        event = self._event(number, chosen, given, at_ms)
+        event.at, event.done, event.told = len(self._made), True, len(self._made)
+        event.states = statements.answered(number, event.states, values, {})
+        memory.add(event)
 
     def _read(self, call: SessionCall) -> dict[str, Any]:
         """The values by names: listed ones and answers, then open ones by the left's types."""
@@ -145,24 +192,52 @@ class Replay:
         slots = {2 * at + i: 2 * to + i for to, at in enumerate(order) for i in (0, 1)}
         tokens: dict[bytes, int] = {}
         taken: dict[int, int] = {}
-        facts = []
+        facts: list[Any] = []
+
+        def token(part: bytes) -> int:
+            if part not in tokens:
+                atom = system.atom_of(self._values[part])
+                tokens[part] = atom + len(system.atoms) * taken.get(atom, 0)
+                taken[atom] = taken.get(atom, 0) + 1
+            return tokens[part]
+
         for (slot, key), value in self._counts.items():
             if slot in sums:
                 continue
             parts: list[Any] = []
             for part in key:
-                if isinstance(part, bytes):
-                    if part not in tokens:
-                        atom = system.atom_of(self._values[part])
-                        tokens[part] = atom + len(system.atoms) * taken.get(atom, 0)
-                        taken[atom] = taken.get(atom, 0) + 1
-                    parts.append(tokens[part])
-                else:
-                    parts.append(part)
+                parts.append(token(part) if isinstance(part, bytes) else part)
             for side in (0, 1):
                 facts.append((side, slots[slot], tuple(parts), value))
+        past = self._past(system, token)
+        facts += [(LATER + group, *fact) for group, *fact in system.histories.flat(past)]
         spent = tuple(system.totals(self._totals))
         return self._place, self._place, tuple(sorted(facts)), spent
+
+
+    def _past(self, system: System, token: Callable[[bytes], int]) -> Past:
+        """What statements of version 1.2 remember of the session.
+
+        Raises:
+            Rejected: D101 they have spans of time.
+        """
+        histories = system.histories
+        ensure(not histories.windows, Code.UNKNOWN_FEATURE, "core", "no spans of time", "some")
+        past = histories.start
+        for call, given in self._made:
+            tool = self._side.core.tools[self._side.tools[call.tool]]
+            kind = system.kinds[self._side.tools[call.tool]]
+            types = {p.name: p.type for p in tool.opened}
+            parts: list[tuple[str, Any]] = [(n, text) for n, text in call.listed]
+            parts += [
+                (name, token(b"".join(encoded(types[name], given[name]))))
+                for name in kind.fields
+                if name in given
+            ]
+            answers = frozenset([p.name for p in tool.parameters if p.observed])
+            made = Made(tool=tool.name, parts=tuple(parts), answers=answers)
+            past = histories.after(past, made)
+        return past
 
 
 def _value_of(kind: OpenType, text: str) -> Any:

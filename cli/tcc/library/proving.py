@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import CompileError, Given, artifact_of
 from tcc_certs.core.model import Core, PolicyMonitor, Tool
-from tcc_certs.core.policies import is_timed
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import decode, encode, written
+from tcc_certs.formats.codec import Json, decode, encode, written
 from tcc_certs.proof.moves import System as KernelSystem
 from tcc_certs.proof.question import statement_core as as_kernel_reads
 from tcc_certs.proof.sides import forgetting
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
 MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
+_BEGUN: Final = 1_000_000_000_000  # UTC ms, when a session that is replayed begins
 _WORDS: Final = {"after", "before", "with", "same"}
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
@@ -148,10 +148,11 @@ def _answer(
     if statement is None and reachable is None:
         return _finishes(artifact, max_states, clock)
     asked = rewritten(str(statement)) if reachable is None else f"forbid {reachable}"
-    core = statement_core(artifact.core, asked, reachable or str(statement))
+    core, policy = statement_core(artifact.core, asked, reachable or str(statement))
     kind: Kind = "statement" if reachable is None else "reachable"
     text = str(statement) if reachable is None else reachable
-    of = Asked(kind=kind, text=text, artifacts=(artifact,))
+    words = text if policy is None else core.monitors[0].text
+    of = Asked(kind=kind, text=words, artifacts=(artifact,), policy=policy)
     found, certify = _decided(of, lambda: statement_side(core), max_states, clock)
     holds = found.holds if found.holds is None or reachable is None else not found.holds
     return replace(_proof(kind, text, found, _VERDICTS[holds]), certify=certify)
@@ -200,8 +201,8 @@ def _decided(
     """
     artifact, other = asked.artifacts[0], (*asked.artifacts, None)[1]
     proof = "refuted" if asked.kind == "reachable" else "proved"
-    system = _kernel_system(asked, forgets=True)
     try:
+        system = _kernel_system(asked, listed=True, keyed=True)
         few = min(max_states, MAX_BY_KEYS)
         keyed = system and by_keys(system, max_states=few, check_time=clock.check)
     except (Undecided, Rejected) as left_open:
@@ -217,9 +218,10 @@ def _decided(
         if found.session is not None:
             shows = "proved" if asked.kind == "reachable" else "refuted"
             return shown(asked, shows, found.session) if _kernel_system(asked) else None
-        if not system:
+        every = _kernel_system(asked, listed=True)
+        if every is None:
             return None
-        whole = by_all(system, max_states=max_states, check_time=clock.check)
+        whole = by_all(every, max_states=max_states, check_time=clock.check)
         return None if whole is None else whole.certificate(asked, proof)
 
     return found, certify
@@ -246,10 +248,12 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
     return artifact_side(other, forgetting(other.core, artifact.core))
 
 
-def _kernel_system(asked: Asked, *, forgets: bool = False) -> KernelSystem | None:
+def _kernel_system(
+    asked: Asked, *, listed: bool = False, keyed: bool = False
+) -> KernelSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
-        return asked.system(forgets=forgets)
+        return asked.system(listed=listed, keyed=keyed)
     except Rejected:
         return None
 
@@ -257,16 +261,8 @@ def _kernel_system(asked: Asked, *, forgets: bool = False) -> KernelSystem | Non
 def _searched(
     artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
 ) -> Found:
-    core = forgetting(artifact.core)
-    forgot = None if core == artifact.core else _forgotten(artifact.core)
-    left = artifact_side(artifact, core)
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
-
-    def make() -> System:
-        system = System(left, right)
-        system.forgot = forgot
-        return system
 
     def real(session: Session) -> bool:
         if any(of is not None and of.core.given for of in (artifact, other)):
@@ -275,21 +271,31 @@ def _searched(
             return False
         return other is None or not _held(other, session)
 
-    found = included(make, real, max_states=max_states, check_time=clock.check)
-    if found.session is not None and not real(found.session):
-        why = "the session that was found does not replay"
-        return replace(_undecided("P501", why), states=found.states)
-    return found
+    def answer(core: Core, forgot: tuple[str, str] | None) -> Found:
+        def make() -> System:
+            system = System(artifact_side(artifact, core), right)
+            system.forgot = forgot
+            return system
+
+        found = included(make, real, max_states=max_states, check_time=clock.check)
+        if found.session is not None and not real(found.session):
+            why = "the session that was found does not replay"
+            return replace(_undecided("P501", why), states=found.states)
+        return found
+
+    found = answer(artifact.core, None)
+    less = forgetting(artifact.core)
+    if found.holds is not None or less == artifact.core or "P507" in found.codes:
+        return found
+    # Without its own statements of 1.2 the left side lets more sessions through.
+    clock.check()
+    wider = answer(less, _forgotten(artifact.core))
+    return found if wider.holds is None and found.codes != ("P501",) else wider
 
 
 def _forgotten(core: Core) -> tuple[str, str]:
     """Why a session that does not replay is no answer: statements of 1.2 were left aside."""
     policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    if any(is_timed(one.policy) for one in policies):
-        return (
-            "P502",
-            "statements with spans of time were left aside: no session was found to replay",
-        )
     return "P501", f"{policies[0].text!r} was left aside: no session was found to replay"
 
 
@@ -354,9 +360,11 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 
 def _held(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
-    gate = Gate(artifact, key=bytes(32), durable=False)
+    now = [_BEGUN]
+    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0])
     try:
         for call in session.calls:
+            now[0] = _BEGUN + (call.at_ms or 0)
             with gate.call(call.tool, dict(call.arguments)) as made:
                 made.done(None, observed=call.answer)
         if session.ends == "finish":
@@ -366,7 +374,15 @@ def _held(artifact: Artifact, session: Session) -> bool:
     finally:
         gate.close()
     # An answer that no plan goes on with is no refusal; the states of both sides say so.
-    return refused_at(artifact_side(artifact, forgetting(artifact.core)), session) is None
+    return refused_at(replay_side(artifact), session) is None
+
+
+def replay_side(artifact: Artifact) -> Side:
+    """The side of a grammar that the gate was asked about: without what only a gate knows."""
+    try:
+        return artifact_side(artifact)
+    except Undecided:
+        return artifact_side(artifact, forgetting(artifact.core))
 
 
 def lets_through(artifact: Artifact, session: Session) -> bool:
@@ -411,8 +427,10 @@ def _turned(same: str) -> str:
     return ", ".join(" = ".join(side.strip() for side in reversed(pair)) for pair in pairs)
 
 
-def statement_core(core: Core, statement: str, asked: str) -> Core:
+def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json]:
     """The core that has a statement and the tools of another, and nothing else.
+
+    Beside it is the JSON of a statement of version 1.2, else None.
 
     Raises:
         CompileError: it is no statement about these tools.
@@ -434,7 +452,7 @@ def statement_core(core: Core, statement: str, asked: str) -> Core:
         # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
         if _frame(front.core) == _frame(bare.core):
             try:
-                return as_kernel_reads(core, "statement", statement)
+                return as_kernel_reads(core, "statement", statement), None
             except Rejected as unread:
                 if plans[0] != plans[1]:
                     raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
@@ -451,7 +469,15 @@ def statement_core(core: Core, statement: str, asked: str) -> Core:
     if set(texts) - {call.text for call in found.calls}:
         raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
     calls = tuple([known.get(call.text, call) for call in found.calls])
-    return replace(found, tools=core.tools, calls=calls)
+    later = any(isinstance(one, PolicyMonitor) for one in found.monitors)
+    return replace(found, tools=core.tools, calls=calls), _monitor(front.core) if later else None
+
+
+def _monitor(core: bytes) -> Json:
+    """The JSON of the one monitor of a core."""
+    value = decode(core, "core")
+    monitors = value.get("monitors") if isinstance(value, dict) else None
+    return monitors[0] if isinstance(monitors, list) and len(monitors) == 1 else None
 
 
 _STATEMENTS: Final = ("limits", "requires", "forbids", "monitors", "patterns", "version")
@@ -537,6 +563,7 @@ def session_json(session: Session) -> SessionJson:
                 tool=call.tool,
                 arguments=dict(call.arguments),
                 answer=optional(None if call.answer is None else dict(call.answer)),
+                at_ms=optional(call.at_ms),
             )
             for call in session.calls
         ],
@@ -553,6 +580,8 @@ def session_lines(session: Session) -> list[str]:
         if call.answer is not None:
             given = ", ".join(f"{name}={_shown(value)}" for name, value in call.answer.items())
             line += f" -> {given}"
+        if call.at_ms is not None:
+            line += f" at {call.at_ms} ms"
         lines.append(line)
     return lines
 

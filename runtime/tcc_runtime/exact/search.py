@@ -42,11 +42,13 @@ class SessionCall:
     Attributes:
         arguments: listed and open ones by name, JSON values.
         answer: every observed value; None for a tool without any.
+        at_ms: when, since the first call; None where no statement looks at the clock.
     """
 
     tool: str
     arguments: Mapping[str, Any]
     answer: Mapping[str, Any] | None
+    at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +153,17 @@ def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
         tried = 0
         for at, move, ends in _shown(search, level, after):
             session = _written(search, at, move, ends)
-            if not (system.loose or system.forgot) or real(session):
+            if session is not None and (
+                not (system.loose or system.forgot or system.histories.windows) or real(session)
+            ):
                 return Found(holds=False, session=session, states=len(search.met))
             tried += 1
             if tried == MAX_REPLAYS:
                 break
         if tried and system.forgot:
             raise Undecided(*system.forgot)
+        if tried and system.histories.windows:
+            raise Undecided("P502", "a session that was found cannot be given times")
         if tried:
             raise Undecided("P504", f"{_added(system)} added up and compared")
         level = after
@@ -177,7 +183,7 @@ def _shown(
     system = search.system
     for at in level:
         state = search.met[at].state
-        if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
+        if system.ends(state, 0) and not system.ends(state, 1):
             yield at, None, "finish"
     for at in level:
         search.check_time()
@@ -208,7 +214,7 @@ def some_session(
         check_time()
         _, depth, at = heappop(heap)
         state = search.met[at].state
-        if system.left.walk.accepts(state.left) and not system.right.walk.accepts(state.right):
+        if system.ends(state, 0) and not system.ends(state, 1):
             return _written(search, at, None, "finish")
         for move in system.moves(state):
             if move.state is None:
@@ -263,6 +269,8 @@ def _finishable(search: _Search) -> Found:
     for at, state in enumerate(most):
         if state not in good:
             session = _written(search, at, None, "stuck")
+            if session is None:
+                raise Undecided("P502", "a session that was found cannot be given times")
             return Found(holds=False, session=session, states=len(search.met), loose=system.loose)
     return Found(holds=True, states=len(search.met), loose=system.loose)
 
@@ -284,7 +292,7 @@ def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
             if to not in known:
                 known.add(to)
                 order.append(to)
-    todo = [state for state in order if system.left.walk.accepts(state.left)]
+    todo = [state for state in order if system.ends(state, 0)]
     good = set(todo)
     for to in todo:
         for before in into.get(to, ()):
@@ -335,10 +343,11 @@ def canonical(state: State) -> tuple[State, Renaming]:
     Colours are refined by the facts that a token is in, and what is left equal is taken as it
     comes.
     """
-    tokens = list(held_tokens([state.mine, state.other]))
+    tokens = list(held_tokens([state.mine, state.other, state.later]))
     if not tokens:
         return state, {}
-    facts = [(0, *fact) for fact in state.mine] + [(1, *fact) for fact in state.other]
+    memories = (state.mine, state.other, state.later)
+    facts: list[Any] = [(at, *fact) for at, memory in enumerate(memories) for fact in memory]
     colours: dict[Token, int] = dict.fromkeys(tokens, 0)
     classes = 0
     while True:
@@ -371,6 +380,7 @@ def canonical(state: State) -> tuple[State, Renaming]:
         _renamed(state.mine, renaming),
         _renamed(state.other, renaming),
         state.sums,
+        _renamed(state.later, renaming),
     )
     return made, renaming
 
@@ -391,8 +401,8 @@ def _renamed(memory: Items, renaming: Renaming) -> Items:
 # Sessions with values.
 
 
-def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Session:
-    """The session that leads to a state, and on by a move, with concrete values."""
+def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Session | None:
+    """The session that leads to a state, and on by a move, with concrete values; None: no times."""
     path: list[_Met] = []
     while search.met[at].move is not None:
         path.append(search.met[at])
@@ -420,8 +430,12 @@ class _Writer:
         self._moves = moves
         self._used: dict[int, set[int]] = {}
 
-    def session(self, ends: Ends) -> Session:
-        """The calls."""
+    def session(self, ends: Ends) -> Session | None:
+        """The calls; None where there are no times for them."""
+        spans = self._system.histories.windows
+        times = _times([move for move, _ in self._moves], spans) if spans else None
+        if spans and times is None:
+            return None
         added = self._sums(ends)
         values: dict[Token, int] = {}
         named: list[dict[Token, _Named]] = []
@@ -443,6 +457,8 @@ class _Writer:
             self._call(move, {token: one.value for token, one in named[step].items()}, added[step])
             for step, (move, _) in enumerate(self._moves)
         ]
+        if times is not None:
+            calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
         return Session(calls=tuple(calls), ends=ends)
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
@@ -571,6 +587,31 @@ class _Writer:
             for (at, name), value in zip(steps, units, strict=True):
                 found[at][name] = grid_value(value, of.places)
         return found
+
+
+def _times(moves: Sequence[Move], spans: Sequence[int]) -> list[int] | None:
+    """Times of calls at which those before them have the ages of a path; None: there are none.
+
+    The least that keep the differences, found as longest paths are.
+    """
+    more: list[tuple[int, int, int]] = []  # one time is at least another plus so much
+    line: list[int] = []
+    for at, move in enumerate(moves):
+        more += [(at, at - 1, 0)] if at else []
+        for call, age in zip(line, move.ages, strict=True):
+            if age:
+                more.append((at, call, spans[age - 1] + 1))
+            if age < len(spans):
+                more.append((call, at, -spans[age]))
+        line = [at if place < 0 else line[place] for place in move.line]
+    times = [0] * len(moves)
+    for _ in range(len(moves) + 1):
+        before = list(times)
+        for later, earlier, by in more:
+            times[later] = max(times[later], times[earlier] + by)
+        if times == before:
+            return times
+    return None
 
 
 def _over(total: int, cap: int | None) -> bool:
