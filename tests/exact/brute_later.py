@@ -102,8 +102,12 @@ def _calls(tools: tuple[l.Tool, ...], of_class: int, of_wide: int) -> list[Step]
             for one in mine
         ]
         answers = [one for one in tool.fields if one.answer]
-        for values in product(*[[*pool, None] if one.optional else pool
-                                for one, pool in zip(mine, pools, strict=True)]):
+        for values in product(
+            *[
+                [*pool, None] if one.optional else pool
+                for one, pool in zip(mine, pools, strict=True)
+            ]
+        ):
             used = [of_class, of_wide]
             for value in values:
                 row = 0 if value in CLASS else 1
@@ -207,9 +211,7 @@ def reaches(left: l.Grammar, tool: str) -> int | None:
 def stuck(left: l.Grammar) -> int | None:
     """The length of a shortest session that nothing of L goes on with."""
     every = list(sessions(left, gaps_of(left)))
-    good = {
-        tuple(some[:at]) for some, play in every if play.ends for at in range(len(some) + 1)
-    }
+    good = {tuple(some[:at]) for some, play in every if play.ends for at in range(len(some) + 1)}
     return next((len(some) for some, _ in every if tuple(some) not in good), None)
 
 
@@ -352,10 +354,7 @@ def _calls_of(rng: random.Random, tool: l.Tool, *, answers: bool = False) -> l.C
 
 def _same(rng: random.Random, seen: l.Tool, own: l.Tool) -> tuple[tuple[str, l.Term], ...]:
     pairs = [
-        (x.name, y.name)
-        for x in _open(seen)
-        for y in _open(own)
-        if x.type.kind == y.type.kind
+        (x.name, y.name) for x in _open(seen) for y in _open(own) if x.type.kind == y.type.kind
     ]
     chosen = sorted(rng.sample(pairs, min(len(pairs), rng.choice([1, 1, 2]))))
     return tuple([(x, l.Of(scope="own", name=y)) for x, y in chosen])

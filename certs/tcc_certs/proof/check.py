@@ -129,7 +129,7 @@ class _Check:
         self._lines: Iterator[bytes] = iter(())
         self._kept: dict[Any, Any] = {}  # places and facts, each once
         self._number = 0
-        self._policy: Json = None  # of a statement of version 1.2
+        self._policy: Json | None = None  # of a statement of version 1.2
         self._timed = False  # whether calls have their times
         self._listed = False  # whether closed lists show it, and no session
 
@@ -187,9 +187,7 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        seen = compared_cores(
-            [of.core for of in made], listed=self._listed, keyed=_is_keyed(head)
-        )
+        seen = compared_cores([of.core for of in made], listed=self._listed, keyed=_is_keyed(head))
         left, *rest = map(_of_artifact, made, seen)
         if kind in ("implies", "finishable"):
             return left, (rest or [left])[0]

@@ -193,7 +193,7 @@ class Compared:
         of = self.atoms[token % len(self.atoms)]
         if of.only is not None:
             return constant(of.only)
-        if of.sort != "number" or not self._cuts:
+        if of.sort != "number" or not self.spoken.cuts:
             return _LETTERS[of.sort], (token,)
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
         return "n", Between.of(token, kinds, of.types, self._cuts)
@@ -216,7 +216,7 @@ class Compared:
             theirs = {p.name: p.type for p in other.opened}
             compared |= set(self.right.monitors.compared.get(number, ()))
             names = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
-            names |= {p.name for p in (*other.parameters, *other.opened)}
+            names |= {p.name for p in other.parameters} | {p.name for p in other.opened}
             compared |= {name for name in names if (tool.name, name) in self.spoken.compared}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:

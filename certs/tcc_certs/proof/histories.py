@@ -1,14 +1,14 @@
 """What statements of version 1.2 remember on both sides of a question, and what they decide of it.
 
-A statement is asked of :mod:`tcc_certs.session.policies`, the one interpreter, over a short history:
-the calls that it remembers, with those fields alone that it names.  A call that comes again with
-the same fields stands for the one before it, where the statement counts none.  Where no order
-matters the calls are a bag; statements with spans of time share one line of calls, in which each
-call has an *age*: how many of the spans, from the least on, it has left.  Time goes on before a
-call, and ages rise, of older calls first.
+A statement is asked of :mod:`tcc_certs.session.policies`, the one interpreter, over a short
+history: the calls that it remembers, with those fields alone that it names.  A call that comes
+again with the same fields stands for the one before it, where the statement counts none.  Where no
+order matters the calls are a bag; statements with spans of time share one line of calls, in which
+each call has an *age*: how many of the spans, from the least on, it has left.  Time goes on before
+a call, and ages rise, of older calls first.
 Values are told apart by :class:`Spoken`: what a statement compares for equality alone is a token;
-what it orders against a constant has atoms that end there; what it adds up, or orders otherwise, has
-one value in each atom.
+what it orders against a constant has atoms that end there; what it adds up, or orders otherwise,
+has one value in each atom.
 Normative text: docs/spec/proof.md, section 1.  No Coq theorem covers these forms: they are held to
 brute force by tests/exact.
 Cost: a decision that was not met before takes the calls that are remembered.
@@ -151,7 +151,6 @@ class Spoken:
                     self._term(core, item, sides, exact=True)
             case _:
                 raise Uncovered(f"a term of the kind {tree[0]!r}")
-
 
     def cut_types(self, kinds: Sequence[NumberType]) -> list[NumberType]:
         """Types that separate the numbers of others at the constants that they are ordered against.
@@ -390,10 +389,7 @@ class Histories:
         if at is None:
             return past
         line = tuple(
-            [
-                (tool, out, age, key)
-                for (tool, out, _, key), age in zip(past[at], ages, strict=True)
-            ]
+            [(tool, out, age, key) for (tool, out, _, key), age in zip(past[at], ages, strict=True)]
         )
         return (*past[:at], line, *past[at + 1 :])
 

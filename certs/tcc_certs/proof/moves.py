@@ -82,6 +82,8 @@ class System(KeyParts):
         weight = 1 + len(state[2]) // FACTS  # ends of a file may hold any
         going = self._going(state[0]) if part.walked else self._naming(part)
         for sure, past in self._pasts(part, state):
+            self._tried += weight
+            ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
                 for number, tokens in enumerate(self._choices(part, kind, held)):
@@ -110,8 +112,8 @@ class System(KeyParts):
 
     def ends(self, part: Part, state: State, side: int) -> bool:
         """Whether a side may finish at a state."""
-        of = (self.left, self.right)[side]
-        if not of.accepts(state[side]):
+        of, place = ((self.left, state[0]), (self.right, state[1]))[side]
+        if not of.accepts(place):
             return False
         if part.tracked is not None or self.histories.empty:
             return True

@@ -408,7 +408,7 @@ def _ranges(numbers: Iterable[int]) -> CallSet:
     return tuple(found)
 
 
-def statement_core(core: Core, kind: str, text: str, policy: Json = None) -> Core:
+def statement_core(core: Core, kind: str, text: str, policy: Json | None = None) -> Core:
     """The core of a question's statement; that of ``reachable`` forbids its pattern.
 
     Args:

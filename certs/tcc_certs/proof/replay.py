@@ -137,9 +137,7 @@ class Replay:
         states = {} if statements is None else statements.states(number, chosen, {}, known)
         return Event(at=len(self._made) + 1, tool=number, states=states, stamp=at_ms)
 
-    def _forbidden(
-        self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int
-    ) -> str:
+    def _forbidden(self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int) -> str:
         """Why statements of version 1.2 forbid a call; empty: they do not."""
         statements, memory = self._statements, self._memory
         if statements is None or memory is None:
@@ -213,7 +211,6 @@ class Replay:
         facts += [(LATER + group, *fact) for group, *fact in system.histories.flat(past)]
         spent = tuple(system.totals(self._totals))
         return self._place, self._place, tuple(sorted(facts)), spent
-
 
     def _past(self, system: System, token: Callable[[bytes], int]) -> Past:
         """What statements of version 1.2 remember of the session.

@@ -17,8 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from tcc.library import CompileError, check_for_use
+from tcc.library.asking import statement_core
 from tcc.library.blaming import Blaming, never_finishes, without
-from tcc.library.proving import lets_through, prove, statement_core
+from tcc.library.proving import lets_through, prove
 from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, Tool, UsesMonitor
 from tcc_certs.formats.codec import written
 from tcc_certs.values.types import NumberType
@@ -179,7 +180,7 @@ class _Lints:
 
     def _narrowed(self, artifact: Artifact, text: str | None) -> Iterator[tuple[System, Core]]:
         """The grammar over a few values beside a statement, or beside itself."""
-        wide = artifact.core if text is None else statement_core(artifact.core, text, text)
+        wide = artifact.core if text is None else statement_core(artifact.core, text, text)[0]
         tries = [(few, core) for few in _FEW for core in _narrow_cores(artifact.core, wide)]
         if text is not None and any(isinstance(one, SumMonitor) for one in wide.monitors):
             tries.reverse()  # many greatest values break a sum

@@ -10,21 +10,18 @@ Text: docs/proving.md.  Cost: that of the search; a replay linear in the session
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tcc.library import CompileError, Given, artifact_of
-from tcc_certs.core.model import Core, PolicyMonitor, Tool
-from tcc_certs.core.reader import read_core
+from tcc.library import Given, artifact_of
+from tcc.library.asking import rewritten, statement_core
+from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import Json, decode, encode, written
+from tcc_certs.formats.codec import decode
 from tcc_certs.proof.moves import System as KernelSystem
-from tcc_certs.proof.question import statement_core as as_kernel_reads
 from tcc_certs.proof.sides import forgetting
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.certificate import Asked, by_all, by_keys, finishing, shown, stuck
@@ -42,8 +39,6 @@ Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
 MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
 _BEGUN: Final = 1_000_000_000_000  # UTC ms, when a session that is replayed begins
-_WORDS: Final = {"after", "before", "with", "same"}
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,151 +383,6 @@ def replay_side(artifact: Artifact) -> Side:
 def lets_through(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets every call of a session through, one after the other."""
     return _held(artifact, session)
-
-
-# Statements.
-
-
-def rewritten(text: str) -> str:
-    """A statement of the language for one that begins with ``never``."""
-    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
-    if not tokens or tokens[0] != "never":
-        return text
-    depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
-    for token in tokens[1:]:
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if depth == 0 and token in _WORDS:
-            words.append(token)
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    said = ["".join(part).strip() for part in parts]
-    if words not in (["after"], ["after", "same"]):
-        return "forbid" + "".join(tokens[1:])
-    first, second, *same = said
-    turned = f"forbid {second} before {first}"
-    return f"{turned} same {_turned(same[0])}" if same else turned
-
-
-def _turned(same: str) -> str:
-    """The pairs of ``same``, each the other way round."""
-    pairs: list[list[str]] = [[""]]
-    for token in _TOKEN.findall(same):
-        if token == ",":
-            pairs.append([""])
-        elif token == "=":
-            pairs[-1].append("")
-        else:
-            pairs[-1][-1] += token
-    return ", ".join(" = ".join(side.strip() for side in reversed(pair)) for pair in pairs)
-
-
-def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json]:
-    """The core that has a statement and the tools of another, and nothing else.
-
-    Beside it is the JSON of a statement of version 1.2, else None.
-
-    Raises:
-        CompileError: it is no statement about these tools.
-    """
-    from tcc_compiler.frontend import read_grammar_text
-    from tcc_compiler.language.diagnostics import Diagnostic
-    from tcc_compiler.language.source import Span
-
-    tools = "\n".join(map(_tool_text, core.tools))
-    head = f'grammar asked version "1"\n{tools}\nplan = any*\n'
-    bare = read_grammar_text(head, "<tools>")
-    front = read_grammar_text(f"{head}{statement}\n", "<statement>")
-    if bare.core is None:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    if front.core is None:
-        raise CompileError(front.diagnostics)
-    plans = [_plan(one) for one in (bare.core, front.core)]
-    if _frame(front.core) != _frame(bare.core) or front.core == bare.core or plans[0] != plans[1]:
-        # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
-        if _frame(front.core) == _frame(bare.core):
-            try:
-                return as_kernel_reads(core, "statement", statement), None
-            except Rejected as unread:
-                if plans[0] != plans[1]:
-                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
-        nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
-        message = f"{asked!r} is no statement"
-        raise CompileError(
-            (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
-        )
-    found = read_core(front.core)
-    texts = [call.text for call in core.calls]
-    known = {call.text: call for call in core.calls}
-    if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    if set(texts) - {call.text for call in found.calls}:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    calls = tuple([known.get(call.text, call) for call in found.calls])
-    later = any(isinstance(one, PolicyMonitor) for one in found.monitors)
-    return replace(found, tools=core.tools, calls=calls), _monitor(front.core) if later else None
-
-
-def _monitor(core: bytes) -> Json:
-    """The JSON of the one monitor of a core."""
-    value = decode(core, "core")
-    monitors = value.get("monitors") if isinstance(value, dict) else None
-    return monitors[0] if isinstance(monitors, list) and len(monitors) == 1 else None
-
-
-_STATEMENTS: Final = ("limits", "requires", "forbids", "monitors", "patterns", "version")
-
-
-def _frame(core: bytes) -> bytes:
-    """What a statement leaves as it is; patterns move with it, so the plan is looked at apart."""
-    value = decode(core, "core")
-    if not isinstance(value, dict):
-        return core
-    kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
-    return encode(kept)
-
-
-def _plan(core: bytes) -> object:
-    """The kind of a core's plan."""
-    value = decode(core, "core")
-    plan = value.get("plan") if isinstance(value, dict) else None
-    return isinstance(plan, list) and plan[0]
-
-
-def _tool_text(tool: Tool) -> str:
-    """A tool as a grammar writes it, without what no statement is about."""
-    listed = [p for p in tool.parameters if not p.observed]
-    given = [p for p in tool.parameters if p.observed]
-    chosen = ", ".join(_listed_text(p.name, p.values) for p in listed)
-    opened = ", ".join(
-        f"{written(p.name)}{'?' * p.optional}: {_type_text(p.type)}" for p in tool.opened
-    )
-    inside = "; ".join([chosen, opened]) if opened else chosen
-    text = f"tool {written(tool.name)}" + (f"({inside})" if inside else "")
-    if given:
-        text += f" gives ({', '.join(_listed_text(p.name, p.values) for p in given)})"
-    return text
-
-
-def _listed_text(name: str, values: Sequence[str]) -> str:
-    shown = [value for value in values if value]
-    mark = "?" if len(shown) < len(values) else ""
-    domain = shown if len(shown) > 1 or mark else [*shown]
-    return f"{written(name)}{mark}: {' | '.join(domain)}"
-
-
-def _type_text(kind: OpenType) -> str:
-    match kind:
-        case TextType(least=least, most=most, pattern=pattern):
-            beside = "" if pattern is None else f" ~ {json.dumps(pattern, ensure_ascii=False)}"
-            return f"text{beside} min {least} max {most}"
-        case NumberType(whole=whole, low=low, high=high):
-            name = "integer" if whole else "number"
-            return name if low is None else f"{name} {low} .. {high}"
-        case FlagType():
-            return "flag"
-        case JsonType(most=most):
-            return f"json max {most}"
 
 
 # Documents.

@@ -200,7 +200,7 @@ class System:
         if atom.only is not None:
             return constant(text_of(atom.only) or "")
         sort = next(sort for sort, some in self._of_sort.items() if token[0] in some)
-        if sort != "number" or not self._cuts:
+        if sort != "number" or not self._spoken.cuts:
             return {"text": "s", "number": "n", "flag": "b"}[sort], token
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
         return "n", Between.of(token, kinds, atom.types, self._cuts)
@@ -427,7 +427,10 @@ class System:
 
     def _past(self, state: State) -> Past:
         """What statements of version 1.2 remember."""
-        return self.histories.whole([(*slot, key, value) for (slot, key), value in state.later])
+        groups = self.histories.size
+        return self.histories.whole(
+            [(at % groups, at // groups, key, value) for (at, key), value in state.later]
+        )
 
     def _pasts(self, state: State) -> Iterator[Past | None]:
         """The same, for each way in which time may have gone on; None without such statements."""
@@ -491,8 +494,8 @@ class System:
         if move.state is None or histories.refused(past, made, self._every, 1):
             return replace(move, state=None, ages=ages)
         facts = histories.flat(histories.after(past, made))
-        later = frozenset(
-            [(((group, slot), key), value) for group, slot, key, value in facts]
+        later: Items = frozenset(
+            [((slot * histories.size + group, key), value) for group, slot, key, value in facts]
         )
         line = histories.sources(past, made)
         return replace(move, state=replace(move.state, later=later), ages=ages, line=line)
