@@ -16,15 +16,15 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile
-from tcc_certs.formats.codec import Json, blake, decode, read_large
+from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
-from tcc_certs.proof.moves import LATER, System
+from tcc_certs.proof.compared import Part, State, held_tokens, most_of, renamed
+from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
-from tcc_certs.session.machine import Place
+from tcc_certs.proof.states import StateReader, whole
 
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
@@ -127,7 +127,7 @@ class _Check:
         self.proof = ""
         self.checked = {"states": 0, "steps": 0, "calls": 0}
         self._lines: Iterator[bytes] = iter(())
-        self._kept: dict[Any, Any] = {}  # places and facts, each once
+        self._reader = StateReader()
         self._number = 0
         self._policy: Json | None = None  # of a statement of version 1.2
         self._timed = False  # whether calls have their times
@@ -203,11 +203,6 @@ class _Check:
         ensure(size <= MAX_LINE_BYTES, Code.LIMIT, f"line {self._number}", "16 MiB", size)
         return decode(raw, f"line {self._number}")
 
-    def _whole(self, value: Json, path: str, code: Code = _CODE) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise Rejected(code, path, "a whole number", value)
-        return value
-
     # Closed sets.
 
     def _included(self, system: System, head: Mapping[str, Json]) -> None:
@@ -227,7 +222,7 @@ class _Check:
                 for one in schema.as_list(entry["uses"], f"parts[{at}].uses", _CODE)
             ]
             uses.append(frozenset(numbers))
-            sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
+            sizes.append(whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
         ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
         if ways == ["all"]:
@@ -245,7 +240,7 @@ class _Check:
         self, system: System, part: Part, size: int, *, ends: bool, begin: State | None = None
     ) -> list[State]:
         """A list of states that holds the start, and that every call leads into."""
-        self._kept.clear()
+        self._reader.kept.clear()
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
         row = _numbers_of(self._line(), f"line {self._number}")
@@ -313,79 +308,7 @@ class _Check:
 
     def _state(self, system: System, part: Part) -> State:
         value = self._line()
-        where = f"line {self._number}"
-        left, right, facts, sums = schema.as_tuple(value, where, _CODE, 4, "members")
-        due = len(system.sums) if part.plans else 0
-        spans = schema.as_tuple(sums, where, _CODE, due, "sums")
-        found = tuple(
-            [self._fact(fact, where, system) for fact in schema.as_list(facts, where, _CODE)]
-        )
-        ensure(
-            all(a[:3] < b[:3] for a, b in pairwise(found)), _CODE, where, "facts in order", "others"
-        )
-        return (
-            self._place(left, where, system.left),
-            self._place(right, where, system.right),
-            found,
-            tuple([self._span(span, where) for span in spans]),
-        )
-
-    def _place(self, value: Json, where: str, side: Side) -> Place:
-        states, tally = schema.as_tuple(value, where, _CODE, 2, "members")
-        numbers = [
-            schema.as_whole(q, where, _CODE, side.states)
-            for q in schema.as_list(states, where, _CODE)
-        ]
-        pairs = []
-        items = len(side.statements.items)
-        for pair in schema.as_list(tally, where, _CODE):
-            number, seen = schema.as_tuple(pair, where, _CODE, 2, "members")
-            pairs.append((schema.as_whole(number, where, _CODE, items), self._whole(seen, where)))
-        place = tuple(numbers), tuple(pairs)
-        kept: Place = self._kept.setdefault(place, place)
-        return kept
-
-    def _fact(self, value: Json, where: str, system: System) -> Fact:
-        side, slot, key, count = schema.as_tuple(value, where, _CODE, 4, "members")
-        groups = LATER + system.histories.size
-        number = schema.as_whole(side, where, _CODE, groups)
-        if number >= LATER:
-            return self._call_of(number, slot, key, count, where, system)
-        of = (system.left, system.right)[number]
-        place = schema.as_whole(slot, where, _CODE, 2 * len(of.core.monitors))
-        shape = of.shapes.get(place, ())
-        items = schema.as_tuple(key, where, _CODE, len(shape), "parts")
-        parts = []
-        for opened, part in zip(shape, items, strict=True):
-            text = not opened and isinstance(part, str)
-            parts.append(part if text else self._whole(part, where))
-            ensure(text or opened, _CODE, where, "a key of the monitor", part)
-        fact = number, place, tuple(parts), self._whole(count, where)
-        kept: Fact = self._kept.setdefault(fact, fact)
-        return kept
-
-    def _call_of(
-        self, side: int, slot: Json, key: Json, count: Json, where: str, system: System
-    ) -> Fact:
-        """A call that statements of version 1.2 remember."""
-        place, value = self._whole(slot, where), self._whole(count, where)
-        names = system.histories.fields(side - LATER, place, value)
-        if names is None:
-            raise Rejected(_CODE, where, "a call that statements remember", [place, value])
-        items = schema.as_tuple(key, where, _CODE, len(names), "parts")
-        parts = []
-        for (tool, name), part in zip(names, items, strict=True):
-            values = system.values(tool, name)
-            text = isinstance(part, str) and part in values
-            parts.append(part if text else self._whole(part, where))
-            ensure(text or not values, _CODE, where, f"a value of {name}", part)
-        fact = side, place, tuple(parts), value
-        kept: Fact = self._kept.setdefault(fact, fact)
-        return kept
-
-    def _span(self, value: Json, where: str) -> tuple[int, int]:
-        low, high = schema.as_tuple(value, where, _CODE, 2, "ends")
-        return read_large(low, where, _CODE, 4096), read_large(high, where, _CODE, 4096)
+        return self._reader.state(value, f"line {self._number}", system, part)
 
     # Sessions.
 
@@ -410,7 +333,7 @@ class _Check:
             ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
 
     def _calls(self, head: Mapping[str, Json]) -> list[SessionCall]:
-        count = self._whole(head["calls"], "calls")
+        count = whole(head["calls"], "calls")
         self.checked["calls"] = count
         calls = [self._call() for _ in range(count)]
         onward = all(one.at_ms <= other.at_ms for one, other in pairwise(calls))
@@ -444,7 +367,7 @@ class _Check:
         members = {"format", "format_version", "question", "proof", "cores", "states"}
         members |= {"ends" if self.proof == "proved" else "calls"}
         require(members, set(head), _CODE, "line 1")
-        size = self._whole(head["states"], "states")
+        size = whole(head["states"], "states")
         ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
         every = frozenset(range(len(system.left.core.monitors)))
         part = Part(tracked=None, rule=None, uses=every)
@@ -458,7 +381,7 @@ class _Check:
                 stuck = not system.ends(part, state, 0)
                 ensure(stuck, Code.PROOF_STUCK, f"state {at}", "no end", "an end")
             return
-        ways = self._whole(head["ends"], "ends")
+        ways = whole(head["ends"], "ends")
         ensure(ways <= MAX_PROOF_STATES, Code.LIMIT, "ends", f"{MAX_PROOF_STATES}", ways)
         states = self._closed(system, part, size, ends=False)
         good: list[State] = []
@@ -487,7 +410,7 @@ class _Check:
             ensure(ends, Code.PROOF_END, where, "an end", "none")
             return state
         number, row = schema.as_tuple(step, where, _CODE, 2, "members")
-        wanted = self._whole(number, where)
+        wanted = whole(number, where)
         for at, move in enumerate(system.moves(part, most_of(state))):
             to = system.surely(most_of(state), move) if at == wanted else None
             if to is not None:

@@ -15,8 +15,9 @@ from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
-from tcc_certs.proof.histories import Between, Histories, Spoken, Uncovered
+from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
+from tcc_certs.proof.spoken import Between, Spoken, Uncovered
 from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Values

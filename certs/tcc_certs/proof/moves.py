@@ -25,7 +25,7 @@ from tcc_certs.proof.compared import (
     held_tokens,
     named,
 )
-from tcc_certs.proof.histories import Made, Past
+from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
@@ -58,7 +58,7 @@ class System(KeyParts):
         self._nexts: dict[Place, list[tuple[int, Place]]] = {}
         self._next_size = 0
         self._named: dict[Part, list[tuple[int, Place]]] = {}
-        self._mades: dict[tuple[int, tuple[Choice, ...]], Made] = {}
+        self._mades: dict[tuple[int, tuple[Choice, ...]], CallParts] = {}
 
     def start(self, part: Part) -> State:
         """Before the first call."""
@@ -252,7 +252,7 @@ class System(KeyParts):
             facts = tuple(sorted([*kept, *[(LATER + group, *fact) for group, *fact in now]]))  # type: ignore[list-item]
         return Move(call, tokens, (after, place, facts, sums), "")
 
-    def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> Made:
+    def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:
         """A call, as statements of version 1.2 see it."""
         key = call, tokens
         found = self._mades.get(key)
@@ -271,7 +271,7 @@ class System(KeyParts):
             ]
             if len(self._mades) > 1 << 16:
                 self._mades.clear()
-            found = self._mades[key] = Made(
+            found = self._mades[key] = CallParts(
                 tool=kind.tool.name,
                 parts=tuple(parts),
                 answers=frozenset([param.name for param in params if param.observed]),

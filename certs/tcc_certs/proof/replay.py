@@ -15,7 +15,7 @@ from typing import Any
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State, chosen_values, named
-from tcc_certs.proof.histories import Made, Past
+from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.monitors import Counts, Monitors, Values
@@ -232,7 +232,7 @@ class Replay:
                 if name in given
             ]
             answers = frozenset([p.name for p in tool.parameters if p.observed])
-            made = Made(tool=tool.name, parts=tuple(parts), answers=answers)
+            made = CallParts(tool=tool.name, parts=tuple(parts), answers=answers)
             past = histories.after(past, made)
         return past
 

@@ -26,9 +26,10 @@ from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import Session, reached_tools, some_session
+from tcc_runtime.exact.search import reached_tools, some_session
 from tcc_runtime.exact.sides import OfPlans, side_of, statement_side
 from tcc_runtime.exact.system import System
+from tcc_runtime.exact.writing import Session
 
 if TYPE_CHECKING:
     from tcc_compiler.frontend import Frontend

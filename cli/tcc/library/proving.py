@@ -26,9 +26,10 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.certificate import Asked, by_all, by_keys, finishing, shown, stuck
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import MAX_STATES, Found, Session, finishable, included
+from tcc_runtime.exact.search import MAX_STATES, Found, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
+from tcc_runtime.exact.writing import Session
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 

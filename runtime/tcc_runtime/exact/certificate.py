@@ -26,7 +26,7 @@ from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.search import Session
+from tcc_runtime.exact.writing import Session
 
 MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
 MAX_FORMS = 1 << 18  # facts whose canonical form is kept

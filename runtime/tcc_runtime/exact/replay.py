@@ -20,8 +20,8 @@ from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.places import typed
 from tcc_certs.values.types import check
-from tcc_runtime.exact.search import Session, SessionCall
 from tcc_runtime.exact.sides import Items, Side, remembered
+from tcc_runtime.exact.writing import Session, SessionCall
 
 
 def refused_at(side: Side, session: Session) -> int | None:

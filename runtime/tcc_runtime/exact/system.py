@@ -25,7 +25,8 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
-from tcc_certs.proof.histories import Between, Histories, Made, Past, Spoken, Uncovered
+from tcc_certs.proof.histories import CallParts, Histories, Past
+from tcc_certs.proof.spoken import Between, Spoken, Uncovered
 from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
@@ -486,7 +487,7 @@ class System:
         tokens = zip(kind.fields, move.tokens, strict=True)
         parts += [(name, token) for name, token in tokens if token is not None]
         answers = frozenset([param.name for param in params if param.observed])
-        made = Made(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+        made = CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
         histories = self.histories
         if histories.refused(past, made, self._every, 0):
             return None

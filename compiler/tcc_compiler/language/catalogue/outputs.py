@@ -279,7 +279,7 @@ EXACT: Mapping[str, Entry] = {
         "decided whether a session can always be finished, whenever its calls were made. Write\n"
         "one span in place of several, or ask about a grammar without these statements: what is\n"
         "proved of it holds.",
-        "grammar g version \"1\"\ntool find\ntool pay\ntool send\nplan = find pay send\n"
+        'grammar g version "1"\ntool find\ntool pay\ntool send\nplan = find pay send\n'
         "monitor forbid find within 1 h before pay\nmonitor forbid pay within 1 h before send\n"
         "monitor require find within 2 h before send\n"
         '# tcc prove G.tcg --reachable "send"\n'
