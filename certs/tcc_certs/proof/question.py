@@ -452,4 +452,5 @@ def _bare(core: Core) -> Core:
         start=None,
         goals=(),
         given=(),
+        lets=(),
     )

@@ -110,10 +110,11 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     Args:
         left: of a right side the core of the left.
     """
-    if left is not None and (left.tools, left.calls, left.given) != (
+    if left is not None and (left.tools, left.calls, left.given, left.lets) != (
         core.tools,
         core.calls,
         core.given,
+        core.lets,
     ):
         return core
     held = [one.policy for one in left.monitors if isinstance(one, PolicyMonitor)] if left else []
@@ -126,7 +127,9 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
         ]
     )
     some = any(isinstance(one, PolicyMonitor) for one in kept)
-    return replace(core, monitors=kept, given=core.given if some else ())
+    if some:
+        return replace(core, monitors=kept)
+    return replace(core, monitors=kept, given=(), lets=())
 
 
 def compared_cores(cores: Sequence[Core], *, listed: bool, keyed: bool) -> list[Core]:
@@ -154,7 +157,7 @@ def _side(
     longest: int = 0,
 ) -> Side:
     policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    plain = not core.given and not any(map(is_newer_tool, core.tools))
+    plain = not (core.given or core.lets or any(map(is_newer_tool, core.tools)))
     ensure(plain, Code.UNKNOWN_FEATURE, "core", "tools of 1.1 at most", "later ones")
     caps: dict[tuple[str, str], str] = {}
     for one in core.monitors:

@@ -14,8 +14,9 @@ from typing import Any
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
-from tcc_certs.session.policies import Memory, Statements
+from tcc_certs.session.policies import Memory
 from tcc_certs.session.relations import Event
+from tcc_certs.session.statements import Statements
 from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.places import typed
