@@ -82,7 +82,7 @@ class System(KeyParts):
         weight = 1 + len(state[2]) // FACTS  # ends of a file may hold any
         going = self._going(state[0]) if part.walked else self._naming(part)
         for sure, past in self._pasts(part, state):
-            self._tried += weight
+            self._tried += weight if past else 0
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
