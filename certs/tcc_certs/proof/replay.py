@@ -6,26 +6,28 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the session.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import SumMonitor
+from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
+from tcc_certs.core.opened import fields_of
+from tcc_certs.core.policies import Fields
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State, chosen_values, named
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.monitors import Counts, Monitors, Values
-from tcc_certs.session.policies import Memory
+from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import Event
-from tcc_certs.session.statements import Statements
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import typed
+from tcc_certs.values.places import NONE, UNKNOWN, constant, typed
+from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, encoded
 from tcc_certs.values.types import check as of_type
 
@@ -42,6 +44,58 @@ class SessionCall:
     listed: tuple[tuple[str, str], ...]
     opened: tuple[tuple[str, str], ...]
     at_ms: int = 0
+
+
+class LaterSession:
+    """The statements of version 1.2 of a core over the calls of a session, all of them done.
+
+    Args:
+        policies: the monitors that are such statements.
+    """
+
+    def __init__(self, core: Core, policies: Sequence[PolicyMonitor]) -> None:
+        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+        self._core, self._texts = core, [one.text for one in policies]
+        self._memory = Memory(Policies([one.policy for one in policies], fields))
+        self._calls = 0
+
+    @property
+    def owes(self) -> bool:
+        """Whether a call has to come yet."""
+        return self._memory.owes
+
+    def _event(
+        self, number: int, values: Values, given: Mapping[str, Any], at_ms: int, *, done: bool
+    ) -> Event:
+        tool = self._core.tools[number]
+        states: dict[str, FieldState] = {}
+        for param, index in zip(tool.parameters, values, strict=True):
+            text = None if index is None else param.values[index]
+            states[param.name] = UNKNOWN if text is None else constant(text) if text else NONE
+        for one in tool.opened:
+            there = one.name in given
+            states[one.name] = typed(given[one.name], one.type) if there else NONE
+        at = self._calls + 1
+        return Event(
+            at=at, tool=number, states=states, stamp=at_ms, done=done, told=at if done else None
+        )
+
+    def refuses(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> str:
+        """The text of the first statement that refuses a call; empty: none does.
+
+        Args:
+            number: of the tool.
+            values: of each listed parameter the index of its value; None of the observed ones.
+            given: values of open parameters, by name.
+        """
+        event = self._event(number, values, given, at_ms, done=False)
+        found = self._memory.refuses(event)
+        return "" if found is None else self._texts[found[0]]
+
+    def done(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> None:
+        """The call is made, and answered; `values` has the observed ones, too."""
+        self._memory.add(self._event(number, values, given, at_ms, done=True))
+        self._calls += 1
 
 
 class Replay:
@@ -61,15 +115,14 @@ class Replay:
             for at, call in enumerate(side.core.calls)
         }
         self._values: dict[bytes, Any] = {}
-        self._statements = Statements(side.core) if side.policies else None
-        self._memory = None if self._statements is None else Memory(self._statements.policies)
+        self._later = LaterSession(side.core, side.policies) if side.policies else None
         self._made: list[tuple[SessionCall, dict[str, Any]]] = []
         self._totals: dict[tuple[str, str], Fraction] = {}
 
     @property
     def accepts(self) -> bool:
         """Whether the session may end."""
-        owes = self._memory is not None and self._memory.owes
+        owes = self._later is not None and self._later.owes
         return self._side.accepts(self._place) and not owes
 
     def refuses(self, call: SessionCall) -> str:
@@ -111,9 +164,10 @@ class Replay:
             return "no plan goes on with it"
         chosen = chosen_values(tool, values)
         seen = self._monitors.see(number, chosen, keys, numbers)
-        later = self._forbidden(number, chosen, given, call.at_ms)
-        if later:
-            return later
+        later = self._later
+        forbidden = "" if later is None else later.refuses(number, chosen, given, call.at_ms)
+        if forbidden:
+            return f"a statement forbids it: {forbidden}"
         for one in seen:
             if not one.rule.allows(self._counts, one):
                 return f"a monitor forbids it: {self._monitors.texts[one.rule.number]}"
@@ -127,35 +181,9 @@ class Replay:
             self._totals[at] = self._totals.get(at, Fraction(0)) + Fraction(amount)
         self._place = after
         self._made.append((call, given))
-        self._remember(number, values, chosen, given, call.at_ms)
+        if later is not None:
+            later.done(number, values, given, call.at_ms)
         return ""
-
-    def _event(self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int) -> Event:
-        """A call as statements of version 1.2 see it when it is decided."""
-        statements = self._statements
-        types = {p.name: p.type for p in self._side.core.tools[number].opened}
-        known = {name: typed(value, types[name]) for name, value in given.items() if name in types}
-        states = {} if statements is None else statements.states(number, chosen, {}, known)
-        return Event(at=len(self._made) + 1, tool=number, states=states, stamp=at_ms)
-
-    def _forbidden(self, number: int, chosen: Values, given: Mapping[str, Any], at_ms: int) -> str:
-        """Why statements of version 1.2 forbid a call; empty: they do not."""
-        statements, memory = self._statements, self._memory
-        if statements is None or memory is None:
-            return ""
-        found = statements.forbids(memory, self._event(number, chosen, given, at_ms))
-        return "" if found is None else f"a statement forbids it: {found}"
-
-    def _remember(
-        self, number: int, values: Values, chosen: Values, given: Mapping[str, Any], at_ms: int
-    ) -> None:
-        statements, memory = self._statements, self._memory
-        if statements is None or memory is None:
-            return
-        event = self._event(number, chosen, given, at_ms)
-        event.at, event.done, event.told = len(self._made), True, len(self._made)
-        event.states = statements.answered(number, event.states, values, {})
-        memory.add(event)
 
     def _read(self, call: SessionCall) -> dict[str, Any]:
         """The values by names: listed ones and answers, then open ones by the left's types."""

@@ -7,19 +7,15 @@ Cost: linear in the session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
-from tcc_certs.session.policies import Memory
-from tcc_certs.session.relations import Event
-from tcc_certs.session.statements import Statements
+from tcc_certs.proof.replay import LaterSession
 from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
-from tcc_certs.values.places import typed
 from tcc_certs.values.types import check
 from tcc_runtime.exact.sides import Items, Side, remembered
 from tcc_runtime.exact.writing import Session, SessionCall
@@ -37,7 +33,7 @@ def refused_at(side: Side, session: Session) -> int | None:
     place = side.walk.start
     memory: Items = frozenset()
     totals: dict[tuple[str, str], Fraction] = {}
-    later = _Later(side)
+    later = LaterSession(side.core, side.policies) if side.policies else None
     for at, call in enumerate(session.calls):
         made = _read(side, call)
         number = None if made is None else numbers.get(made[0])
@@ -49,8 +45,13 @@ def refused_at(side: Side, session: Session) -> int | None:
         chosen = chosen_values(side.core.tools[tool], values)
         keys = {name: b"".join(canonical(value)) for name, value in opened.items()}
         known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
-        if after is None or known is None or later.refuses(tool, values, opened, call.at_ms or 0):
+        if after is None or known is None:
             return at
+        if later is not None:
+            at_ms = call.at_ms or 0
+            if later.refuses(tool, chosen, opened, at_ms):
+                return at
+            later.done(tool, values, opened, at_ms)
         for name, value in opened.items():
             cap = side.caps.get((call.tool, name))
             if cap is not None:
@@ -59,43 +60,9 @@ def refused_at(side: Side, session: Session) -> int | None:
                 if totals[key] > Fraction(cap):
                     return at
         place, memory = after, known
-    ended = session.ends == "finish" and (later.owes or not side.walk.accepts(place))
+    owes = later is not None and later.owes
+    ended = session.ends == "finish" and (owes or not side.walk.accepts(place))
     return len(session.calls) if ended else None
-
-
-class _Later:
-    """The statements of version 1.2 of a side, over the calls of a session."""
-
-    def __init__(self, side: Side) -> None:
-        self._core = side.core
-        self._statements = Statements(side.core) if side.policies else None
-        self._memory = None if self._statements is None else Memory(self._statements.policies)
-        self._calls = 0
-
-    @property
-    def owes(self) -> bool:
-        """Whether a call has to come yet."""
-        return self._memory is not None and self._memory.owes
-
-    def refuses(
-        self, number: int, values: Sequence[int], opened: Mapping[str, Any], at_ms: int
-    ) -> bool:
-        """Whether the next call is refused; else it is done."""
-        statements, memory = self._statements, self._memory
-        if statements is None or memory is None:
-            return False
-        tool = self._core.tools[number]
-        types = {p.name: p.type for p in tool.opened}
-        known = {name: typed(value, types[name]) for name, value in opened.items()}
-        states = statements.states(number, chosen_values(tool, values), {}, known)
-        self._calls += 1
-        event = Event(at=self._calls, tool=number, states=states, stamp=at_ms)
-        if statements.forbids(memory, event) is not None:
-            return True
-        event.states = statements.answered(number, states, values, {})
-        event.done, event.told = True, self._calls
-        memory.add(event)
-        return False
 
 
 def _exact(value: Any) -> Decimal:
