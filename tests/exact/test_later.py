@@ -13,6 +13,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
 from tcc_runtime.exact import certificate
 from tests.exact import brute, test_brute
+from tests.exact.test_proofs import changed_at, code_of, file_of, lines_of
 
 SHOP = """grammar g version "1"
 tool find(; order: text max 9)
@@ -169,3 +170,152 @@ def test_what_is_decided_is_as_brute_force_says(
                 report = check_proof(data, [artifact_bytes(one) for one in artifacts])
                 assert report.finding is None, (seed, found)
     assert tally["sessions shown"] > 10
+
+
+# Forgeries.
+
+HALF = "limit uses(refund) <= 2 within 30 m"
+LINE = 3  # the side of the history that has spans, in a proof about one more that has none
+
+
+def first_with(lines: list[Any], side: int) -> list[Any]:
+    """The first fact of a side, and the facts that it stands among."""
+    size = lines[0]["parts"][0]["states"]
+    return next(state[2] for state in lines[1 : size + 1] if any(f[0] == side for f in state[2]))
+
+
+def age(lines: list[Any], by: int) -> None:
+    fact = next(one for one in first_with(lines, LINE) if one[0] == LINE)
+    fact[3] += by
+
+
+def forgotten(lines: list[Any], side: int) -> None:
+    """No state has a call of a history."""
+    size = lines[0]["parts"][0]["states"]
+    for state in lines[1 : size + 1]:
+        state[2] = [fact for fact in state[2] if fact[0] != side]
+
+
+def one_forgotten(lines: list[Any], side: int) -> None:
+    facts = first_with(lines, side)
+    facts[:] = [fact for fact in facts if fact[0] != side]
+
+
+def told(lines: list[Any], **more: Any) -> None:
+    lines[0]["question"]["policy"].update(more)
+
+
+def of_fact(lines: list[Any], place: int, value: Any) -> None:
+    next(one for one in first_with(lines, LINE) if one[0] == LINE)[place] = value
+
+
+LISTS = [
+    ("an age more", lambda lines: age(lines, 1), {"T203"}),
+    ("an age that there is not", lambda lines: age(lines, 3), {"T101", "T203"}),
+    ("a call left out", lambda lines: one_forgotten(lines, LINE), {"T203"}),
+    ("a history forgotten", lambda lines: forgotten(lines, LINE), {"T203"}),
+    ("the left's history forgotten", lambda lines: forgotten(lines, 2), {"T203"}),
+    ("a history that there is not", lambda lines: of_fact(lines, 0, 9), {"T101"}),
+    ("a call of no tool", lambda lines: of_fact(lines, 3, 1 << 40), {"T101"}),
+    ("a field more", lambda lines: of_fact(lines, 2, [0, 0]), {"T101"}),
+    ("another place", lambda lines: of_fact(lines, 1, 5), {"T203"}),
+    ("another span", lambda lines: told(lines, within=60_000), {"T102"}),
+    ("another number", lambda lines: told(lines, value=9), {"T102"}),
+    ("no policy", lambda lines: lines[0]["question"].pop("policy"), {"T102", "D101"}),
+    ("other words", lambda lines: lines[0]["question"].update(text=LIMIT.strip()), {"T102"}),
+    ("a kind of its own", lambda lines: told(lines, kind="never"), {"T102"}),
+    ("monitors forgotten", lambda lines: lines[0]["parts"][0].update(uses=[]), {"T202", "T203"}),
+]
+
+
+@pytest.fixture(scope="module")
+def listed() -> tuple[list[Any], list[bytes]]:
+    artifact = tcc.compile_text(LONGER + LIMIT)
+    found = tcc.prove(artifact, HALF)
+    assert found.proved and found.certificate is not None
+    return lines_of(found.certificate), [artifact_bytes(artifact)]
+
+
+@pytest.mark.parametrize(("name", "change", "codes"), LISTS, ids=[one[0] for one in LISTS])
+def test_a_forged_list_is_refused(
+    listed: tuple[list[Any], list[bytes]], name: str, change: Any, codes: set[str]
+) -> None:
+    lines, artifacts = listed
+    assert code_of(file_of(lines), artifacts) == "VALID"
+    assert code_of(changed_at(lines, change), artifacts) in codes
+
+
+TIMES = [
+    ("a call too early", [0, 0, 1, 3_600_000], {"T301"}),
+    ("all at once", [0, 0, 0, 0], {"T301"}),
+    ("a time that goes back", [0, 5, 1, 3_600_006], {"T301"}),
+    ("a time below 0", [-1, 0, 1, 3_600_001], {"T301", "T101"}),
+    ("a time that is none", ["0", 0, 1, 3_600_001], {"T101"}),
+]
+
+
+@pytest.mark.parametrize(("name", "times", "codes"), TIMES, ids=[one[0] for one in TIMES])
+def test_a_session_at_other_times_is_none(name: str, times: list[Any], codes: set[str]) -> None:
+    artifact = tcc.compile_text(LONGER + LIMIT)
+    found = tcc.prove(artifact, "limit uses(refund) <= 2")
+    assert found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [line[3] for line in lines[1:]] == [0, 0, 1, 3_600_001]
+    for line, at_ms in zip(lines[1:], times, strict=True):
+        line[3] = at_ms
+    assert code_of(file_of(lines), [artifact_bytes(artifact)]) in codes
+
+
+def test_calls_have_times_exactly_where_a_statement_has_a_span() -> None:
+    for text, due in ((SHOP, 3), (LONGER + LIMIT, 4)):
+        artifact = tcc.compile_text(text)
+        found = tcc.prove(artifact, "never refund")
+        assert found.certificate is not None
+        lines = lines_of(found.certificate)
+        assert [len(line) for line in lines[1:]] == [due, due]
+        for line in lines[1:]:
+            line[3:] = [] if due == 4 else [0]
+        assert code_of(file_of(lines), [artifact_bytes(artifact)]) == "T101"
+
+
+LATER = """grammar g version "1"
+given u: text
+tool x(; a: list of text, t: time "+02:00", d: date utc, r: list min 1 of (n?: integer 0 .. 4),
+    z?: text or null) gives (s: ok | *; o: text at "/a/b")
+tool y(k?: a | b; b: json, q: text at "/b/c")
+plan = (x | y){0,3}
+require x where seen.o = q before y
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"reachable": "nope"}, "no tool is named 'nope'"),
+        ({"reachable": "y(k=c)"}, "'c' is no value of 'k'"),
+        ({"reachable": "y("}, "is not closed"),
+        ({"statement": "never nope"}, "no tool is named 'nope'"),
+        ({"statement": "require x where w = 1 before y"}, "has no field 'w'"),
+    ],
+)
+def test_what_is_wrong_with_a_statement_is_said_first(asked: dict[str, str], said: str) -> None:
+    """Whether it would be decided comes after that."""
+    artifact = tcc.compile_text(LATER)
+    with pytest.raises(tcc.CompileError) as refused:
+        tcc.prove(artifact, **asked)
+    assert said in str(refused.value)
+    found = tcc.prove(artifact, reachable="y")
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+
+
+def test_several_spans_are_a_relaxation_that_proves_and_whose_sessions_have_times() -> None:
+    two = LONGER + LIMIT + "limit uses(find) <= 1 within 2 h\n"
+    artifact = tcc.compile_text(two)
+    proved = tcc.prove(artifact, "limit uses(find) <= 1 within 90 m")
+    assert proved.proved and proved.certificate is not None
+    assert check_proof(proved.certificate, [artifact_bytes(artifact)]).verdict == 0
+    shown = tcc.prove(artifact, "never refund after find same order")
+    assert shown.verdict == "refuted" and shown.session is not None
+    found = tcc.prove(artifact, "limit uses(find) <= 1")
+    assert found.session is not None
+    assert [call.at_ms for call in found.session.calls] == [0, 7_200_001]
