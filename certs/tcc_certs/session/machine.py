@@ -50,7 +50,8 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 17  # that were read
+_MAX_EDGES = 1 << 17  # that were read; a state counts as some itself
+_OF_A_STATE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,7 +139,7 @@ class SessionMachine:
         self._offers: dict[int, Mapping[Values, Offer]] = {}
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
-        self._rows: dict[int, Mapping[int, Sequence[int]]] = {}
+        self._rows: dict[int, Mapping[int, tuple[int, ...]]] = {}
         self._edges = 0  # of these rows
         self._looked: dict[tuple[Held, Offer], _Look] = {}
 
@@ -245,11 +246,15 @@ class SessionMachine:
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
         states, tally = place
-        targets = {target for q in states for target in self.row(q).get(call, ())}
+        if len(states) == 1:
+            targets = self.row(states[0]).get(call, ())
+        else:
+            every = {target for q in states for target in self.row(q).get(call, ())}
+            targets = tuple(sorted(every))
         if not targets:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
-        return None if after is None else (tuple(sorted(targets)), after)
+        return None if after is None else (targets, after)
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
@@ -277,8 +282,9 @@ class SessionMachine:
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
         found, code = set(held), None
         for place in held:
+            rows = [self.row(q) for q in place[0]]
             calls = [
-                call for call in offer.calls.values() if any(call in self.row(q) for q in place[0])
+                call for call in offer.calls.values() if any([call in row for row in rows])
             ]
             after = {self.step(place, call) for call in calls}
             if code is None and after <= {None}:
@@ -290,17 +296,21 @@ class SessionMachine:
             code = Code.MANY_STATES
         return _Look(code=code, unknown=tuple(sorted(found)))
 
-    def row(self, q: int) -> Mapping[int, Sequence[int]]:
-        """The edges of a state: for each call its targets."""
+    def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
+        """The edges of a state: for each call its targets, increasing."""
         found = self._rows.get(q)
         if found is None:
-            row: dict[int, list[int]] = {}
-            for call, target in self._automaton.edges(q):
-                row.setdefault(call, []).append(target)
-            self._edges += len(row)
+            edges = list(self._automaton.edges(q))
+            row = {call: (target,) for call, target in edges}
+            if len(row) < len(edges):
+                every: dict[int, set[int]] = {}
+                for call, target in edges:
+                    every.setdefault(call, set()).add(target)
+                row = {call: tuple(sorted(targets)) for call, targets in every.items()}
+            self._edges += len(row) + _OF_A_STATE
             if self._edges > _MAX_EDGES:
                 self._rows.clear()
-                self._edges = len(row)
+                self._edges = len(row) + _OF_A_STATE
             found = self._rows[q] = row
         return found
 
@@ -522,7 +532,10 @@ class Course:
         return self._repeated + max(0, self._reached - self._at(seq) - 1)
 
     def _at(self, seq: int) -> int:
-        return bisect_left(self._steps, seq, key=lambda step: step.seq)
+        steps = self._steps
+        if steps and steps[-1].seq == seq:  # nearly always
+            return len(steps) - 1
+        return bisect_left(steps, seq, key=lambda step: step.seq)
 
     def _know(
         self,

@@ -110,11 +110,12 @@ class Arguments:
             Rejected: S210 there are others than are shown, or some of a call that was not done;
                 S204, S205 as :meth:`read`.
         """
-        tool = self._core.tools[offer.tool]
+        tool, found = self._core.tools[offer.tool], record.get("answers")
+        if found is None and not tool.answers:
+            return self._told(offer, {}), False
         due = {
             one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown
         }
-        found = record.get("answers")
         given: Mapping[str, Json] = found if isinstance(found, dict) else {}
         needed = [name for name, one in due.items() if not one.optional and outcome == "done"]
         there = set(needed) <= set(given) <= set(due if outcome == "done" else ())
@@ -130,9 +131,11 @@ class Arguments:
                 continue
             value = self._value(offer.tool, due[name], members, "answers")
             values[name] = (_byte(due[name]).decode(), value or "")
-        lacks = any(not kind for kind, _ in values.values())
+        return self._told(offer, values), any(not kind for kind, _ in values.values())
+
+    def _told(self, offer: Offer, values: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
         statements = self._statements
-        return ({} if statements is None else statements.told(offer.tool, values)), lacks
+        return {} if statements is None else statements.told(offer.tool, values)
 
     def _value(
         self,
@@ -248,6 +251,8 @@ def _is_whole(of: FieldType) -> bool:
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
+    if not tool.opened and not given:
+        return
     expected = {parameter.name for parameter in tool.opened}
     needed = {parameter.name for parameter in tool.opened if not parameter.optional}
     there = needed <= set(given) <= expected

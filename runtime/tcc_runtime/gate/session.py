@@ -32,11 +32,10 @@ from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.canonical import (
+    RecordMacs,
     call_key,
     digest,
     key_commitment,
-    record_key,
-    record_mac,
     reference_digest,
 )
 from tcc_certs.values.places import State
@@ -120,11 +119,11 @@ class Writer:
         session_id: of the session.
     """
 
-    __slots__ = ("_key", "_record_key", "_session_id", "_shown")
+    __slots__ = ("_key", "_mac", "_session_id", "_shown")
 
     def __init__(self, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
-        self._record_key = record_key(key)
+        self._mac = RecordMacs(key).of
         self._session_id = session_id
         self._shown = frozenset(shown)
 
@@ -140,7 +139,7 @@ class Writer:
             first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
             other = {name: value for name, value in record.items() if name > MAC}
             rest = b"," + encode(other)[1:] if other else b"}"
-        mac = record_mac(self._record_key, previous, first + rest)
+        mac = self._mac(previous, first + rest)
         return b'%s,"mac":"%s"%s' % (first, mac.hex().encode(), rest)
 
     def call_key(self, seq: int) -> str:
@@ -596,7 +595,7 @@ class Follower:
             self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
         replay = self._replay
         try:
-            replay.step(news.record, news.previous)
+            replay.step(news.record, news.previous, news.body)
         except Rejected as refusal:
             replay.findings.refuse(refusal, replay.line)
         for finding in replay.findings.items:
