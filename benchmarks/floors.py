@@ -140,15 +140,20 @@ def deep() -> Iterator[Row]:
     def size(tools: int, depth: int) -> int:
         names = "".join(f"tool t{at}\n" for at in range(tools))
         text = f'grammar deep version "1"\n{names}plan = any*\nlimit depth <= {depth}\n'
-        return tcc.compile_text(text, purpose="gate", max_states=10**7).size
+        artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
+        tcc.save(artifact, path)
+        return path.stat().st_size
 
     depths = (1_000, 10_000, 30_000)
-    sizes = [size(2, depth) for depth in depths]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "deep.tcca")
+        sizes = [size(2, depth) for depth in depths]
+        three = size(3, 100_000)
     each = [size / depth for size, depth in zip(sizes, depths, strict=True)]
     cells = ", ".join(f"{size / 1e6:.2f}" for size in sizes)
     yield ("`any*` of 2 tools, depth 10^3, 10^4, 3*10^4, for a gate", f"{cells} MB",
            "", "linear", each[-1] <= 1.05 * each[0])  # fmt: skip
-    yield ("3 tools, depth 10^5, for a gate", f"{size(3, 100_000) / 1e6:.1f} MB",
+    yield ("3 tools, depth 10^5, for a gate", f"{three / 1e6:.1f} MB",
            "", "compiles", True)  # fmt: skip
 
 
@@ -307,6 +312,9 @@ def gate() -> Iterator[Row]:
 def batch() -> Iterator[Row]:
     """A row of a batch beside a plain loop of the same runs with ledgers."""
     import tcc
+    from tcc_runtime.ledger.recorder import Recorder
+    from tcc_runtime.ledger.sinks import MemorySink
+    from tcc_runtime.search import search
     from tcc_runtime.settings.settings import Settings
 
     artifact = tcc.compile_file(GRAMMARS / "coding_agent.tcg", beta="1")
@@ -317,7 +325,7 @@ def batch() -> Iterator[Row]:
 
         def plain() -> None:
             for settings in asked:
-                run(artifact, settings)
+                search(artifact, settings, Recorder(MemorySink(), started_ms=0))
 
         def rows() -> None:
             out = Path(folder, str(next(turn)))

@@ -283,9 +283,7 @@ class SessionMachine:
         found, code = set(held), None
         for place in held:
             rows = [self.row(q) for q in place[0]]
-            calls = [
-                call for call in offer.calls.values() if any([call in row for row in rows])
-            ]
+            calls = [call for call in offer.calls.values() if any(call in row for row in rows)]
             after = {self.step(place, call) for call in calls}
             if code is None and after <= {None}:
                 code = Code.STATEMENT_FORBIDS if calls else Code.NOT_PLANNED

@@ -30,6 +30,7 @@ HIDDEN = ""  # the type of a value that is not shown
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 
+_INT = frozenset([int])
 _short_hex = re.compile("[0-9a-f]{32}").fullmatch
 
 
@@ -42,7 +43,7 @@ def _is_arguments(value: Json) -> bool:
 
 
 def _is_open(value: Json) -> bool:
-    return isinstance(value, dict) and all([_is_open_value(item) for item in value.values()])
+    return isinstance(value, dict) and all(map(_is_open_value, value.values()))
 
 
 def _is_open_value(value: Json) -> bool:
@@ -75,7 +76,7 @@ def _is_observed(value: Json) -> bool:
 
 
 def _is_states(value: Json) -> bool:
-    return isinstance(value, list) and all([type(q) is int for q in value])
+    return isinstance(value, list) and {*map(type, value)} <= _INT
 
 
 SEQ: Format = ("an integer of at least 1", lambda value: type(value) is int and value >= 1)
