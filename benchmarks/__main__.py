@@ -20,6 +20,7 @@ TABLES = (
     "frontend",
     "growth",
     "exponents",
+    "floors",
     "search",
     "rungs",
     "validate",

@@ -299,7 +299,7 @@ class SessionMachine:
         found = self._rows.get(q)
         if found is None:
             edges = list(self._automaton.edges(q))
-            row = {call: (target,) for call, target in edges}
+            row: dict[int, tuple[int, ...]] = {call: (target,) for call, target in edges}
             if len(row) < len(edges):
                 every: dict[int, set[int]] = {}
                 for call, target in edges:
