@@ -479,7 +479,7 @@ class Session:
             machine = self.policy.machine
             if machine.statements is not None:
                 tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
-                if machine.statements.remembers(place, tools):
+                if machine.statements.remembers(place, tools, self.course.attributes):
                     return True
             texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]
@@ -714,7 +714,7 @@ class Follower:
         """A call under way has no outcome: it took all that was expected."""
         executions = self.executions
         if executions is not None and executions.pending is not None:
-            executions.settle(executions.pending.choice.expected, False)
+            executions.settle(executions.pending.choice.reserved, False)
         self.session.settle("unknown", None, False, seq=seq)
 
     def unknown(self, seq: int) -> Made | None:
