@@ -63,7 +63,7 @@ def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
     """
     _check_depth(data, path)
     try:
-        value = _parsed(data.decode("utf-8"))
+        value: Json = _decoder.decode(data.decode("utf-8"))
     except Rejected as refusal:
         raise Rejected(refusal.code, path, refusal.expected, refusal.found) from None
     except RecursionError:
@@ -124,17 +124,6 @@ def _no_float(text: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float, parse_int=_integer)
-
-
-def _parsed(text: str) -> Json:
-    """What a JSON text says; space around it is looked for only where there is some."""
-    value: Json
-    if text[:1] not in " \t\n\r":
-        value, end = _decoder.raw_decode(text)
-        if end == len(text):
-            return value
-    value = _decoder.decode(text)
-    return value
 
 
 def _check_depth(data: bytes, path: str) -> None:

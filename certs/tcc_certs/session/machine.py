@@ -50,8 +50,7 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 17  # that were read; a state counts as some itself
-_OF_A_STATE = 4
+_MAX_EDGES = 1 << 17  # that were read, and four more for each state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -246,11 +245,8 @@ class SessionMachine:
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
         states, tally = place
-        if len(states) == 1:
-            targets = self.row(states[0]).get(call, ())
-        else:
-            every = {target for q in states for target in self.row(q).get(call, ())}
-            targets = tuple(sorted(every))
+        rows = [self.row(q).get(call, ()) for q in states]
+        targets = rows[0] if len(rows) == 1 else tuple(sorted({to for row in rows for to in row}))
         if not targets:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
@@ -298,18 +294,14 @@ class SessionMachine:
         """The edges of a state: for each call its targets, increasing."""
         found = self._rows.get(q)
         if found is None:
-            edges = list(self._automaton.edges(q))
-            row: dict[int, tuple[int, ...]] = {call: (target,) for call, target in edges}
-            if len(row) < len(edges):
-                every: dict[int, set[int]] = {}
-                for call, target in edges:
-                    every.setdefault(call, set()).add(target)
-                row = {call: tuple(sorted(targets)) for call, targets in every.items()}
-            self._edges += len(row) + _OF_A_STATE
+            row: dict[int, list[int]] = {}
+            for call, target in self._automaton.edges(q):
+                row.setdefault(call, []).append(target)
+            self._edges += len(row) + 4
             if self._edges > _MAX_EDGES:
                 self._rows.clear()
-                self._edges = len(row) + _OF_A_STATE
-            found = self._rows[q] = row
+                self._edges = len(row) + 4
+            found = self._rows[q] = {call: tuple(sorted(to)) for call, to in row.items()}
         return found
 
 
@@ -494,8 +486,8 @@ class Course:
             told: of one that is done its open answers.
             seq: the call's number; None: the one that was made last.
         """
-        at = len(self._steps) - 1 if seq is None else self._at(seq)
-        last = at == len(self._steps) - 1
+        newest = seq is None or seq == self._steps[-1].seq  # nearly always
+        at = len(self._steps) - 1 if newest or seq is None else self._at(seq)
         step = self._steps[at]
         # The first outcome that is recorded; a `resolve` changes nothing of it.
         step.told = self._steps[-1].seq
@@ -504,7 +496,7 @@ class Course:
         if outcome != "unknown":
             self._know(at, outcome, answer, read, told)
         # What lies behind is gone through again, and is so little that it is not counted.
-        self._reached = len(self._steps) if last else min(self._reached, at)
+        self._reached = len(self._steps) if newest else min(self._reached, at)
 
     def resolve(
         self,
@@ -532,10 +524,7 @@ class Course:
         return self._repeated + max(0, self._reached - self._at(seq) - 1)
 
     def _at(self, seq: int) -> int:
-        steps = self._steps
-        if steps and steps[-1].seq == seq:  # nearly always
-            return len(steps) - 1
-        return bisect_left(steps, seq, key=lambda step: step.seq)
+        return bisect_left(self._steps, seq, key=lambda step: step.seq)
 
     def _know(
         self,

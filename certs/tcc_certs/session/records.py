@@ -30,7 +30,6 @@ HIDDEN = ""  # the type of a value that is not shown
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 
-_INT = frozenset([int])
 _short_hex = re.compile("[0-9a-f]{32}").fullmatch
 
 
@@ -76,7 +75,7 @@ def _is_observed(value: Json) -> bool:
 
 
 def _is_states(value: Json) -> bool:
-    return isinstance(value, list) and {*map(type, value)} <= _INT
+    return isinstance(value, list) and all(type(q) is int for q in value)
 
 
 SEQ: Format = ("an integer of at least 1", lambda value: type(value) is int and value >= 1)

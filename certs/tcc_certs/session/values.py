@@ -111,8 +111,8 @@ class Arguments:
                 S204, S205 as :meth:`read`.
         """
         tool, found = self._core.tools[offer.tool], record.get("answers")
-        if found is None and not tool.answers:
-            return self._told(offer, {}), False
+        if found is None and not tool.answers and self._statements is None:
+            return {}, False
         due = {
             one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown
         }
@@ -131,11 +131,9 @@ class Arguments:
                 continue
             value = self._value(offer.tool, due[name], members, "answers")
             values[name] = (_byte(due[name]).decode(), value or "")
-        return self._told(offer, values), any(not kind for kind, _ in values.values())
-
-    def _told(self, offer: Offer, values: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
+        lacks = any(not kind for kind, _ in values.values())
         statements = self._statements
-        return {} if statements is None else statements.told(offer.tool, values)
+        return ({} if statements is None else statements.told(offer.tool, values)), lacks
 
     def _value(
         self,
