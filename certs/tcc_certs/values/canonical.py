@@ -11,7 +11,6 @@ BLAKE3 each.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from typing import NoReturn
 
@@ -197,8 +196,10 @@ class RecordMacs:
     __slots__ = ("_hasher", "_same")
 
     def __init__(self, key: bytes) -> None:
+        from hmac import compare_digest  # here: it loads OpenSSL, and who has no key needs none
+
         self._hasher = blake3(key=record_key(key))
-        self._same: Callable[[bytes, bytes], bool] | None = None
+        self._same = compare_digest
 
     def of(self, previous: bytes, body: bytes) -> bytes:
         """The MAC of a record."""
@@ -208,8 +209,4 @@ class RecordMacs:
 
     def same(self, previous: bytes, body: bytes, found: bytes) -> bool:
         """Whether it is the one that was found; the time says nothing of where they differ."""
-        if self._same is None:
-            from hmac import compare_digest  # here: it loads OpenSSL, and a writer needs none
-
-            self._same = compare_digest
         return self._same(self.of(previous, body), found)

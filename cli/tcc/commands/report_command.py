@@ -38,7 +38,7 @@ from tcc.pages import (
 )
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import with_proof
-from tcc.pages.records import Kept, lines_named, records
+from tcc.pages.records import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.screen import CLEAN
@@ -153,7 +153,7 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> P
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        kept = Kept()
+        kept = ShownRecords()
         with collection_put_off(True):
             told = transcript_of(artifact, kept.passing(read()))
         page = with_proof(session_page(artifact, told, kept, found, verdict), data)

@@ -115,7 +115,7 @@ class RecordRow:
     more: int
 
 
-class Kept:
+class ShownRecords:
     """The first and the last records of a ledger."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ def _shown_record(line: int, record: Record) -> RecordRow:
     )
 
 
-def records_section(kept: Kept) -> Section:
+def records_section(kept: ShownRecords) -> Section:
     """The table."""
     rows = kept.rows
     groups = [_group(part) for part in _parted(rows)]
