@@ -36,6 +36,7 @@ TABLES = (
     "policies",
     "editor",
     "langgraph",
+    "peers",
     "startup",
 )
 

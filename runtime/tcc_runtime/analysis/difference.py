@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from tcc_certs.errors import Code, ensure
 from tcc_runtime.analysis.graph import PlanGraph
+from tcc_runtime.process import collection_put_off
 
 MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
 _FAR: Final = 1 << 200  # beyond every sum of costs
@@ -44,7 +45,8 @@ def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> O
     """
     if one.root is None:
         return OneSided(plans=0, shortest=None, cheapest=None)
-    return _Product(one, other, most_edges).answer()
+    with collection_put_off(True):  # of a million rows none is garbage
+        return _Product(one, other, most_edges).answer()
 
 
 class _Product:

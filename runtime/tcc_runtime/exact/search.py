@@ -26,6 +26,7 @@ from tcc_certs.values.declared import json_of
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.sides import Items, OfPlans
 from tcc_runtime.exact.system import Move, State, System, Token, grid_value, held_tokens
+from tcc_runtime.process import collection_put_off
 
 Ends: TypeAlias = Literal["call", "finish", "stuck"]
 Renaming: TypeAlias = "dict[Token, Token]"
@@ -143,7 +144,8 @@ def included(
 def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
     system = search.system
     if is_plain(system) and not system.forgot:
-        return _included_plans(search)
+        with collection_put_off(True):  # of the pairs that were met none is garbage
+            return _included_plans(search)
     search.add(system.start, -1, None)
     level = [0]
     while level:
