@@ -76,10 +76,15 @@ def least(
         for name, program in programs.items():
             results.pop(name, None)
             gc.collect()
-            begin = time.process_time()
+            begin = _used()
             results[name] = program()
-            times[name] = min(times[name], time.process_time() - begin)
+            times[name] = min(times[name], _used() - begin)
     return times, results
+
+
+def _used() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    return time.process_time() + sum(os.times()[2:4])
 
 
 def narrow() -> Iterator[Row]:
@@ -318,7 +323,7 @@ def batch() -> Iterator[Row]:
     from tcc_runtime.settings.settings import Settings
 
     artifact = tcc.compile_file(GRAMMARS / "coding_agent.tcg", beta="1")
-    runs = 200
+    runs = 2_000  # so that starting the worker is spread over many
     asked = [Settings(seed=at.to_bytes(32, "little"), top=4) for at in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         turn = iter(range(1 << 20))
@@ -329,9 +334,9 @@ def batch() -> Iterator[Row]:
 
         def rows() -> None:
             out = Path(folder, str(next(turn)))
-            tcc.batch(artifact, asked, out, shard_size=100, started_ms=0, processes=1)
+            tcc.batch(artifact, asked, out, shard_size=500, started_ms=0, processes=1)
 
-        times, _ = least({"plain": plain, "batch": rows})
+        times, _ = least({"plain": plain, "batch": rows}, 2)
     us = {what: seconds / runs * 1e6 for what, seconds in times.items()}
     yield ("a batch row", f"{us['batch']:.0f} us", f"plain loop {us['plain']:.0f} us",
            "950 us, or 1.1 of the loop", us["batch"] <= max(950, 1.1 * us["plain"]))  # fmt: skip
