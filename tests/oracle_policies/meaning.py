@@ -204,6 +204,8 @@ def _bind(scene: Scene, more: Mapping[str, State]) -> Scene:
 
 
 def _looked_up(term: l.Look, scene: Scene) -> State:
+    """Of the calls that were made before B: of a call of another time, before that."""
+    scene = replace(scene, history=[c for c in scene.history if c.made_at < scene.own.made_at])
     keys = [state_of(key, scene) for key in term.keys]
     lacking = [key for key in keys if not is_known(key)]
     if lacking:
@@ -226,12 +228,10 @@ def _looked_up(term: l.Look, scene: Scene) -> State:
 
 def _latest_row(let: l.LookUp, keys: Sequence[State], name: str, scene: Scene) -> State:
     for call in reversed(scene.history):
-        for tool, rows in let.rows:
-            if call.tool.name != tool:
-                continue
-            items = call.states[rows]
-            if items == UNKNOWN or not call.done:
-                return UNKNOWN
+        lists = [call.states[rows] for tool, rows in let.rows if call.tool.name == tool]
+        if lists and (UNKNOWN in lists or not call.done):
+            return UNKNOWN
+        for items in lists:
             for row in reversed(items[1] if is_known(items) else ()):
                 cells = dict(row[1])
                 mine = both(same(cells[k], key) for k, key in zip(let.keys, keys, strict=True))
@@ -480,11 +480,12 @@ def _holds_back(
     past: Sequence[Made],
     scene: Scene,
 ) -> bool:
+    errors = replace(scene, history=told)  # what it looks up counts them, too
     if alternative.calls is None:
-        return both(holds(relation, scene) for relation in alternative.where) is not False
+        return both(holds(relation, errors) for relation in alternative.where) is not False
     found = [
         call
-        for call in possibly(alternative, told, scene)
+        for call in possibly(alternative, told, errors)
         if not any(
             sum(other.made_at > call.told_at for other in surely(lifting, past, scene))
             >= lifting.least
@@ -494,9 +495,9 @@ def _holds_back(
     return len(found) >= alternative.least
 
 
-def _may_be_apart(statement: l.Apart, one: Made, other: Made) -> bool:
+def _may_be_apart(statement: l.Apart, one: Made, other: Made, told: Sequence[Made] = ()) -> bool:
     """Whether they may be a call in A and a call in B with the same keys."""
-    inner = Scene(own=other)
+    inner = Scene(own=other, history=told)
     parts = [belongs(statement.one, one), belongs(statement.other, other)]
     if False in parts:
         return False
@@ -514,9 +515,9 @@ def _stand_next(sets: Sequence[l.Calls], word: Sequence[Made]) -> bool:
 
 def _apart(statement: l.Apart, past: Sequence[Made], scene: Scene) -> bool:
     call = scene.own
-
-    return _may_be_apart(statement, call, call) or any(
-        _may_be_apart(statement, x, call) or _may_be_apart(statement, call, x) for x in past
+    return _may_be_apart(statement, call, call, past) or any(
+        _may_be_apart(statement, x, call, past) or _may_be_apart(statement, call, x, past)
+        for x in past
     )
 
 

@@ -365,15 +365,13 @@ _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
-    from tcc_certs.core.policies import Fields, Total, later_part, read_policy
+    from tcc_certs.core.policies import Fields, Total, read_policy
     from tcc_certs.core.wording import Wording
 
     tools = known["tools"]
     names = frozenset([one.name for one in known["given"]])
     fields = Fields(tools=tuple(map(fields_of, tools)), session=names)
     policy = read_policy(item, path, code, fields)
-    later = later_part(item)
-    ensure(not later, Code.UNKNOWN_VERSION, path, "what this release enforces", later)
     if isinstance(policy, Total):
         _check_total(tools[policy.tool], policy.parameter, path, code)
     return PolicyMonitor(policy=policy, text=Wording([tool.name for tool in tools]).of(policy))

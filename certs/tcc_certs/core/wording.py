@@ -118,6 +118,8 @@ class Wording:
             case ("count", of, *relation):
                 such = "".join([self._about_it(one) for one in relation])
                 return f"count({self._term(of)}{such})"
+            case ("look", name, keys, of):
+                return f"{name}({', '.join(map(self._term, keys))}).{written(of)}"
             case ("list", items):
                 return f"({', '.join(map(self._term, items))})"
             case ("sum", items):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from types import MappingProxyType
@@ -38,10 +39,12 @@ from tcc_certs.core.policies import (
     attributes_named,
     fields_compared,
     is_timed,
+    looks_named,
     tools_of,
 )
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.alternatives import Alt, Pool, Undo
+from tcc_certs.session.lookups import Looks
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
@@ -51,6 +54,7 @@ from tcc_certs.session.relations import (
     compiled_relation,
     compiled_set,
     compiled_term,
+    counting_errors,
     same,
 )
 from tcc_certs.values.canonical import json_value
@@ -155,7 +159,11 @@ def _mark(pool: Pool, at: int, undo: Undo) -> None:
 class _BanRule(Statement):
     def __init__(self, number: int, of: Ban, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.of, tools)
-        self._any = [make(one) for one in of.alternatives]
+        # An error that was read counts as done for what a forbid looks up, too.
+        self._any = [
+            make(replace(one, same=counting_errors(one.same), where=counting_errors(one.where)))
+            for one in of.alternatives
+        ]
         self._unless = [make(one) for one in of.unless]
         self.alternatives = [*self._any, *self._unless]
 
@@ -271,10 +279,11 @@ class _MostRule(Statement):
 class _ApartRule(Statement):
     def __init__(self, number: int, of: Apart, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.other, tools)
-        self._one = make(Alternative(calls=of.one, same=of.same))
+        same_as = counting_errors(of.same)
+        self._one = make(Alternative(calls=of.one, same=same_as))
         self._first = compiled_set(of.one)
         self._others = make(Alternative(calls=of.other))
-        self._terms = [compiled_term(term) for _, term in of.same]
+        self._terms = [compiled_term(term) for _, term in same_as]
         self._names = [name for name, _ in of.same]
         self.alternatives = [self._one]
         self.decides = self.kept()
@@ -351,6 +360,8 @@ class Policies:
 
     def __init__(self, policies: Sequence[Policy], fields: Fields) -> None:
         self.count = len(policies)
+        made = {name for one in policies for name, _ in looks_named(one)}
+        self.looks = [fields.looks[name] for name in sorted(made)]
         self.pools = 0
         self.tools = len(fields.tools)
         statements = [self._made(at, one) for at, one in enumerate(policies)]
@@ -390,9 +401,12 @@ class Memory:
         self.tallies: list[dict[tuple[State, ...], _Tally]] = [{} for _ in range(policies.count)]
         self.odd: list[list[tuple[State, ...]]] = [[] for _ in range(policies.count)]
         self.owed: list[dict[tuple[State, ...], int]] = [{} for _ in range(policies.count)]
+        self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:
         """The first statement that refuses a call, and whether as one surely has to (else R207)."""
+        if self._looks is not None:
+            own.look = self._looks.of
         for statement in self._policies.decides[own.tool]:
             found = statement.refuses(self, own)
             if found is not False:
@@ -406,6 +420,9 @@ class Memory:
             what :meth:`undo` takes.
         """
         undo: Undo = []
+        if self._looks is not None:
+            call.look = self._looks.of
+            self._looks.add(call, undo)
         for statement in self._policies.keeps[call.tool]:
             statement.add(self, call, undo)
         return undo

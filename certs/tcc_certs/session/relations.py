@@ -22,6 +22,8 @@ Truth: TypeAlias = "bool | None"
 Names: TypeAlias = "Mapping[str, State]"
 Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
 Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
+# Of a call the field of a look-up with keys, and whether it counts errors that were read.
+Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 LACKING = (NONE, UNKNOWN)
 _IT = frozenset(["it"])
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
@@ -41,6 +43,7 @@ class Event:
         answered: it failed, and its caller has read what the tool said.
         told: the number of the last call that was made when its first outcome was recorded; None
             while it is under way.
+        look: looks up what earlier calls of its session say; None: it has no session.
     """
 
     at: int
@@ -51,6 +54,7 @@ class Event:
     done: bool = False
     answered: bool = False
     told: int | None = None
+    look: Look | None = None
 
 
 # Three values.
@@ -161,6 +165,8 @@ def compiled_term(tree: Tree) -> Term:
             return _greater(compiled_term(one), compiled_term(other))
         case ("sum", items):
             return _sum([(exact_number(factor), compiled_term(one)) for factor, one in items])
+        case ("look", name, keys, of, *read):
+            return _looked_up(name, [compiled_term(key) for key in keys], of, bool(read))
         case ("count", of):
             many = compiled_term(of)
 
@@ -172,6 +178,23 @@ def compiled_term(tree: Tree) -> Term:
         case ("count", of, relation):
             return _counted(compiled_term(of), compiled_relation(relation))
     return _constant(UNKNOWN)
+
+
+def _looked_up(name: str, keys: Sequence[Term], of: str, read: bool) -> Term:
+    def looked_up(own: Event, seen: Event, names: Names) -> State:
+        if own.look is None:
+            return UNKNOWN
+        return own.look(own, name, tuple([key(own, seen, names) for key in keys]), of, read)
+
+    return looked_up
+
+
+def counting_errors(tree: Any) -> Any:
+    """Terms and relations whose look-ups count calls that failed with an error that was read."""
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return tree
+    found = tuple([counting_errors(part) for part in tree])
+    return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
 def _alias(name: str) -> str:
