@@ -191,12 +191,12 @@ def read_given(value: Json, path: str, code: Code, known: Known) -> tuple[OpenPa
         Rejected: `code`.
     """
     given: tuple[OpenParameter, ...] = read_opened(value, path, code, known)
-    for i, one in enumerate(given):
-        plain = one.at is None and not one.null
-        expected = "what this release enforces"
-        ensure(plain, Code.UNKNOWN_VERSION, f"{path}[{i}]", expected, "a place, or null")
     names = [one.name for one in given]
     ensure(len(set(names)) == len(names), code, path, "attributes of different names", names)
+    members = {one.name for one in given if one.at is None}
+    for i, one in enumerate(given):
+        there = not one.at or one.at[0] in members
+        ensure(there, code, f"{path}[{i}]", f"an attribute in which {one.name} lies", one.at)
     return given
 
 

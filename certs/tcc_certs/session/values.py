@@ -8,7 +8,7 @@ Cost: linear in the arguments and answers of a call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Core, Tool
@@ -53,6 +53,7 @@ class Arguments:
         if not self._core.given:
             return {}
         named = frozenset() if self._statements is None else self._statements.named
+        values: dict[str, tuple[str, str]] = {}
         for one in self._core.given:
             entry = self._header.given.get(one.name)
             if not isinstance(entry, dict):
@@ -63,8 +64,11 @@ class Arguments:
             place = f"given: {written(one.name)}"
             ensure(shown or one.name not in named, Code.SESSION_HEADER, place, expected, entry)
             (self.shown if shown else self.hidden).add(name)
+            values[one.name] = HIDDEN, ""
             if shown:
-                self._checked(place, one, entry)
+                values[one.name] = _byte(one).decode(), self._checked(place, one, entry)
+        if any(one.at is not None for one in self._core.given):
+            _check_places(self._core.given, values, lambda name: f"given: {written(name)}")
         return {} if self._statements is None else self._statements.given(self._header.given)
 
     def read(
@@ -94,7 +98,7 @@ class Arguments:
             if value is not None and kind == NUMBER:
                 numbers[parameter.name] = value
         if any(given.at is not None for given in tool.opened):
-            _check_places(tool, values)
+            _check_places(tool.opened, values, lambda name: f"open: {open_name(tool.name, name)}")
         if any(param.at is not None for param in tool.parameters):
             _check_listed(tool, offer, values)
         seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
@@ -189,22 +193,29 @@ def _check_text(parameter: OpenParameter, text: str) -> None:
     check_json(parameter.type, text)
 
 
-def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
-    """A field at a place in an argument that is shown is what stands there.
+def _check_places(
+    fields: Sequence[OpenParameter],
+    values: Mapping[str, tuple[str, str]],
+    path: Callable[[str], str],
+) -> None:
+    """A field at a place in an argument, or attribute, that is shown is what stands there.
+
+    Args:
+        path: of a field, by its name.
 
     Raises:
         Rejected: S204 it is not.
     """
     from tcc_certs.values.places import placed_text  # here: a core of 1.1 has none of it
 
-    for field in tool.opened:
-        head = _head_of(tool, field.at, values)
+    for field in fields:
+        head = _head_of(fields, field.at, values)
         kind, text = values.get(field.name, (HIDDEN, ""))
         if head is None or (field.name in values and kind == HIDDEN):
             continue
         found = placed_text(field, json_value(head))
-        place = f"open: {open_name(tool.name, field.name)}"
-        ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
+        expected = found or "nothing at its place"
+        ensure(found == text, Code.SESSION_VALUE, path(field.name), expected, text)
 
 
 def _check_listed(tool: Tool, offer: Offer, values: Mapping[str, tuple[str, str]]) -> None:
@@ -216,7 +227,7 @@ def _check_listed(tool: Tool, offer: Offer, values: Mapping[str, tuple[str, str]
     from tcc_certs.values import places  # here: a core of 1.1 has none of it
 
     for param, index in zip(tool.parameters, offer.values, strict=True):
-        head = None if param.observed else _head_of(tool, param.at, values)
+        head = None if param.observed else _head_of(tool.opened, param.at, values)
         if head is None or index is None or param.at is None:
             continue
         of = places.Field(
@@ -230,12 +241,14 @@ def _check_listed(tool: Tool, offer: Offer, values: Mapping[str, tuple[str, str]
 
 
 def _head_of(
-    tool: Tool, at: tuple[str, ...] | None, values: Mapping[str, tuple[str, str]]
+    fields: Sequence[OpenParameter],
+    at: tuple[str, ...] | None,
+    values: Mapping[str, tuple[str, str]],
 ) -> str | None:
     """The argument in which a place lies, where all of it is shown; None of other ones."""
     if not at:
         return None
-    whole = any(one.name == at[0] and _is_whole(one.type) for one in tool.opened)
+    whole = any(one.name == at[0] and _is_whole(one.type) for one in fields)
     kind, text = values.get(at[0], (HIDDEN, ""))
     return text if whole and kind == JSON.decode() else None
 

@@ -57,7 +57,7 @@ from tcc_compiler.resolve.relations import (
     term_json,
     window_of,
 )
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import Tool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
 MAX_HEIGHT = 50  # of terms and relations
@@ -642,6 +642,8 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
             names[declared.name.text] = declared.name.region
             kinds[declared.name.text] = found[0].kind
             given += found
+    declared_all = [one for statement in program.givens for one in statement.attributes]
+    heads_are_there(declared_all, "attribute", report)
     for let in program.lets:
         if let.name.text in names:
             _report_twice(let.name, names, report)

@@ -30,6 +30,7 @@ from tcc_compiler.language.ast import (
     Number,
     OpenDeclaration,
     Parallel,
+    ParameterDeclaration,
     Quotes,
     Strict,
     ToolStatement,
@@ -273,14 +274,16 @@ def _fields(
         return None
     others = {one.name.text: one.name.region for one in statement.opened}
     answers = fields_of(statement.answers, {**taken, **others}, report)
-    if answers is None or not _heads_are_there(statement, report):
+    declared = (*statement.parameters, *statement.opened)
+    if answers is None or not heads_are_there(declared, "argument", report):
         return None
     return arguments, answers
 
 
-def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
+def heads_are_there(
+    declared: Sequence[ParameterDeclaration | OpenDeclaration], what: str, report: Report
+) -> bool:
     """Whether the member at the head of each argument's place is declared beside it."""
-    declared = (*statement.parameters, *statement.opened)
     places = {one.name.text: pointer_of(one.at, one.name.text, report) for one in declared}
     members = {name for name, place in places.items() if place is None}
     sound = True
@@ -289,8 +292,9 @@ def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
             continue
         head = one.at.value.split("/")[1].replace("~1", "/").replace("~0", "~")
         if head not in members:
-            message = f"no argument is called {quote(head)}, in which {quote(one.name.text)} lies"
-            hint = f"declare it beside it: (; {head}: json, ..)"
+            message = f"no {what} is called {quote(head)}, in which {quote(one.name.text)} lies"
+            beside = f"(; {head}: json, ..)" if what == "argument" else f"{head}: json"
+            hint = f"declare it beside it: {beside}"
             report.error("TCC204", one.at.region, message, hint)
             sound = False
     return sound

@@ -1,4 +1,4 @@
-"""Lists, records, null and answers out of JSON Schema, where core 1.2 is read; else none."""
+"""Lists, records, null and answers out of JSON Schema."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ import pytest
 
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
-from tcc_compiler.resolve import resolver
 
 TEXT = {"type": "string"}
-
-
-@pytest.fixture(autouse=True)
-def reads_core_12(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 2)
 
 
 def imported(properties: dict[str, Any], required: tuple[str, ...] = (), **tool: Any) -> Skeleton:
@@ -164,14 +158,6 @@ def test_errors_mean_failed_is_proposed_in_a_comment_alone(hints: Any, proposed:
     line = "# The server says that it only reads: if so, { errors mean failed } is right."
     assert (line in found.text.splitlines()) is proposed
     assert declared(found) == ""
-
-
-def test_none_of_it_is_written_where_core_12_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 1)
-    given = {"f": {"type": "array", "items": TEXT}, "g": {"type": ["string", "null"]}}
-    found = imported(given, outputSchema={"type": "object", "properties": {"id": TEXT}})
-    assert declared(found) == "(; f?: json, g?: text)"
-    assert lost(found) == ['its shape is not held: "array", items', "null is refused"]
 
 
 def test_schemas_that_refer_to_themselves_end() -> None:
