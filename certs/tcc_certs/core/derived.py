@@ -54,7 +54,8 @@ def is_newer_tool(tool: Tool) -> bool:
         given.at is not None or given.null or not isinstance(given.type, PLAIN)
         for given in tool.opened
     )
-    return listed or opened or bool(tool.answers) or tool.parallel
+    said = tool.error_text is not None
+    return listed or opened or bool(tool.answers) or tool.parallel or said
 
 
 def _is_new(tool: Tool) -> bool:

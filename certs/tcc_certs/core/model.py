@@ -146,6 +146,7 @@ class Tool:
         errors_failed: whether an error of it means that nothing happened.
         answers: its open answers, in declared order; they tell no calls apart.
         parallel: whether calls of it may be under way beside others that they commute with.
+        error_text: the pattern of answers that are texts and say an error; None: it has none.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Tool:
     errors_failed: bool = False
     answers: tuple[OpenParameter, ...] = ()
     parallel: bool = False
+    error_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,18 @@ def pattern_of(source: str) -> TextPattern:
     return parse(source)
 
 
+MAX_STEPS = 1 << 20  # characters times positions
+
+
+def matched(source: str, text: str) -> bool | None:
+    """Whether all of a text matches; None where it takes more steps than one text is worth."""
+    pattern = pattern_of(source)
+    longest = MAX_STEPS // max([1, *[places.bit_length() for places in pattern.at]])
+    if len(text) <= longest:
+        return pattern.matches(text)
+    return None if pattern.begins(text[:longest]) else False
+
+
 class TextPattern:
     """A pattern, ready to be asked."""
 
@@ -70,6 +82,15 @@ class TextPattern:
         for char in text:
             state = state[char]
         return state.accepts
+
+    def begins(self, text: str) -> bool:
+        """Whether a text that matches may begin with `text`."""
+        state = self.set_of(_START)
+        for char in text:
+            state = state[char]
+            if state.is_empty:
+                return False
+        return True
 
     def set_of(self, positions: int) -> _Set:
         """The one object for a set of positions."""
@@ -125,6 +146,11 @@ class _Set(dict[str, "_Set"]):
         super().__init__()
         self._pattern, self._bits, self.accepts = pattern, bits, accepts
         self._next: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no match may go on from here."""
+        return self._bits == 0
 
     def __missing__(self, char: str) -> _Set:
         pattern = self._pattern

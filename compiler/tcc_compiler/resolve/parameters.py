@@ -627,15 +627,20 @@ def _pattern(part: TypePart | None, report: Report) -> tuple[str | None, bool]:
     """The source of a pattern, and whether it is one."""
     if part is None or part.text is None:
         return None, True
-    source = part.text.value
+    sound = pattern_is_sound(part.text, report)
+    return part.text.value if sound else None, sound
+
+
+def pattern_is_sound(text: Text, report: Report) -> bool:
+    """Whether a text is a pattern; else reported."""
     try:
-        parse(source)
+        parse(text.value)
     except Rejected as refusal:
         message = f"this pattern of text is none: {_reason(refusal)}"
         hint = "the whole value has to match; there is no look-around and no back reference"
-        report.error("TCC318", part.text.region, message, hint)
-        return None, False
-    return source, True
+        report.error("TCC318", text.region, message, hint)
+        return False
+    return True
 
 
 def _reason(refusal: Rejected) -> str:

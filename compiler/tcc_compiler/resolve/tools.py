@@ -46,6 +46,7 @@ from tcc_compiler.resolve.parameters import (
     is_new_field,
     opened_of,
     parameters_of,
+    pattern_is_sound,
     plain_name,
     pointer_of,
 )
@@ -319,6 +320,9 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
                 sound &= _observes(statement, attribute, report)
             case Errors():
                 extras["errors"] = "failed"
+                if attribute.text is not None:
+                    sound &= pattern_is_sound(attribute.text, report)
+                    extras["error_text"] = attribute.text.value
             case Parallel():
                 extras["parallel"] = True
             case BindMcp() | BindPython():
