@@ -365,12 +365,14 @@ _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
-    from tcc_certs.core.policies import Fields, Total, read_policy
+    from tcc_certs.core.policies import Fields, LookUp, Total, read_policy
     from tcc_certs.core.wording import Wording
 
     tools = known["tools"]
-    names = frozenset([one.name for one in known["given"]])
-    fields = Fields(tools=tuple(map(fields_of, tools)), session=names)
+    looks = {one.name: one for one in known["lets"] if isinstance(one, LookUp)}
+    names = {one.name for one in known["given"] + known["lets"]} - looks.keys()
+    made = tuple(map(fields_of, tools))
+    fields = Fields(tools=made, session=frozenset(names), looks=looks)
     policy = read_policy(item, path, code, fields)
     if isinstance(policy, Total):
         _check_total(tools[policy.tool], policy.parameter, path, code)

@@ -102,7 +102,7 @@ Policy: TypeAlias = Need | Ban | Apart | Owe | Count | Total
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Let:
-    """The first known one of fields, each a tool and a name."""
+    """``session.name``: the first known one of fields, each a tool and a name."""
 
     name: str
     of: tuple[tuple[int, str], ...]
@@ -525,7 +525,7 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
 
 # What this release enforces of section 7, and what it declines by its name.
 
-_LATER_MEMBERS = ("across", "lets", "pass")
+_LATER_MEMBERS = ("across", "pass")
 
 
 def ensure_enforced(core: Mapping[str, Json]) -> None:

@@ -52,6 +52,9 @@ def core_of(value: Mapping[str, Json]) -> Core:
 
         ensure_enforced(value)
     made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
+    lets = made.pop("lets")
+    looks = tuple([one for one in lets if hasattr(one, "keys")])
+    made |= {"lets": tuple([one for one in lets if one not in looks]), "looks": looks}
     core = Core(**made.pop("grammar"), **made)
     require([1, minor_version(core)], head["version"], _SCHEMA, "core.version")
     return core
@@ -192,6 +195,12 @@ def _given(value: Json, path: str, code: Code, known: Known) -> Any:
     return read_given(value, path, code, known)
 
 
+def _lets(value: Json, path: str, code: Code, known: Known) -> Any:
+    from tcc_certs.core.lets import read_lets
+
+    return read_lets(value, path, code, known)
+
+
 HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(2)))
 CALLS = schema.listed(_call, rises=attrgetter("text"))
 GRAMMAR: Table = (row("version", schema.as_version), row("name", schema.as_name))
@@ -210,6 +219,7 @@ CORE: Table = (
     row("forbids", schema.listed(_forbid, rises=_forbid_key)),
     Check(_patterns_are_used),
     maybe("given", _given, absent=()),
+    maybe("lets", _lets, absent=()),
     maybe("monitors", _monitors, absent=()),
     row("limits", read_limits),
 )

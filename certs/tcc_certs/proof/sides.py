@@ -107,11 +107,7 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     Args:
         left: of a right side the core of the left.
     """
-    if left is not None and (left.tools, left.calls, left.given) != (
-        core.tools,
-        core.calls,
-        core.given,
-    ):
+    if left is not None and _spoken_of(left) != _spoken_of(core):
         return core
     held = [one.policy for one in left.monitors if isinstance(one, PolicyMonitor)] if left else []
     kept = tuple(
@@ -123,7 +119,14 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
         ]
     )
     some = any(isinstance(one, PolicyMonitor) for one in kept)
-    return replace(core, monitors=kept, given=core.given if some else ())
+    if some:
+        return replace(core, monitors=kept)
+    return replace(core, monitors=kept, given=(), lets=(), looks=())
+
+
+def _spoken_of(core: Core) -> tuple[object, ...]:
+    """What statements may speak of."""
+    return core.tools, core.calls, core.given, core.lets, core.looks
 
 
 def compared_cores(cores: Sequence[Core], *, forgets: bool) -> list[Core]:
