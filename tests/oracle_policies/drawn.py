@@ -37,8 +37,6 @@ LISTED = frozenset(
     }
 )  # fmt: skip
 
-# What is enforced: all but look-ups.
-HELD = FORMS - {"look"}
 
 TEXTS = ("a", "b", "c d")
 NUMBERS = (0, 1, 2, 2.5)
