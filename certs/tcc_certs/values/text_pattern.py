@@ -48,18 +48,6 @@ def pattern_of(source: str) -> TextPattern:
     return parse(source)
 
 
-MAX_STEPS = 1 << 20  # characters times positions
-
-
-def matched(source: str, text: str) -> bool | None:
-    """Whether all of a text matches; None where it takes more steps than one text is worth."""
-    pattern = pattern_of(source)
-    longest = MAX_STEPS // max([1, *[places.bit_length() for places in pattern.at]])
-    if len(text) <= longest:
-        return pattern.matches(text)
-    return None if pattern.begins(text[:longest]) else False
-
-
 class TextPattern:
     """A pattern, ready to be asked."""
 
@@ -88,9 +76,7 @@ class TextPattern:
         state = self.set_of(_START)
         for char in text:
             state = state[char]
-            if state.is_empty:
-                return False
-        return True
+        return state.bits != 0
 
     def set_of(self, positions: int) -> _Set:
         """The one object for a set of positions."""
@@ -140,22 +126,17 @@ class TextPattern:
 class _Set(dict[str, "_Set"]):
     """A set of positions; as a mapping, where each character leads that was met here."""
 
-    __slots__ = ("_bits", "_next", "_pattern", "accepts")
+    __slots__ = ("_next", "_pattern", "accepts", "bits")
 
     def __init__(self, pattern: TextPattern, bits: int, accepts: bool) -> None:
         super().__init__()
-        self._pattern, self._bits, self.accepts = pattern, bits, accepts
+        self._pattern, self.bits, self.accepts = pattern, bits, accepts
         self._next: int | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no match may go on from here."""
-        return self._bits == 0
 
     def __missing__(self, char: str) -> _Set:
         pattern = self._pattern
         if self._next is None:
-            self._next = pattern.after(self._bits)
+            self._next = pattern.after(self.bits)
         place = bisect_right(pattern.bounds, ord(char)) - 1
         found = self[char] = pattern.set_of(self._next & pattern.at[place])
         pattern.keep()

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from tcc_certs.core.model import Tool as GrammarTool
 from tcc_certs.core.model import executing
-from tcc_certs.values.text_pattern import matched
+from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
 from tcc_runtime.gate.permit import Permit
@@ -95,6 +95,18 @@ def is_error_text(pattern: str | None, answer: object) -> bool | None:
     if pattern is None or type(answer) is not str:
         return False
     return matched(pattern, answer)
+
+
+_MAX_STEPS: Final = 1 << 20  # characters times positions
+
+
+def matched(source: str, text: str) -> bool | None:
+    """Whether all of a text matches; None where it takes more steps than one text is worth."""
+    pattern = pattern_of(source)
+    longest = _MAX_STEPS // max([1, *[places.bit_length() for places in pattern.at]])
+    if len(text) <= longest:
+        return pattern.matches(text)
+    return None if pattern.begins(text[:longest]) else False
 
 
 TOLD_ERROR: Final = "the tool answered with an error"

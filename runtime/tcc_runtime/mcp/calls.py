@@ -278,7 +278,9 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
         return unknown("the server answered with a result that is none of a tool")
     structured = members["structuredContent"].value if "structuredContent" in members else None
     text = _text_in(members["content"].value) if structured is None else None
-    said = error or is_error_text(tool.error_text, text)
+    said: bool | None = error
+    if tool.error_text is not None and not error:
+        said = is_error_text(tool.error_text, text)
     if said is False:
         told = structured if text is None else _json_in(text)
         return Ending(outcome="done", answer=told, result=members)
