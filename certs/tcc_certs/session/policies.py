@@ -374,8 +374,8 @@ class Policies:
                 return _MostRule(number, of, self.tools)
 
 
-# Look-ups: the latest call, or row of an answer, with some keys, of the calls made before one, as they
-# are known now; so no copy of the past is needed.
+# Look-ups: the latest call, or row of an answer, with some keys, of the calls made before one, as
+# is known of them now; so no copy of the past is needed.
 
 _WHOLE = 1 << 30  # the rank of a list that is not known: behind all rows of its call
 # The number of the call, the rank in it, the call, the fields of the row; None: of a call.

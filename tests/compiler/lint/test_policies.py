@@ -59,7 +59,6 @@ def test_a_field_that_nothing_compares_is_named() -> None:
         "require a before b same owner = id",
         "require a where seen.owner = id before b",
         "let o = a.owner",
-        "let o(owner) = a",
         "let o(id) = a\nrequire b where o(id).owner = id",
         "forbid b before b unless a where seen.owner = id",
         "require a after b same owner = id",
