@@ -160,6 +160,21 @@ def test_errors_mean_failed_is_proposed_in_a_comment_alone(hints: Any, proposed:
     assert declared(found) == ""
 
 
+def test_times_and_dates_are_those_of_rfc_3339() -> None:
+    def of(**more: Any) -> str:
+        return declared(imported({"f": {"type": "string", **more}}))
+
+    assert of(format="date-time", description="when") == "(; f?: time)"
+    assert of(format="date") == "(; f?: date)"
+    assert of(format="time") == of(format="email") == "(; f?: text)"
+    assert "time" not in of(format="date-time", maxLength=10)
+    maybe = imported({"f": {"type": ["string", "null"], "format": "date-time"}})
+    assert declared(maybe) == "(; f?: time or null)"
+    told = imported({}, outputSchema={"type": "object", "properties": {
+        "at": {"type": "string", "format": "date-time"}}})  # fmt: skip
+    assert declared(told) == " gives (; at?: time)"
+
+
 def test_schemas_that_refer_to_themselves_end() -> None:
     tree = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
     maybe = {"anyOf": [{"$ref": "#/$defs/maybe"}, {"type": "null"}]}
