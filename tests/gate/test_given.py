@@ -194,7 +194,13 @@ def test_a_place_in_what_is_shown_is_what_stands_there(tmp_path: Path) -> None:
     assert tcc.validate(ledger, artifact, key=KEY).claim_type == "Conformant"
     records = [json.loads(line) for line in ledger.read_bytes().splitlines()]
     records = [{n: v for n, v in one.items() if n not in ("mac", "~")} for one in records]
-    for name, other in (("role", value("s", "chief")), ("teams", value("j", '["a","b"]'))):
+    short = [digested(text)["digest"][:32] for text in ("a", "b")]
+    forged: list[tuple[str, Any]] = [
+        ("role", value("s", "chief")),
+        ("role", digested("chief")),
+        ("teams", {**records[0]["given"]["teams"], "of": short}),
+    ]
+    for name, other in forged:
         header = named({**records[0], "given": {**records[0]["given"], name: other}})
         ledger.write_bytes(sealed([header, *_rekeyed(records[1:], header)]))
         found = tcc.validate(ledger, artifact, key=KEY)

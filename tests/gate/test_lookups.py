@@ -250,13 +250,14 @@ def made(folder: Path) -> tuple[Desk, list[dict[str, Any]]]:
     return desk, [{n: v for n, v in line.items() if n not in ("mac", "~")} for line in lines]
 
 
-def value(kind: str, text: str) -> dict[str, str]:
-    return {"digest": digest(KEY, kind.encode(), text.encode()).hex(), "type": kind, "value": text}
+def value(text: str) -> dict[str, str]:
+    return {"digest": digest(KEY, b"s", text.encode()).hex()}
 
 
-def rows(*found: tuple[str, str]) -> dict[str, str]:
+def rows(*found: tuple[str, str]) -> dict[str, Any]:
+    """What a ledger has of rows: short digests of the fields that statements name."""
     told = [{"number": number, "state": state} for number, state in found]
-    return value("j", json.dumps(told, separators=(",", ":")))
+    return {"of": [{n: value(text)["digest"][:32] for n, text in one.items()} for one in told]}
 
 
 def swapped(records: list[dict[str, Any]]) -> None:
@@ -271,24 +272,21 @@ Change = Callable[[list[dict[str, Any]]], object]
 @pytest.mark.parametrize(
     ("change", "code", "field"),
     [
-        (lambda r: r[2]["answers"].update(owner=value("s", "bob")), "S302", "call"),
-        (lambda r: r[1]["open"].update(order=value("s", "b")), "S302", "call"),
+        (lambda r: r[2]["answers"].update(owner=value("bob")), "S302", "call"),
+        (lambda r: r[1]["open"].update(order=value("b")), "S302", "call"),
         (lambda r: r[6]["answers"].update(rows=rows(("f1", "full"))), "S302", "call"),
         (lambda r: r[6]["answers"].update(rows=rows(("f2", "free"))), "S302", "call"),
         (lambda r: r[6]["answers"].update(rows=FREE_AND_FULL), "S302", "call"),
         (lambda r: r[6]["answers"].update(rows={"unknown": True}), "S302", "call"),
         (swapped, "S302", "call"),
-        (
-            lambda r: r[2]["answers"]["owner"].update(value="bob"),
-            "S205",
-            "answers: get_order.owner",
-        ),
+        (lambda r: r[2]["answers"]["owner"].update(digest="0" * 64), "S302", "call"),
         (lambda r: r[2].pop("answers"), "S210", "answers"),
-        (lambda r: r[4]["answers"].update(rows=value("j", '[{"number":"f1"}]')), "S204", "answers"),
-        (lambda r: r[4]["answers"].update(rows=value("s", "f1")), "S204", "answers: search.rows"),
-        (lambda r: r[0]["arguments"]["show"].remove("search.rows"), "S101", "arguments"),
-        (lambda r: r[0]["arguments"]["show"].remove("get_order.order"), "S101", "arguments"),
+        (lambda r: r[4]["answers"]["rows"].update(of=[{"number": "f1"}]), "S204", "answers"),
+        (lambda r: r[4]["answers"].update(rows=value("f1")), "S203", "answers: search.rows"),
+        (lambda r: r[6]["answers"]["rows"]["of"][0].pop("state"), "S204", "answers"),
+        (lambda r: r[6]["answers"]["rows"]["of"][0].update(free="1"), "S204", "answers"),
         (lambda r: r[0].update(monitors=r[0]["monitors"][:1]), "S103", "monitors"),
+        (lambda r: r[0]["constants"].pop(), "S101", "constants"),
         (lambda r: r[2].update(outcome="unknown", answers=None), "", ""),
     ],
 )
@@ -307,11 +305,12 @@ def test_a_forged_ledger_is_refused(change: Change, code: str, field: str, tmp_p
     assert (found.verdict, found.claim_type) == (1, "NoClaim")
 
 
-def test_values_that_are_looked_up_are_shown_and_no_others(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, FREE)
-    desk.gate.close()
-    header = json.loads(desk.ledger.read_bytes().splitlines()[0])
-    assert header["arguments"]["show"] == ["book.flight", "scan.rows", "search.rows"]
+def test_a_ledger_has_what_is_looked_up_and_no_more(tmp_path: Path) -> None:
+    _, records = made(tmp_path)
+    assert set(records[2]["answers"]) == {"owner"}
+    assert set(records[4]["answers"]) == {"rows"}
+    assert [set(one) for one in records[6]["answers"]["rows"]["of"]] == [{"number", "state"}] * 2
+    assert '"ann"' not in json.dumps(records) and '"full"' not in json.dumps(records)
 
 
 # The core.

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from blake3 import blake3
 
@@ -48,6 +48,7 @@ from tcc_certs.values.types import check_text
 _is_hex = re.compile("[0-9a-f]*").fullmatch
 SHORT = 16  # bytes of a digest that stand for a value among others
 MOST_LEAVES = 1 << 14
+_Names: TypeAlias = "Mapping[str, Sequence[str]]"
 _COMPUTED = ("<", "<=", ">", ">=", "sum", "max", "count")
 
 
@@ -123,15 +124,14 @@ class Named:
 
     def _form(self, one: OpenParameter, walk: _Walk) -> Form:
         kind = walk.narrowed(one)
-        shown = isinstance(kind, (TimeType, DateType))
-        shown = shown or (self.numbers and isinstance(kind, NumberType))
+        plain = (TimeType, DateType, NumberType) if self.numbers else (TimeType, DateType)
         patterns = walk.patterns.get(one.name, ()) if _has_text(kind) else ()
         return Form(
             name=one.name,
             type=kind,
             optional=one.optional,
             patterns=tuple(sorted(patterns)),
-            shown=shown,
+            shown=isinstance(kind, plain),
             is_list=isinstance(kind, ListType),
         )
 
@@ -162,18 +162,12 @@ class _Walk:
         patterns: that are asked of texts, by the name of the field.
     """
 
-    def __init__(
-        self,
-        trees: Iterable[Tree],
-        learned: Mapping[str, Sequence[str]],
-        looked: Mapping[str, Sequence[str]],
-    ) -> None:
+    def __init__(self, trees: Iterable[Tree], learned: _Names, looked: _Names) -> None:
         self._learned, self._looked = learned, looked
-        self.computes = False
-        self.constants: set[State] = set()
+        self.computes, self.constants = False, set[State]()
         self.patterns: dict[str, set[str]] = {}
-        self._parts: set[str] = set()
-        self._whole: set[str] = set()  # fields of which a record may be compared as one
+        # Of `whole` fields a record may be compared as one.
+        self._parts, self._whole = set[str](), set[str]()
         for tree in trees:
             self._tree(tree, {})
 
@@ -207,9 +201,10 @@ class _Walk:
                 self._parts.update(tree[2:])
                 if len(tree) < 3:
                     self._whole |= self._fields(tree, names)
-            case ("look", _, _, name):
-                self._look(tree, names)
-                self._whole.add(name)
+            case ("look", name, keys, of):
+                self._parts.update((of, *self._looked[name]))
+                self._whole.add(of)
+                self._tree(keys, names)
             case ("count", of, *relation):
                 self.computes = True
                 self._list(of, names)
@@ -234,18 +229,10 @@ class _Walk:
                 for part in tree:
                     self._tree(part, names)
 
-    def _look(self, tree: Tree, names: Mapping[str, frozenset[str]]) -> None:
-        """A look-up: of rows the field, and the keys."""
-        _, name, keys, of = tree
-        self._parts.update((of, *self._looked.get(name, ())))
-        self._tree(keys, names)
-
     def _list(self, of: Tree, names: Mapping[str, frozenset[str]]) -> None:
         """A term whose elements are spoken of, and not the list itself."""
         if of[0] in ("own", "seen", "session", "as"):
             self._parts.update(of[2:])
-        elif of[0] == "look":
-            self._look(of, names)
         else:
             self._tree(of, names)
 
