@@ -256,6 +256,8 @@ def state_of(state: slow.State) -> State:
             return "n", whole.numerator if whole.denominator == 1 else whole
         case ("j", text):
             return "j", text.encode()
+        case ("*", listed):
+            return "*", frozenset(map(state_of, listed))
         case ("l", items):
             return "l", tuple(map(state_of, items))
         case ("r", cells):

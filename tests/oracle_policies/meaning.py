@@ -25,6 +25,7 @@ from tests.oracle_policies.values import (
     is_known,
     plain,
     read,
+    rest_of,
 )
 
 Truth: TypeAlias = "bool | None"
@@ -140,7 +141,9 @@ def belongs(calls: l.Calls, call: Made) -> Truth:
 def _among(state: State, values: Sequence[Any]) -> Truth:
     if state == UNKNOWN:
         return None
-    return state in [("*", None) if value is l.REST else plain(value) for value in values]
+    if state[0] == "*":
+        return l.REST in values
+    return state in [plain(value) for value in values if value is not l.REST]
 
 
 # Terms.
@@ -263,8 +266,12 @@ def _speaks_of(calls: l.Calls, tool: str) -> bool:
 
 def same(one: State, other: State) -> Truth:
     """Whether two states are one value."""
-    known = is_known(one) and is_known(other) and not one == other == ("*", None)
-    return one == other if known else None
+    if not is_known(one) or not is_known(other):
+        return None
+    if one[0] == "*" or other[0] == "*":
+        rest, value = (one, other) if one[0] == "*" else (other, one)
+        return False if value in rest[1] else None
+    return one == other
 
 
 def holds(relation: l.Relation, scene: Scene) -> Truth:
@@ -288,7 +295,7 @@ def holds(relation: l.Relation, scene: Scene) -> Truth:
             mine = state_of(left, scene)
             if maybe and mine == NONE:
                 return True
-            if not is_known(mine):
+            if not is_known(mine) or mine[0] == "*":
                 return None
             return matches(pattern, mine) is not negated
         case l.Every(of=of, each=each):
@@ -314,7 +321,7 @@ def compared(op: str, left: State, right: State) -> Truth:
         return same(left, right)
     if op == "!=":
         return opposite(same(left, right))
-    if not is_known(left) or not is_known(right):
+    if not is_known(left) or not is_known(right) or "*" in (left[0], right[0]):
         return None
     assert left[0] == right[0] in ("n", "t"), (left, right)
     one, other = left[1], right[1]
@@ -652,7 +659,7 @@ def answers_of(call: Made) -> list[Made]:
         if call.outcome != "done" or state == UNKNOWN:
             assert one.values is not None
             found: list[State] = [plain(value) for value in one.values]
-            found += [("*", None)] * one.rest + [NONE] * one.optional
+            found += [rest_of(one)] * one.rest + [NONE] * one.optional
             options.append(found)
         else:
             options.append([state])
@@ -732,7 +739,7 @@ class Automaton:
                 for one in mine:
                     assert one.values is not None
                     pool: list[State] = [plain(value) for value in one.values]
-                    pools.append(pool + [("*", None)] * one.rest + [NONE] * one.optional)
+                    pools.append(pool + [rest_of(one)] * one.rest + [NONE] * one.optional)
                 for chosen in product(*pools):
                     states = dict(zip([f.name for f in mine], chosen, strict=True))
                     self._letters.append(Made(tool=tool, stamp=0, states=states, outcome="done"))

@@ -41,7 +41,7 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
-from tcc_certs.session.alternatives import Alt, Pool, Undo
+from tcc_certs.session.alternatives import Alt, Pool, Undo, is_vague
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
@@ -241,7 +241,7 @@ class _MostRule(Statement):
         key, tallies = self._key(own), memory.tallies[self.number]
         least = None if self._within is None else own.stamp - self._within
         total = self._amount(own)
-        lacks = any(part in LACKING for part in key)
+        lacks = is_vague(key)
         for one in tallies if lacks else (key, *memory.odd[self.number]):
             tally = tallies.get(one)
             if tally is None:
@@ -257,7 +257,7 @@ class _MostRule(Statement):
         key, tallies = self._key(call), memory.tallies[self.number]
         if key not in tallies:
             tallies[key] = _Tally()
-            if any(part in LACKING for part in key):
+            if is_vague(key):
                 memory.odd[self.number].append(key)
         tallies[key].add(call.stamp, self._amount(call), undo)
 
@@ -329,7 +329,7 @@ class _OweRule(Statement):
         if call.done and call.tool in self._firsts and self._first(call) is True:
             key = tuple([call.states[name] for name in self._names])
             # A key of which a part is not known pays for nothing, and is never paid.
-            if key in owed and not any(part in LACKING for part in key):
+            if key in owed and not is_vague(key):
                 before = owed.pop(key)
                 undo.append(lambda: owed.__setitem__(key, before))
         if call.tool in self.tools and self.of(call) is not False:
@@ -457,7 +457,7 @@ class Looks:
             own: the call that it was there before.
             read: whether calls count that failed with an error that was read.
         """
-        if any(part in LACKING for part in key):
+        if is_vague(key):
             return UNKNOWN
         found = self._made[name].latest(key, own.at)
         if read:

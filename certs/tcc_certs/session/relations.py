@@ -26,6 +26,7 @@ Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
 # Of a call the field of a look-up with keys, and whether it counts errors that were read.
 Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 LACKING = (NONE, UNKNOWN)
+VAGUE = frozenset(["none", "unknown", "*"])  # kinds of which nobody knows the value
 _IT = frozenset(["it"])
 DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
@@ -87,9 +88,12 @@ def either(parts: Iterable[Truth]) -> Truth:
 
 
 def same(one: State, other: State) -> Truth:
-    """Whether two states are one value; of two that are not listed nobody knows."""
-    if one in LACKING or other in LACKING or one == other == REST:
-        return None
+    """Whether two states are one value; what is not listed may be any value but those."""
+    if one[0] in VAGUE or other[0] in VAGUE:
+        if one in LACKING or other in LACKING:
+            return None
+        (_, listed), value = (one, other) if one[0] == "*" else (other, one)
+        return False if value in listed else None
     return one == other
 
 
@@ -114,7 +118,7 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
                     state = call.states[name]
                     if state == UNKNOWN:
                         found = None
-                    elif state not in values:
+                    elif (REST if state[0] == "*" else state) not in values:
                         return False
                 return found
 
@@ -328,7 +332,11 @@ def _among(one: Term, many: Term, negated: bool) -> Relation:
         left, right = one(own, seen, names), many(own, seen, names)
         if left in LACKING or right[0] != "l":
             return None
-        found = left in right[1] or (None if any(item in LACKING for item in right[1]) else False)
+        if left[0] == "*":
+            found = either([same(left, item) for item in right[1]])
+        else:
+            lacks = None if any(item in LACKING for item in right[1]) else False
+            found = left in right[1] or lacks
         return _opposite(found) if negated else found
 
     return among
@@ -364,8 +372,8 @@ def _like(one: Term, source: str, negated: bool) -> Relation:
     matches = like_of(source)
 
     def like(own: Event, seen: Event, names: Names) -> Truth:
-        kind, value = found = one(own, seen, names)
-        if found in LACKING:
+        kind, value = one(own, seen, names)
+        if kind in VAGUE:
             return None
         if kind == DIGESTED:
             holds = own.marks.get((source, value))

@@ -26,7 +26,7 @@ from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
 from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant
+from tcc_certs.values.places import NONE, UNKNOWN, State, listed_states
 
 
 class Statements:
@@ -50,10 +50,7 @@ class Statements:
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
-            [
-                (one.name, [NONE if not text else constant(text) for text in one.values])
-                for one in tool.parameters
-            ]
+            [(one.name, listed_states(one.values)) for one in tool.parameters]
             for tool in core.tools
         ]
         named: set[tuple[int, str]] = set()

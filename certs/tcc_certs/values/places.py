@@ -3,8 +3,8 @@
 Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
 null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
 exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
-``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", None)`` for what
-is not listed, ``("l", values)``, ``("r", states)``.
+``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", values)`` for what
+is none of the listed values, ``("l", values)``, ``("r", states)``.
 Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
 left at its bound, and nothing is read by a class's own methods but those of JSON's types.
 Cost: linear in what is read, with at most 1,000 elements a list in all.
@@ -41,7 +41,7 @@ State: TypeAlias = "tuple[str, Any]"
 
 NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
-REST: State = ("*", None)
+REST: State = ("*", None)  # in a pattern, whatever is listed
 MOST_ELEMENTS = 1000
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 _MOST_STEPS = 64
@@ -226,6 +226,13 @@ def answered(value: object, field: Field) -> State:
 def constant(text: str) -> State:
     """The value that the canonical text of a listed value stands for."""
     return REST if text == "*" else plain(json_of(text))
+
+
+def listed_states(texts: Sequence[str]) -> list[State]:
+    """The state that each canonical text of a listed field stands for; of ``*`` with the others."""
+    known = frozenset([constant(text) for text in texts if text and text != "*"])
+    states = {"": NONE, "*": ("*", known)}
+    return [states[text] if text in states else constant(text) for text in texts]
 
 
 def plain(value: object) -> State:
