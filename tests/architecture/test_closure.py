@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6362, 4061),
     "validate": (10818, 6648),
     "validate atoms": (12173, 7481),
-    "validate session": (8671, 5536),
-    "validate models session": (9841, 6278),
+    "validate session": (8673, 5537),
+    "validate models session": (9843, 6279),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -449,7 +449,10 @@ for _says, _relation, _holds in (
             require(alt(calls("get"), _relation, last=True), before=calls("put")),
         ),
         done("get", {"state": "other"}),
-        (may if _holds else refused)("put", note="c"),
+        # In the plans, where it speaks of listed fields alone.
+        may("put", note="c")
+        if _holds
+        else refused("put", "R202" if "call" in _says else "R201", note="c"),
     )
 case(
     "null is none, with `or null`",

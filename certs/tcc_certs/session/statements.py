@@ -26,7 +26,7 @@ from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
 from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import NONE, UNKNOWN, State, listed_states
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 
 class Statements:
@@ -50,7 +50,7 @@ class Statements:
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
-            [(one.name, listed_states(one.values)) for one in tool.parameters]
+            [(one.name, _listed_states(one.values)) for one in tool.parameters]
             for tool in core.tools
         ]
         named: set[tuple[int, str]] = set()
@@ -209,3 +209,10 @@ def _states_in(
         absent = NONE if form.optional else UNKNOWN
         found[form.name] = reading.state(form, entry) if isinstance(entry, Mapping) else absent
     return found
+
+
+def _listed_states(texts: Sequence[str]) -> list[State]:
+    """The state that each canonical text of a listed field stands for; of ``*`` with the others."""
+    known = frozenset([constant(text) for text in texts if text and text != "*"])
+    states = {"": NONE, "*": ("*", known)}
+    return [states[text] if text in states else constant(text) for text in texts]

@@ -230,13 +230,6 @@ def constant(text: str) -> State:
     return REST if text == "*" else plain(json_of(text))
 
 
-def listed_states(texts: Sequence[str]) -> list[State]:
-    """The state that each canonical text of a listed field stands for; of ``*`` with the others."""
-    known = frozenset([constant(text) for text in texts if text and text != "*"])
-    states = {"": NONE, "*": ("*", known)}
-    return [states[text] if text in states else constant(text) for text in texts]
-
-
 def plain(value: object) -> State:
     """A text, number, flag or null as a value.
 
