@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6344, 4048),
     "validate": (10800, 6635),
     "validate atoms": (12155, 7468),
-    "validate session": (8498, 5392),
-    "validate models session": (9668, 6135),
+    "validate session": (8650, 5520),
+    "validate models session": (9820, 6263),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
