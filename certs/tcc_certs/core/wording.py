@@ -58,6 +58,10 @@ class Wording:
         """What has to come."""
         return self._set(of.first) + self._same(of.same)
 
+    def set_of(self, calls: Tree) -> str:
+        """A set of calls."""
+        return self._set(calls)
+
     def _bound(self, of: Count | Total, value: object) -> str:
         per = f" per {', '.join(map(self._term, of.per))}" if of.per else ""
         window = "" if of.within is None else f" within {_duration(of.within)}"
@@ -124,6 +128,8 @@ class Wording:
             case ("count", of, *relation):
                 such = "".join([self._about_it(one) for one in relation])
                 return f"count({self._term(of)}{such})"
+            case ("look", name, keys, of):
+                return f"{name}({', '.join(map(self._term, keys))}).{written(of)}"
             case ("list", items):
                 return f"({', '.join(map(self._term, items))})"
             case ("sum", items):

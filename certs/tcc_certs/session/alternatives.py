@@ -18,7 +18,7 @@ from tcc_certs.core.policies import Alternative, Tree, tools_of
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
-    UNEQUAL,
+    VAGUE,
     Event,
     Truth,
     both,
@@ -28,7 +28,7 @@ from tcc_certs.session.relations import (
     same,
     speaks_of,
 )
-from tcc_certs.values.places import REST, State
+from tcc_certs.values.places import State
 
 MOST_KEPT = 64
 Undo: TypeAlias = "list[Callable[[], object]]"
@@ -133,14 +133,19 @@ def _all_gone(
     return gone
 
 
+def is_vague(key: Iterable[State]) -> bool:
+    """Whether a part of a key may be several values."""
+    return any(kind in VAGUE for kind, _ in key)
+
+
 class Pool:
     """The calls of which an alternative may speak, by their keys."""
 
-    __slots__ = ("_all", "_by_key", "indices", "odd", "used", "watermark")
+    __slots__ = ("_all", "by_key", "indices", "odd", "used", "watermark")
 
     def __init__(self) -> None:
         self._all = Kept()
-        self._by_key: dict[tuple[State, ...], Kept] = {}
+        self.by_key: dict[tuple[State, ...], Kept] = {}
         self.odd = Kept()  # a part of their key is not known
         self.indices: dict[tuple[State, ...], Index] = {}  # of one relation beside the key
         self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
@@ -148,18 +153,14 @@ class Pool:
 
     def add(self, call: Event, key: tuple[State, ...], undo: Undo, columns: int = 0) -> Kept | None:
         """Keep a call, with those of its key where all of that is known; these have columns."""
-        odd = any(part in LACKING for part in key)
-        kept = self.odd if odd else self._by_key.get(key)
+        odd = is_vague(key)
+        kept = self.odd if odd else self.by_key.get(key)
         if kept is None:
-            kept = self._by_key[key] = Kept(columns)
+            kept = self.by_key[key] = Kept(columns)
         for one in (kept, self._all):
             one.append(call)
             undo.append(one.back)
         return None if odd else kept
-
-    def of_key(self, key: tuple[State, ...]) -> Kept | None:
-        """The calls with a key, where there are some."""
-        return self._by_key.get(key)
 
     def raise_watermark(self, at: int, undo: Undo) -> None:
         """Calls up to that number count as used."""
@@ -177,13 +178,13 @@ class Pool:
 
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
-        return not self.odd and not any(part in UNEQUAL for part in key)
+        return not self.odd and not is_vague(key)
 
     def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
-        if any(part in LACKING for part in key):
+        if is_vague(key):
             return reversed(self._all), len(self._all)
-        kept = self._by_key.get(key, ())
+        kept = self.by_key.get(key, ())
         if not self.odd:
             return reversed(kept), len(kept)
         return _latest_first(kept, self.odd), len(kept) + len(self.odd)
@@ -290,7 +291,7 @@ class Alt:
         if split is None or other is None:
             return None
         key = self.key_for(own)
-        if any(part in UNEQUAL for part in key):
+        if is_vague(key):
             return False if sure else None
         if not sure and (pool.odd or not self._whole):
             return None  # of more than 64 calls older ones stand against it, whatever they are
@@ -309,7 +310,7 @@ class Alt:
         key = self.key_for(own)
         if not self._columns or not pool.is_exact(key):
             return None
-        kept = pool.of_key(key)
+        kept = pool.by_key.get(key)
         if kept is None:
             return (False,)
         size = len(kept)
@@ -320,7 +321,7 @@ class Alt:
         rows: Sequence[int] = range(first, size)
         for (op, _, term), (kinds, values) in zip(self._bound, kept.columns, strict=True):
             due = kind, value = term(own, own, NO_NAMES)
-            if kind in _LACKS:
+            if kind in VAGUE:
                 if sure:
                     return (False,)
                 continue
@@ -328,7 +329,7 @@ class Alt:
                 if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
                     return None
                 holds, right = _ORDERS[op], value
-            elif due == REST or not _LACKS.isdisjoint(kinds[first:]):
+            elif not VAGUE.isdisjoint(kinds[first:]):
                 return None
             else:
                 holds, right = eq if op == "=" else ne, due
@@ -342,8 +343,8 @@ class Alt:
     def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
         """Whether the relation of the index holds of a call, surely or possibly."""
         if sure:
-            return due not in LACKING and _decides(op, index.sure, due)
-        if due in LACKING or index.lacking:
+            return due[0] not in VAGUE and _decides(op, index.sure, due)
+        if due[0] in VAGUE or index.lacking:
             return True
         if op == "in":
             return due in index.sure or due in index.may
@@ -379,8 +380,11 @@ class Alt:
                 return False
             for op, name, kind, value in due:
                 mine, other = states[name]
-                if kind in _LACKS or mine in _LACKS:
-                    found = None
+                if kind in VAGUE or mine in VAGUE:
+                    equal = same((mine, other), (kind, value)) if op in ("=", "!=") else None
+                    if equal is (op != "="):
+                        return False
+                    found = found if equal is (op == "=") else None
                 elif op == "=" or op == "!=":
                     if (mine == kind and other == value) is not (op == "="):
                         return False
@@ -401,7 +405,7 @@ class Alt:
     def surely(self, pool: Pool, own: Event) -> Iterator[Event]:
         """The earlier calls of which it surely holds, latest first; of a key the latest 64."""
         key = self.key_for(own)
-        if not self.last and any(part in LACKING for part in key):
+        if not self.last and is_vague(key):
             return
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
@@ -447,7 +451,6 @@ class Alt:
 
 
 _stamp = attrgetter("stamp")
-_LACKS = frozenset(kind for kind, _ in LACKING)
 _ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -340,6 +340,9 @@ def why(
     else:
         looked = [_looked_at(one, alt, memory.pools[alt.number], own) for one, alt in pairs]
         told = partial(_failed, looked, own)
+        if statements.policies.looks:  # what is looked up is known differently later
+            memory.refuses(own)
+            told = partial(list, _failed(looked, own))
 
     def more() -> Mapping[str, str]:
         relations = told()

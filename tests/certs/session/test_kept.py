@@ -219,7 +219,7 @@ def test_columns_say_what_a_look_at_each_call_says(
 
 
 def _kept(memory: Memory) -> list[Kept]:
-    return [kept for pool in memory.pools for kept in pool._by_key.values()]
+    return [kept for pool in memory.pools for kept in pool.by_key.values()]
 
 
 def test_columns_decide_where_nothing_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
