@@ -322,9 +322,7 @@ class Alt:
         for (op, _, term), (kinds, values) in zip(self._bound, kept.columns, strict=True):
             due = kind, value = term(own, own, NO_NAMES)
             if kind in VAGUE:
-                if sure:
-                    return (False,)
-                continue
+                return None
             if op in _ORDERS:
                 if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
                     return None

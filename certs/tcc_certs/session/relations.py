@@ -464,12 +464,13 @@ def _element(term: Tree, names: Sequence[str]) -> _Column | None:
 
 def _each_equal(of: _Column, due: Term, negated: bool) -> _Each:
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
-        kind, value = due(own, seen, outer)
-        if kind in VAGUE:
-            return [None] * len(items[0])
-        if negated:
-            return [None if k in VAGUE else k != kind or v != value for k, v in of(items)]
-        return [None if k in VAGUE else k == kind and v == value for k, v in of(items)]
+        kind, value = other = due(own, seen, outer)
+        vague = kind in VAGUE
+        found = [
+            same(one, other) if vague or one[0] in VAGUE else one[0] == kind and one[1] == value
+            for one in of(items)
+        ]
+        return [_opposite(one) for one in found] if negated else found
 
     return each
 
@@ -481,13 +482,10 @@ def _each_pair(one: _Column, other: _Column, op: str) -> _Each:
         pairs = zip(one(items), other(items), strict=True)
         if holds is not None:
             return [
-                holds(v, w) if k == kind and k in ("n", "t") else None
-                for (k, v), (kind, w) in pairs
+                holds(x[1], y[1]) if x[0] == y[0] and x[0] in ("n", "t") else None for x, y in pairs
             ]
-        differ = op == "!="
-        return [
-            None if x[0] in VAGUE or y[0] in VAGUE else (x == y) is not differ for x, y in pairs
-        ]
+        found = [same(x, y) for x, y in pairs]
+        return [_opposite(one) for one in found] if op == "!=" else found
 
     return each
 

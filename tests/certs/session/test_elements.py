@@ -9,11 +9,12 @@ import pytest
 
 from tcc_certs.session import relations
 from tcc_certs.session.relations import Event, compiled_relation, compiled_term
-from tcc_certs.values.places import NONE, REST, UNKNOWN
+from tcc_certs.values.places import NONE, UNKNOWN
 
+OTHER = ("*", frozenset([("s", "a"), ("n", 1)]))  # what is not listed
 VALUES: list[Any] = [
     ("n", 1), ("n", 2), ("s", "a"), ("s", "bb"), ("t", 1), ("b", True), ("#", b"d"), NONE, UNKNOWN,
-    REST,
+    OTHER,
 ]  # fmt: skip
 OPS = ("=", "!=", "<", "<=", ">", ">=")
 

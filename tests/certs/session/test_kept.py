@@ -16,7 +16,7 @@ from tcc_certs.session.alternatives import MOST_KEPT, Alt, Kept
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import Event
 from tcc_certs.values.canonical import digest
-from tcc_certs.values.places import NONE, REST, UNKNOWN, Field
+from tcc_certs.values.places import NONE, UNKNOWN, Field
 from tests.gate import grammars
 from tests.oracle_session.writer import KEY, sealed
 
@@ -159,8 +159,9 @@ def test_a_ledger_with_such_a_call_is_invalid(tmp_path: Path) -> None:
 # Columns, and the look at each call.
 
 _CALLS = ("calls", 0, ())
+OTHER = ("*", frozenset([("s", "a"), ("n", 1)]))  # what is not listed
 _VALUES: list[Any] = [
-    ("n", 1), ("n", 2), ("n", 2.5), ("s", "a"), ("s", "b"), ("t", 5), NONE, UNKNOWN, REST,
+    ("n", 1), ("n", 2), ("n", 2.5), ("s", "a"), ("s", "b"), ("t", 5), NONE, UNKNOWN, OTHER,
 ]  # fmt: skip
 
 
@@ -245,7 +246,7 @@ def test_two_values_that_are_not_listed_are_not_surely_one() -> None:
     need = Need(order="before", alternatives=(replace(one, where=where),), of=("calls", 1, ()))
     other = ("!=", ("seen", "f"), ("own", "f"))
     apart = replace(need, alternatives=(replace(one, where=(other, *where[1:])),))
-    states: dict[str, Any] = {"k": ("s", "a"), "f": REST, "g": ("n", 1)}
+    states: dict[str, Any] = {"k": ("s", "a"), "f": OTHER, "g": ("n", 1)}
     for policy in (need, apart):
         memory = Memory(Policies([policy], Fields(tools=(made, made))))
         memory.add(Event(at=1, tool=0, states=states, done=True, told=1))
