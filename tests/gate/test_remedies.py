@@ -22,7 +22,7 @@ from tests.gate import grammars
 from tests.oracle_policies import language as l
 from tests.oracle_policies.beside import Clock, Tally, compiled
 from tests.oracle_policies.core import policies_of
-from tests.oracle_policies.drawn import HELD, Draw, Play
+from tests.oracle_policies.drawn import FORMS, Draw, Play
 from tests.oracle_policies.meaning import Made, Session, refuses
 
 DESK = """grammar desk version "1"
@@ -237,7 +237,7 @@ def test_reasons_of_random_policies(part: int, caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.CRITICAL, logger="tcc.gate")
     seen: Counter[str] = Counter()
     for seed in range(part * 100, part * 100 + 100):
-        grammar = Draw(f"reasons {seed}", HELD).grammar()
+        grammar = Draw(f"reasons {seed}", FORMS).grammar()
         artifact = compiled(grammar, Tally())
         if artifact is None:
             continue
