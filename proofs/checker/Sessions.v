@@ -1,6 +1,6 @@
 (* Sessions over a file that passes: calls, each with what is known of it, gone through place by place.
    docs/spec/session.md, section 4, of grammars without observed parameters and without statements left to the run;
-   outcomes that stay as they were recorded (no `resolve`).  Monitors, values and the chain are not looked at. *)
+   outcomes that stay as they were recorded (no `resolve`).  No more than 64 places are held, so a call costs no more than they do.  Monitors, values and the chain are not looked at. *)
 
 From Coq Require Import List Arith ZArith Lia Bool.
 From Tcc Require Import Automaton Certificates Digest Prefix Session.
@@ -30,11 +30,14 @@ Definition step_z {str} (t : Z -> option (row str)) (a : Z) (k : known) (held : 
   | Unknown => with_new held (map (leads_z t a) held)
   end.
 Definition somewhere (p : place_z) : bool := match p with Some _ => true | None => false end.
+(* Places that there may be once a call is made: 64 at most, or it is not made. *)
+Definition few (held : list place_z) : bool := len held 0 <=? 64.
 Fixpoint goes {str} (t : Z -> option (row str)) (held : list place_z) (calls : list (Z * known)) : option (list place_z) :=
   match calls with
   | [] => Some held
   | (a, k) :: calls =>
-      if (0 <=? a) && forallb (fun p => somewhere (leads_z t a p)) held then goes t (step_z t a k held) calls else None
+      if (0 <=? a) && forallb (fun p => somewhere (leads_z t a p)) held && few (step_z t a Unknown held)
+      then goes t (step_z t a k held) calls else None
   end.
 (* The calls of a session conform; and, where it says that it ended, it may finish. *)
 Definition conforms {str} (rows : list (row str)) (calls : list (Z * known)) (ended : bool) : bool :=
@@ -132,8 +135,8 @@ Lemma goes_passed calls : forall l h l', same_places l h -> passed h -> goes t l
 Proof.
   induction calls as [|[a k] calls IH]; intros l h l' S Hp E; cbn [goes map rev] in *.
   - injection E as <-. auto.
-  - destruct ((0 <=? a) && forallb (fun p => somewhere (leads_z t a p)) l) eqn:G; [|discriminate].
-    apply andb_prop in G. destruct G as [Ha G]. apply Z.leb_le in Ha. rewrite forallb_forall in G.
+  - destruct ((0 <=? a) && forallb (fun p => somewhere (leads_z t a p)) l && few (step_z t a Unknown l)) eqn:G; [|discriminate].
+    rewrite !andb_true_iff in G. destruct G as [[Ha G] _]. apply Z.leb_le in Ha. rewrite forallb_forall in G.
     rewrite <- app_assoc. cbn [app]. apply (IH _ _ _ (step_same a k l h Ha S)); [|exact E].
     unfold event. cbn [fst snd]. apply passed_call with h; [exact Hp | apply same_known | |].
     + intros p Hpl. apply S in Hpl. destruct Hpl as [z [Hz <-]]. exists (Z.to_nat a). split; [left; reflexivity|].

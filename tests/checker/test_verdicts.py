@@ -17,6 +17,7 @@ import tcc as library
 from tcc.library import artifact_bytes, proved
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.kernel import check
+from tcc_certs.session.validation import validate
 from tests.campaigns import seeds
 from tests.checker.verdicts import (
     CHECKER,
@@ -161,6 +162,30 @@ def test_sessions_that_the_theorem_is_not_about_are_declined(tmp_path: Path) -> 
     assert judged(call(1, "go"), read, *come) == "DECLINED: errors that were read"
     together = call(1, "go"), come[0], come[1], failed
     assert judged(*together) == "DECLINED: calls under way together"
+
+
+@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
+@pytest.mark.parametrize(("unknown", "verdict"), [(5, "VALID"), (6, "REJECTED")])
+def test_no_call_is_made_that_could_make_more_than_64_places(
+    tmp_path: Path, unknown: int, verdict: str
+) -> None:
+    names = "abcdefg"
+    tools = "".join(f"tool {name}\nlimit uses({name}) <= 1\n" for name in names)
+    text = f'grammar g version "1"\n{tools}plan = ({" | ".join(names)})*\n'
+    data = artifact_bytes(library.compile_text(text))
+    writer = SessionWriter(check(data))
+    for name in names[:unknown]:
+        writer.call(name)
+        writer.unknown()
+    writer.call(names[unknown])
+    writer.done()
+    writer.end()
+    paths = [tmp_path / "a.tcca", tmp_path / "s.ledger"]
+    for path, content in zip(paths, (data, writer.ledger()), strict=True):
+        path.write_bytes(content)
+    assert (validate(writer.ledger(), data).verdict == 0) == (verdict == "VALID")
+    run = subprocess.run([str(SESSIONS), *map(str, paths)], capture_output=True, text=True)
+    assert run.stdout.splitlines()[1].startswith(verdict)
 
 
 @pytest.mark.campaign
