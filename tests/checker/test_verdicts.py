@@ -188,6 +188,50 @@ def test_no_call_is_made_that_could_make_more_than_64_places(
     assert run.stdout.splitlines()[1].startswith(verdict)
 
 
+@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
+def test_random_sessions_with_answers_are_judged_alike(tmp_path: Path) -> None:
+    """Answers that are known, unknown and of no call; what tcc_certs says is VALID is, no more."""
+    text = """grammar g version "1"
+tool ask(q: x | y) gives (label: a | b | c, sure: yes | no) { strict }
+tool look gives (size: small | large)
+tool go(to: a | b)
+plan = (ask look{0,2}){0,2} (look(size=small) go | go(to=b) | look)?
+limit depth <= 6
+"""
+    data = artifact_bytes(library.compile_text(text))
+    artifact = tmp_path / "a.tcca"
+    artifact.write_bytes(data)
+    rng = random.Random(29)
+    told = {"ask": {"label": "abc", "sure": ("yes", "no")}, "look": {"size": ("small", "large")}}
+    due, paths = [], []
+    for number in range(120):
+        writer = SessionWriter(check(data))
+        for _ in range(rng.randint(0, 5)):
+            tool = rng.choice(["ask", "look", "go"])
+            listed = {"ask": {"q": rng.choice("xy")}, "go": {"to": rng.choice("ab")}}.get(tool, {})
+            writer.call(tool, listed)
+            happened = rng.choices(["done", "unknown", "failed"], [6, 1, 1])[0]
+            if happened == "done":
+                answers = told.get(tool, {}).items()
+                writer.done(**{name: rng.choice(values) for name, values in answers})
+            else:
+                getattr(writer, happened)()
+        if rng.random() < 0.8:
+            writer.end(abandoned=rng.random() < 0.3)
+        paths.append(tmp_path / f"{number}.ledger")
+        paths[-1].write_bytes(writer.ledger())
+        found = validate(writer.ledger(), data)
+        due.append((found.verdict, found.claim_type))
+    run = subprocess.run(
+        [str(SESSIONS), str(artifact), *map(str, paths)], capture_output=True, text=True
+    )
+    words = {0: "VALID", 1: "REJECTED", 2: "INCOMPLETE"}
+    for (verdict, claim), line in zip(due, run.stdout.splitlines()[1:], strict=True):
+        assert line.partition(":")[0] == words[verdict], (verdict, claim, line)
+        assert verdict == 1 or line.endswith(f": {claim}")
+    assert {verdict for verdict, _ in due} == {0, 1, 2} and due.count((0, "Conformant")) > 5
+
+
 @pytest.mark.campaign
 def test_every_shipped_artifact_and_two_thousand_forgeries() -> None:
     names = sorted(path.stem for path in (ROOT / "grammars").glob("*.tcg"))
