@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2595, 1620),
     "check with all": (5306, 3374),
     "check --core": (6344, 4048),
-    "validate": (10800, 6635),
-    "validate atoms": (12155, 7468),
-    "validate session": (8650, 5520),
-    "validate models session": (9820, 6263),
+    "validate": (10826, 6653),
+    "validate atoms": (12181, 7486),
+    "validate session": (8676, 5538),
+    "validate models session": (9846, 6281),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
