@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import Core, Limit, Monitor, PolicyMonitor
 from tcc_certs.formats.codec import Json, encode
@@ -68,11 +68,18 @@ class SourceStatement:
         return self.written.region
 
     @property
+    def kind(self) -> Literal["limit", "require", "forbid"]:
+        """The word that it begins with."""
+        of = self.written
+        word = of.kind if isinstance(of, PolicyStatement) else ""
+        if isinstance(of, RequireStatement) or word == "require":
+            return "require"
+        return "forbid" if isinstance(of, ForbidStatement) or word == "forbid" else "limit"
+
+    @property
     def is_limit(self) -> bool:
         """Whether it is a `limit`."""
-        of = self.written
-        later = isinstance(of, PolicyStatement) and of.kind in ("uses", "sum")
-        return later or isinstance(of, LimitStatement)
+        return self.kind == "limit"
 
 
 def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...]:
