@@ -226,6 +226,7 @@ class _MostRule(Statement):
         self._per = [compiled_term(one) for one in of.per]
         self._within = of.within
         self._field = "" if counts else of.parameter  # type: ignore[union-attr]
+        self.across = of.across
 
     def _counts(self, call: Event) -> bool:
         if call.tool not in self.tools or self.of(call) is False:
@@ -248,6 +249,8 @@ class _MostRule(Statement):
         least = None if self._within is None else own.stamp - self._within
         total = self._amount(own)
         lacks = any(part in LACKING for part in key)
+        if lacks and self.across:
+            return True  # whom it counts for is not known, so no account can be asked
         for one in tallies if lacks else (key, *memory.odd[self.number]):
             tally = tallies.get(one)
             if tally is None:
@@ -256,6 +259,12 @@ class _MostRule(Statement):
             if equal is not False:
                 total += tally.since(least)
         return total > self._most
+
+    def drawn(self, own: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+        """What a call that is allowed draws on an account, and for whom; None: nothing."""
+        if not self.across or not self._counts(own):
+            return None
+        return self._amount(own), self._key(own)
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered or not self._counts(call):
@@ -433,6 +442,7 @@ class Statements:
             shows them, so that every decision can be derived again.
         named: the attributes of the session that statements speak of, which it shows as well.
         timed: whether one looks at the clock: then each call has its time.
+        across: whether one is held across sessions.
     """
 
     def __init__(self, core: Core) -> None:
@@ -462,6 +472,9 @@ class Statements:
         self.shown = frozenset(shown)
         self.named = frozenset().union(*[attributes_named(one.policy) for one in held])
         self.timed = any(is_timed(one.policy) for one in held)
+        self.across = any(
+            one.policy.across for one in held if isinstance(one.policy, Count | Total)
+        )
 
     def given(self, found: Mapping[str, Json]) -> Mapping[str, State]:
         """What a session was given, as its header has it; what is not shown is not known."""
@@ -521,6 +534,12 @@ class Statements:
         """The text of the first statement that refuses a call; None: all allow it."""
         found = memory.refuses(own)
         return None if found is None else self._texts[found[0]]
+
+    def draws(self, own: Event) -> list[tuple[int, int | Fraction, tuple[State, ...]]]:
+        """What a call that is allowed draws on an account: statement, amount, values of `per`."""
+        limits = [one for one in self.policies.decides[own.tool] if isinstance(one, _MostRule)]
+        found = [(one.number, one.drawn(own)) for one in limits]
+        return [(number, *drawn) for number, drawn in found if drawn is not None]
 
     def remembers(self, text: str, tools: Collection[int]) -> bool:
         """Whether the statement of that text remembers calls of one of these tools."""

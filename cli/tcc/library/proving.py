@@ -35,6 +35,7 @@ from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.shared import Home
 
 if TYPE_CHECKING:
     from tcc.outputs.plans import ProveOutput, SessionJson
@@ -354,7 +355,7 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 
 def _held(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
-    gate = Gate(artifact, key=bytes(32), durable=False)
+    gate = Gate(artifact, key=bytes(32), durable=False, home=Home(recorded=False))
     try:
         for call in session.calls:
             with gate.call(call.tool, dict(call.arguments)) as made:

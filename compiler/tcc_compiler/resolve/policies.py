@@ -325,7 +325,7 @@ class Policy:
         per: of a limit, fields of the calls that are counted.
         held: by whoever makes the calls, and not by the automaton.
         total: of a sum the tool, the field and the most, a decimal.
-        within: of a limit, in milliseconds.
+        within: of a limit, in milliseconds; across: whether other sessions count, too.
     """
 
     kind: str
@@ -339,6 +339,7 @@ class Policy:
     held: bool = False
     total: tuple[str, str, str] | None = None
     within: int | None = None
+    across: bool = False
 
 
 def policy_of(statement: PolicyStatement, scope: Scope, session: Attributes) -> Policy | None:
@@ -538,7 +539,9 @@ class _Checker:
         per = self._per(names)
         if where is None or per is None:
             return None
-        if not all(is_listed(one, tools, ()) for one in (*where, *per)):
+        if statement.across is not None:
+            self.held = True  # no automaton knows of other sessions
+        elif not all(is_listed(one, tools, ()) for one in (*where, *per)):
             self.held = True
         elif most > MAX_COUNT and not self.held:
             message = f"a limit on a set of calls counts to {MAX_COUNT}"
@@ -551,6 +554,7 @@ class _Checker:
         return Policy(
             kind="uses", order=statement.order, parts=(part,), own=None, region=statement.region,
             most=most, per=per, within=window_of(statement.within, self.report),
+            across=statement.across is not None,
         )  # fmt: skip
 
     def _per(self, names: Names) -> tuple[Made, ...] | None:
@@ -588,6 +592,7 @@ class _Checker:
             per=per,
             total=(tool.name, field.name, most),
             within=window_of(self.statement.within, self.report),
+            across=self.statement.across is not None,
         )
 
 
@@ -842,6 +847,7 @@ def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, 
         }
     members |= {"per": [term_json(made) for made in policy.per]} if policy.per else {}
     members |= {} if policy.within is None else {"within": policy.within}
+    members |= {"across": True} if policy.across else {}
     return members
 
 

@@ -121,8 +121,7 @@ def _check_read(
     program: Program, tools: Mapping[str, Tool | None], found: Stated, report: Report
 ) -> None:
     """Decline what no reader of the core enforces, so that nothing is left unheld."""
-    across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across):
+    for region in [one.region for one in program.passes]:
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
     if READ_MINOR >= 2:

@@ -168,11 +168,13 @@ class Writer:
         execute: Mapping[str, Json] | None = None,
         digests: Mapping[str, str] = MappingProxyType({}),
         at_ms: int | None = None,
+        across: Mapping[str, Json] | None = None,
     ) -> dict[str, Json]:
         """`call`; `execute` says which model makes it, `digests` are those that are known.
 
         Args:
             at_ms: when it was decided, where a statement looks at the clock.
+            across: what it drew of limits across sessions.
         """
         record: dict[str, Json] = {
             "kind": "call",
@@ -189,6 +191,8 @@ class Writer:
             record["ref"] = reference
         if at_ms is not None:
             record["at_ms"] = at_ms
+        if across is not None:
+            record["across"] = across
         return record if execute is None else {**record, "execute": execute}
 
     def _opened(self, table: ToolTable, given: Given, known: str | None) -> Mapping[str, Json]:
@@ -327,6 +331,7 @@ class Made:
         model: that makes it; empty where none does.
         line: of its record.
         seen: as monitors see it.
+        drawn: the attempt by which it was counted across sessions; None: it was not.
     """
 
     offer: Offer
@@ -337,6 +342,7 @@ class Made:
     model: str = ""
     line: int = 0
     seen: Sequence[Seen] = ()
+    drawn: int | None = None
 
 
 class Session:
@@ -551,6 +557,8 @@ class Follower:
         shadow: whether calls that are refused are made.
         given: what the session was given, as its first record has it.
         executions: the calls that models make; None where no budget says who.
+        account: that its calls are counted in across sessions; None: none was, so far.
+        returns: calls that were, and are known to have had no effect: that is to be told.
     """
 
     def __init__(self, policy: Policy, key: bytes) -> None:
@@ -566,6 +574,8 @@ class Follower:
         self.shadow = False
         self.given: Mapping[str, Json] = {}
         self.executions: ModelCalls | None = None
+        self.account: str | None = None
+        self.returns: list[int] = []
         self._replay: SessionReplay | None = None
 
     def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
@@ -630,6 +640,7 @@ class Follower:
             told = self.told(made.offer, answers_of(record))
             observed = self._observed(made, record)
             session.resolve(size(record, "seq"), _outcome_of(record), observed, told)
+            self.returned(size(record, "seq"))
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
@@ -654,6 +665,18 @@ class Follower:
             made.model = execution.choice.model.name
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
+        self.drew(made, record.get("across"))
+
+    def drew(self, made: Made, across: object) -> None:
+        """What a call drew of limits across sessions, as its record has it."""
+        if isinstance(across, dict):
+            made.drawn, self.account = across["attempt"], str(across["account"])
+
+    def returned(self, seq: int, read: bool = False) -> None:
+        """The outcome of a call is known: where it had no effect, it counts no more."""
+        made = self.session.made[seq - 1]
+        if made.outcome == "failed" and not read and made.drawn is not None:
+            self.returns.append(seq)
 
     def _states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
         """The fields of a call, for the statements of version 1.2."""
@@ -687,6 +710,7 @@ class Follower:
         read = record.get("answered") is True
         told = self.told(made.offer, answers)
         self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
+        self.returned(seq, read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":

@@ -27,12 +27,14 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.session.across import Draw
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.across import Across, Counting
 from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
@@ -282,6 +284,7 @@ class Shared:
         clock: UTC ms.
         pending: the calls of this process that are under way, by the turns they began in.
         turns: the queue before the session.
+        across: the limits that are held across sessions; None: there are none.
     """
 
     def __init__(
@@ -297,8 +300,10 @@ class Shared:
         wait: bool = True,
         home: Home = _PLAIN,
         given: Begun = _NOTHING,
+        across: Across | None = None,
     ) -> None:
         self.policy = policy
+        self.across = across
         self._given = given
         self.home = home
         self.lock = threading.Lock()
@@ -404,6 +409,7 @@ class Shared:
                 self._leave_unknown(follower)
             if journal.doubtful:
                 journal.sync()
+            self.give_back()
         except BaseException:
             if (self._begun_by and not self.home.private) or self._made_key:
                 self._take_back(journal)
@@ -657,7 +663,13 @@ class Shared:
             self._read(self.follower, locked=True)
             if self.journal.doubtful:
                 self.journal.sync()  # what another process wrote is on the disk before it is used
+            self.give_back()
             self._leave_unknown(self.follower)
+
+    def give_back(self) -> None:
+        """What calls drew across sessions that failed, as the disk has it by now."""
+        if self.across is not None and self.follower.returns:
+            self.across.give_back(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool) -> None:
         for news in self.journal.news(locked=locked):
@@ -855,10 +867,59 @@ def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> A
     return Admitted(found=found, reference=reference)
 
 
+def counted(shared: Shared, found: Permitted, known: Counting | None = None) -> Counting | None:
+    """A call that is allowed, counted across sessions; None: it draws nothing.
+
+    Args:
+        known: what was counted for it already; of other draws it is given back.
+
+    Raises:
+        Refused: R306 the account cannot be asked.
+    """
+    session, across = shared.session, shared.across
+    draws = () if across is None else across.draws(session, found.asked.offer, found.states)
+    if known is not None and known.draws == draws:
+        return known
+    if across is None or not draws:
+        return None
+    if known is not None:
+        across.forget(shared.follower, known)
+    now = shared.clock() if found.at_ms is None else found.at_ms
+    try:
+        return across.count(shared.follower, len(session.made) + 1, draws, now)
+    except Rejected as error:
+        raise Refused(decision(session, Code.NOT_WRITTEN, clip(error, 200))) from error
+
+
+def _has_room(shared: Shared, counting: Counting, found: Permitted, tool: str) -> None:
+    """Whether the limits across sessions have room for a call.
+
+    Raises:
+        Refused: R202 one has none; NotYet: a call under way may give some back.
+    """
+    draw, session = counting.found, shared.session
+    if not isinstance(draw, Draw):
+        return
+    if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
+        raise NotYet
+    refused = decision(session, Code.MONITOR_FORBIDS, draw.limit.text, found.asked)
+    _record_refusal(shared, refused, tool)
+    raise Refused(refused, tool)
+
+
 def admit(
-    shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
+    shared: Shared,
+    tool: str,
+    arguments: object,
+    ref: str | None,
+    *,
+    sync: bool,
+    counting: Counting | None = None,
 ) -> tuple[int, str, str]:
     """A call begins: its number, its key, and the model that makes it, empty where none does.
+
+    Args:
+        counting: what was counted for it across sessions; None: that is still to be done.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
@@ -869,7 +930,15 @@ def admit(
     found, reference = may.found, may.reference
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
-    executions, execution = follower.executions, _execution(shared, found, tool)
+    counting = counted(shared, found, counting)
+    if counting is not None:
+        _has_room(shared, counting, found, tool)
+    try:
+        executions, execution = follower.executions, _execution(shared, found, tool)
+    except BaseException:
+        if counting is not None and shared.across is not None:
+            shared.across.forget(follower, counting)
+        raise
     execute = None
     if executions is not None and execution is not None:
         execute = executions.fields(execution)
@@ -881,7 +950,10 @@ def admit(
         execute,
         found.digests,
         found.at_ms,
+        None if counting is None else counting.record(),
     )
+    if counting is not None:
+        counting.recorded = True  # from here on: what the disk has is not known
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
@@ -893,6 +965,7 @@ def admit(
             found.at_ms or 0,
         )
         made.opened, made.model = opened_of(record), model
+        follower.drew(made, record.get("across"))
         if executions is not None and execution is not None:
             executions.begin(execution)
         if reference is not None:
@@ -1038,12 +1111,22 @@ def settle(
             executions.settle(took, outcome == "done")
         session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
 
-    # What a model took, and an account was told, is on the disk before anybody goes on.
-    if not shared.try_to_write(record, then, sync=sync and took is not None):
+    # What a model took, and an account was told, is on the disk before anybody goes on; and that a
+    # call failed, before it counts no more.
+    waits = took is not None or returns(shared, seq, outcome, read)
+    if not shared.try_to_write(record, then, sync=sync and waits):
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
+    shared.follower.returned(seq, read)
+    if sync:
+        shared.give_back()
     return outcome, unforeseen or session.lost
+
+
+def returns(shared: Shared, seq: int, outcome: Outcome, read: bool) -> bool:
+    """Whether what a call drew across sessions goes back with this outcome."""
+    return outcome == "failed" and not read and shared.session.made[seq - 1].drawn is not None
 
 
 def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
@@ -1113,6 +1196,8 @@ def resolve(
     follower, session = shared.follower, shared.session
     told = follower.told(session.made[seq - 1].offer, answers_of(record))
     shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
+    shared.follower.returned(seq)
+    shared.give_back()
 
 
 def resolution(
