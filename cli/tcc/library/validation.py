@@ -179,7 +179,7 @@ def _compare_across(
     replay = SessionReplay(checked, machine_of(checked), key)
     reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else iter(ledger))
     windows, failed = Windows(account), set[int]()
-    made: list[tuple[int, int, Mapping[str, Any], Sequence[Draw]]] = []
+    made: list[tuple[int, int, Any, Sequence[Draw]]] = []
     head, name = reader.head, ""
     for line, record in enumerate(reader, 1):
         replay.step(record, head)
