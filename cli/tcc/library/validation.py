@@ -108,7 +108,7 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
     records = iter(LedgerReader(iter(ledger)))
     header: Mapping[str, Any] = next(records)
     findings = Findings()
-    if "session_id" in header and _draws_across(ledger):
+    if _counts_across(header, ledger):
         return found
     try:
         _compare(header, records, account, findings)
@@ -119,14 +119,11 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
     return unheld(found, findings, "it replays, but what it drew is not as the account has it")
 
 
-def _draws_across(ledger: Iterable[bytes]) -> bool:
-    """Whether a session has no budget, and draws on an account for limits across sessions alone."""
-    kinds = [
-        record.get("kind") == "budget" or "across"
-        for record in LedgerReader(iter(ledger))
-        if record.get("kind") == "budget" or "across" in record
-    ]
-    return bool(kinds) and True not in kinds
+def _counts_across(header: Mapping[str, Any], ledger: Iterable[bytes]) -> bool:
+    """Whether a session draws on an account for limits across sessions alone: without a budget."""
+    if not any(text.endswith(" across sessions") for text in header.get("monitors", ())):
+        return False
+    return all(record.get("kind") != "budget" for record in LedgerReader(iter(ledger)))
 
 
 # Limits across sessions: what calls drew, beside the uses that the account has.

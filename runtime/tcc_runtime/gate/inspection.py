@@ -130,7 +130,8 @@ class Inspection:
             asked = {} if arguments is None else arguments
             found = decide(shared.follower, tool, asked, shared.clock)
             if isinstance(found, Permitted):
-                return self._of_account(found) or decision(shared.session, None, "", found.asked)
+                lacks = self._of_account(found)  # a refusal is false
+                return decision(shared.session, None, "", found.asked) if lacks is None else lacks
         return found
 
     def _of_account(self, found: Permitted) -> Decision | None:
