@@ -35,8 +35,6 @@ from tcc_certs.session.errors import ErrorForbids, How, Known
 from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tcc_certs.session.alternatives import Undo as PolicyUndo
     from tcc_certs.session.policies import Memory as PolicyMemory
     from tcc_certs.session.relations import Event
@@ -443,18 +441,6 @@ class Course:
         at = self._steps[-1].seq + 1 if self._steps else 1
         own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.attributes)
         return statements.forbids(memory, own)
-
-    def draws(
-        self, offer: Offer, states: Mapping[str, State]
-    ) -> list[tuple[int, int | Fraction, tuple[State, ...]]]:
-        """What a call that is allowed draws on an account, of limits across sessions."""
-        statements = self.machine.statements
-        if statements is None or not statements.across:
-            return []
-        from tcc_certs.session.relations import Event
-
-        own = Event(at=0, tool=offer.tool, states=states, session=self.attributes)
-        return statements.draws(own)
 
     def owed(self) -> str:
         """The text of a statement by which a call has to come before the end; empty: none."""

@@ -35,7 +35,7 @@ from tcc_certs.session.values import Arguments, answer_of
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
-    from tcc_certs.session.across import DrawRecords
+    from tcc_certs.core.across import DrawRecords
     from tcc_certs.session.executions import Executions
     from tcc_certs.values.places import State
 
@@ -175,7 +175,7 @@ class ReplayedSession:
         self.makers = Makers(core, header.name, findings)
         self.across: DrawRecords | None = None
         if machine.statements is not None and machine.statements.across:
-            from tcc_certs.session.across import DrawRecords
+            from tcc_certs.core.across import DrawRecords
 
             self.across = DrawRecords(core)
         self._tools = {tool.name for tool in core.tools}
@@ -217,8 +217,10 @@ class ReplayedSession:
             why = f"{said}, which is against: {refused[1]}" if refused[1] else said
             raise Rejected(code, field, expected, why)
         self.makers.call(offer.tool, record, line)
-        if self.across is not None:
-            self.across.call(self.course, offer, states, record)
+        statements = self.machine.statements
+        if self.across is not None and statements is not None:
+            drawn = statements.draws(offer.tool, states, self.course.attributes)
+            self.across.call(drawn, record)
         else:
             stray = record.get("across")
             ensure(stray is None, Code.SESSION_ACROSS, "across", "no field, without limits", stray)

@@ -176,8 +176,13 @@ class Statements:
         found = memory.refuses(own)
         return None if found is None else self._texts[found[0]]
 
-    def draws(self, own: Event) -> list[tuple[int, int | Fraction, tuple[State, ...]]]:
+    def draws(
+        self, tool: int, states: Mapping[str, State] | None, session: Mapping[str, State]
+    ) -> list[tuple[int, int | Fraction, tuple[State, ...]]]:
         """What a call that is allowed draws on an account: statement, amount, values of `per`."""
+        if not self.across or states is None:
+            return []
+        own = Event(at=0, tool=tool, states=states, session=session)
         found = [(one.number, one.drawn(own)) for one in self.policies.decides[own.tool]]
         return [(number, *drawn) for number, drawn in found if drawn is not None]
 

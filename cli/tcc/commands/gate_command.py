@@ -31,9 +31,9 @@ from tcc.options import (
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.serving import bound_tools, named_servers, one_server, servers_in
 from tcc_certs.errors import Rejected
+from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
-from tcc_runtime.gate.across import across_of
 from tcc_runtime.gate.gate import Gate, begun_with
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.store import Sessions, local_principal, session_id_of

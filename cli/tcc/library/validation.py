@@ -30,9 +30,9 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
+    from tcc_certs.core.across import Draw
     from tcc_certs.replay import Validation
     from tcc_certs.session import SessionValidation
-    from tcc_certs.session.across import Draw
 
 Found = TypeVar("Found", "Validation", "SessionValidation")
 

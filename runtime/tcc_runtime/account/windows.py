@@ -4,24 +4,31 @@ Text: docs/budgets.md.  A call is counted before its ledger has it, in one trans
 the disk when it returns, and given back only by who knows that it had no effect; so whatever is
 broken off counts.  Of two that come at once the file lets one be first.  Times never go back: a use
 has the larger of the clock and the last one's.  A file gets its tables for this with its first use.
-Cost: a transaction a call; for each limit a look-up, and each use that leaves its window once.
+A session gives back only what the disk has as failed; who takes one up gives back what the one
+before could not.
+Cost: a transaction a call, another for one that failed; for each limit a look-up, and each use that
+leaves its window once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, Protocol
 
+from tcc_certs.core.across import Draw, amount_text, draws_of, key_text, limits_across
+from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import is_decimal
-from tcc_certs.session.across import Draw, amount_text, key_text
-from tcc_certs.values.places import exact_number
+from tcc_certs.formats.codec import Json, is_decimal
+from tcc_certs.session.machine import Course, Offer
+from tcc_certs.values.places import State, exact_number
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.file import VERSION, WINDOWS
+from tcc_runtime.errors import SettingsError
 
 _MOST_TIME: Final = 1 << 48
 HELD, RETURNED = "held", "returned"
@@ -325,3 +332,146 @@ def _amount(text: object, name: str) -> Fraction:
     if not isinstance(text, str) or not is_decimal(text) or text[0] == "-":
         raise Rejected(Code.ACCOUNT_FORM, name, "a decimal of at least 0", text)
     return Fraction(text)
+
+
+# A session that draws.
+
+
+class Drawer(Protocol):
+    """A session, as its ledger has it.
+
+    Attributes:
+        session_id: its id; account: that its calls were counted in; None: none was, so far.
+        returns: numbers and attempts of calls that are known to have had no effect: that is to be
+            told.
+    """
+
+    session_id: str
+    account: str | None
+    returns: list[tuple[int, int]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Counting:
+    """A call that is counted, or that a limit has no room for.
+
+    Attributes:
+        seq: its number; draws: what it draws.
+        found: what the account says.
+        recorded: whether a record of the call may be on the disk.
+    """
+
+    seq: int
+    draws: tuple[Draw, ...]
+    found: Counted | Draw
+    recorded: bool = False
+
+    def record(self) -> dict[str, Json] | None:
+        """`across` of a `call`; None where there was no room."""
+        found = self.found
+        if isinstance(found, Draw):
+            return None
+        draws: list[Json] = [
+            {
+                "amount": amount_text(draw.amount),
+                "key": key,
+                "left": left,
+                "limit": draw.limit.number,
+            }
+            for draw, key, left in zip(self.draws, found.keys, found.left, strict=True)
+        ]
+        return {
+            "account": found.account,
+            "at_ms": found.at_ms,
+            "attempt": found.attempt,
+            "draws": draws,
+        }
+
+
+class Across:
+    """The limits of a grammar that are held across sessions, and the account that counts.
+
+    Args:
+        core: the grammar.
+        account: None: nothing is counted, and each session is held for itself.
+    """
+
+    def __init__(self, core: Core, account: Account | None) -> None:
+        self._limits = limits_across(core)
+        self._windows = None if account is None else Windows(account)
+        self._account = "" if account is None else account.id
+
+    def draws(
+        self, course: Course, offer: Offer, states: Mapping[str, State] | None
+    ) -> tuple[Draw, ...]:
+        """What a call that the session allows draws; nothing without an account."""
+        statements = course.machine.statements
+        if self._windows is None or statements is None:
+            return ()
+        return draws_of(self._limits, statements.draws(offer.tool, states, course.attributes))
+
+    def count(self, drawer: Drawer, seq: int, draws: tuple[Draw, ...], now: int) -> Counting:
+        """Counts a call, where there is room for it.
+
+        Raises:
+            Rejected: K101, K103, K104 of the account; K201 the session drew on another one.
+        """
+        if self._windows is None:
+            raise Rejected(Code.ACCOUNT_CLOSED, "account", "an account", "none")
+        if drawer.account not in (None, self._account):
+            raise Rejected(Code.ACCOUNT_LEDGER, "account", str(drawer.account), self._account)
+        found = self._windows.count(drawer.session_id, seq, draws, now)
+        return Counting(seq=seq, draws=draws, found=found)
+
+    def lacks(self, draws: tuple[Draw, ...], now: int) -> Draw | None:
+        """The first limit that has no room for a call now.
+
+        Raises:
+            Rejected: K101, K103, K104 of the account.
+        """
+        return None if self._windows is None or not draws else self._windows.lacks(draws, now)
+
+    def forget(self, drawer: Drawer, counting: Counting) -> None:
+        """A call that was counted is not made, and has no record; where that cannot be told, it
+        counts on."""
+        if isinstance(counting.found, Counted) and not counting.recorded:
+            self._give_back(drawer, [(counting.seq, counting.found.attempt)])
+
+    def forget_later(self, drawer: Drawer, work: asyncio.Future[Counting | None]) -> None:
+        """The same, once a count that nobody waits for any more is done."""
+        if not work.cancelled() and work.exception() is None:
+            found = work.result()
+            if found is not None:
+                asyncio.get_running_loop().run_in_executor(None, self.forget, drawer, found)
+
+    def give_back(self, drawer: Drawer) -> None:
+        """What calls drew that are known, on the disk, to have had no effect."""
+        calls, drawer.returns = drawer.returns, []
+        if not self._give_back(drawer, calls):
+            drawer.returns += calls
+
+    def _give_back(self, drawer: Drawer, calls: list[tuple[int, int]]) -> bool:
+        if self._windows is None:
+            return False
+        try:
+            self._windows.give_back(drawer.session_id, calls)
+        except Rejected:  # they count on: nobody has more for it
+            return False
+        return True
+
+
+def across_of(core: Core, account: Account | None, recorded: bool) -> Across | None:
+    """The limits across sessions of a grammar; None where it has none.
+
+    Args:
+        recorded: whether calls are made, and so have to be counted.
+
+    Raises:
+        SettingsError: they have to be, and there is no account.
+    """
+    if not limits_across(core):
+        return None
+    if account is None and recorded:
+        expected = "the account that limits across sessions are counted in"
+        raise SettingsError("account", expected, "none")
+    return Across(core, account)

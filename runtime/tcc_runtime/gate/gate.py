@@ -24,10 +24,10 @@ from tcc_certs.errors import Code, clip
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import Counting, across_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.across import Counting, across_of
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection

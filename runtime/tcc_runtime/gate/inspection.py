@@ -139,7 +139,7 @@ class Inspection:
         shared, session = self._shared, self._shared.session
         if shared.across is None:
             return None
-        draws = shared.across.draws(session, found.asked.offer, found.states)
+        draws = shared.across.draws(session.course, found.asked.offer, found.states)
         try:
             lacks = shared.across.lacks(draws, found.at_ms or shared.clock())
         except Rejected as error:

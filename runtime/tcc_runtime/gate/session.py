@@ -575,7 +575,7 @@ class Follower:
         self.given: Mapping[str, Json] = {}
         self.executions: ModelCalls | None = None
         self.account: str | None = None
-        self.returns: list[int] = []
+        self.returns: list[tuple[int, int]] = []
         self._replay: SessionReplay | None = None
 
     def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
@@ -676,7 +676,7 @@ class Follower:
         """The outcome of a call is known: where it had no effect, it counts no more."""
         made = self.session.made[seq - 1]
         if made.outcome == "failed" and not read and made.drawn is not None:
-            self.returns.append(seq)
+            self.returns.append((seq, made.drawn))
 
     def _states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
         """The fields of a call, for the statements of version 1.2."""

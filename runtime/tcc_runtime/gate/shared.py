@@ -22,19 +22,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from tcc_certs.core.across import Draw
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.session.across import Draw
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.across import Across, Counting
 from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
@@ -877,7 +877,7 @@ def counted(shared: Shared, found: Permitted, known: Counting | None = None) -> 
         Refused: R306 the account cannot be asked.
     """
     session, across = shared.session, shared.across
-    draws = () if across is None else across.draws(session, found.asked.offer, found.states)
+    draws = () if across is None else across.draws(session.course, found.asked.offer, found.states)
     if known is not None and known.draws == draws:
         return known
     if across is None or not draws:

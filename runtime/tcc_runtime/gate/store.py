@@ -34,9 +34,9 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.across import across_of
 from tcc_runtime.gate.gate import Gate, begun_with, opened, shown_of
 from tcc_runtime.gate.journal import NONCE_BYTES, check_private, now_ms, open_private
 from tcc_runtime.gate.policy import policy_of, read_given

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from blake3 import blake3
 
@@ -21,7 +21,6 @@ from tcc_certs.core.policies import Count, Total, Tree
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.machine import Course, Offer
 from tcc_certs.values.places import State, exact_number
 
 _CONTEXT = "tcc.account/1.1 limit across sessions"
@@ -97,20 +96,14 @@ def _plain(tree: Any) -> Json:
     return [_plain(part) for part in tree] if isinstance(tree, tuple) else tree
 
 
-def draws_of(
-    limits: Mapping[int, AcrossLimit],
-    course: Course,
-    offer: Offer,
-    states: Mapping[str, State] | None,
-) -> tuple[Draw, ...]:
+# Of each limit that a call is counted by: its number among the statements, how much, for whom.
+Drawn: TypeAlias = "Sequence[tuple[int, int | Fraction, tuple[State, ...]]]"
+
+
+def draws_of(limits: Mapping[int, AcrossLimit], drawn: Drawn) -> tuple[Draw, ...]:
     """What a call that its session allows draws, in the order of the core."""
-    if not limits or states is None:
-        return ()
     return tuple(
-        [
-            Draw(limit=limits[number], amount=amount, key=key)
-            for number, amount, key in course.draws(offer, states)
-        ]
+        [Draw(limit=limits[number], amount=amount, key=key) for number, amount, key in drawn]
     )
 
 
@@ -156,15 +149,13 @@ class DrawRecords:
         self._keys: dict[tuple[int, tuple[State, ...]], str] = {}
         self._values: dict[tuple[int, str], tuple[State, ...]] = {}
 
-    def call(
-        self, course: Course, offer: Offer, states: Mapping[str, State] | None, record: Record
-    ) -> None:
-        """A call that its session allows.
+    def call(self, drawn: Drawn, record: Record) -> None:
+        """A call that its session allows, and what it draws.
 
         Raises:
             Rejected: S213 it says something else than what it draws, or than earlier ones said.
         """
-        due = self.last = draws_of(self.limits, course, offer, states)
+        due = self.last = draws_of(self.limits, drawn)
         found = record.get("across")
         if not due or not isinstance(found, dict):
             expected = "what the call draws" if due else "no field, as it draws nothing"
