@@ -222,6 +222,19 @@ def test_for_whom_a_call_counts_has_to_be_known(tmp_path: Path, clock: Clock) ->
             assert make(gate, "refund", {**given, "note": "n"}) == ("done", "R202")[number]
 
 
+@pytest.mark.parametrize(
+    "per", ["answer", "class", "session.learned", "amount + 1", "max(amount, 5)"]
+)
+def test_whom_it_counts_for_is_an_argument_or_is_given(per: str) -> None:
+    text = (
+        'grammar g version "1"\ngiven user: text\nlet learned = ask.answer\n'
+        "tool ask(; amount: number) gives (class: a | b; answer: text)\nplan = ask?\n"
+    )
+    with pytest.raises(tcc.CompileError, match="for whom|is answered"):
+        tcc.compile_text(f"{text}limit uses(ask) per {per} <= 1 across sessions")
+    tcc.compile_text(f"{text}limit uses(ask) per amount, session.user <= 1 across sessions")
+
+
 @dataclass
 class Event:
     user: str

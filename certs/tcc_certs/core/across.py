@@ -21,7 +21,7 @@ from tcc_certs.core.policies import Count, Total, Tree
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import Record
-from tcc_certs.values.places import State, exact_number
+from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
 
 _CONTEXT = "tcc.account/1.1 limit across sessions"
 
@@ -174,6 +174,8 @@ class DrawRecords:
 
     def _hold(self, due: Sequence[Draw], listed: Sequence[Json]) -> None:
         place = "across.draws"
+        lacks = any(part in (NONE, UNKNOWN) for draw in due for part in draw.key)
+        ensure(not lacks, Code.SESSION_ACROSS, place, "for whom the call counts, known", "not")
         ensure(len(listed) == len(due), Code.SESSION_ACROSS, place, f"{len(due)}", len(listed))
         for draw, item in zip(due, listed, strict=True):
             said = item if isinstance(item, dict) else {}

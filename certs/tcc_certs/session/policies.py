@@ -75,8 +75,12 @@ class Statement:
         """Whether it refuses a call; None: as there are more calls than are looked at."""
         return False
 
-    def drawn(self, own: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
-        """What a call that is allowed draws on an account, and for whom; None: nothing."""
+    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+        """What a call that is allowed draws on an account, and for whom; None: nothing.
+
+        Args:
+            plain: the call with the values that `per` names, as no account knows digests.
+        """
         return None
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
@@ -248,11 +252,11 @@ class _MostRule(Statement):
                 total += tally.since(least)
         return total > self._most
 
-    def drawn(self, own: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
         """See :class:`Statement`."""
         if not self.across or not self._counts(own):
             return None
-        return self._amount(own), self._key(own)
+        return self._amount(own), self._key(plain)
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered or not self._counts(call):

@@ -560,7 +560,23 @@ class _Checker:
     def _per(self, names: Names) -> tuple[Made, ...] | None:
         found = [names.term(_named(term)) for term in self.statement.per]
         made = tuple(one.made for one in found if one is not None)
-        return made if len(made) == len(found) else None
+        if len(made) < len(found):
+            return None
+        if self.statement.across is None or all(map(self._is_said, made)):
+            return made
+        # An account counts before the call is made, and the values that it counts for.
+        message = "for whom a limit counts across sessions is said by no argument"
+        hint = "name an argument, or what the session is given, behind `per`"
+        self.report.error("TCC227", self.statement.region, message, hint)
+        return None
+
+    def _is_said(self, made: Made) -> bool:
+        match made:
+            case ("own", str()):
+                return True
+            case ("session", str() as name):
+                return name not in [let.name.text for let in self.session.lets]
+        return made[0] in ("text", "number", "word")
 
     def _sum(self, name: Word, parameter: Word) -> Policy | None:
         pattern = Pattern(name, (), name.region)

@@ -25,6 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, is_decimal
 from tcc_certs.session.machine import Course, Offer
+from tcc_certs.session.relations import LACKING
 from tcc_certs.values.places import State, exact_number
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.file import VERSION, WINDOWS
@@ -96,6 +97,8 @@ class Windows:
             ensure(0 <= at_ms < _MOST_TIME, Code.ACCOUNT_FORM, "at_ms", "a time", at_ms)
             keys, left = [], []
             for draw in draws:
+                if _is_nobodys(draw):
+                    return draw
                 key = key_text(secret, draw)
                 room = draw.limit.most - draw.amount - _total(database, draw, key, at_ms)
                 if room < 0:
@@ -129,6 +132,8 @@ class Windows:
         with self.account.transaction() as database:
             secret, last = self._opened(database)
             for draw in draws:
+                if _is_nobodys(draw):
+                    return draw
                 total = _total(database, draw, key_text(secret, draw), max(now, last))
                 if total + draw.amount > draw.limit.most:
                     return draw
@@ -219,6 +224,11 @@ class Windows:
         ensure(hexes, Code.ACCOUNT_FORM, "secret", "64 hex digits", "something else")
         self._secret = bytes.fromhex(str(text))
         return self._secret, _whole(last, "last_ms")
+
+
+def _is_nobodys(draw: Draw) -> bool:
+    """Whether it is not known for whom a call counts: then there is no room for it."""
+    return any(part in LACKING for part in draw.key)
 
 
 def check_tallies(database: sqlite3.Connection) -> dict[str, int]:
@@ -402,13 +412,23 @@ class Across:
         self._account = "" if account is None else account.id
 
     def draws(
-        self, course: Course, offer: Offer, states: Mapping[str, State] | None
+        self,
+        course: Course,
+        offer: Offer,
+        states: Mapping[str, State] | None,
+        opened: Mapping[str, Json],
+        given: Mapping[str, Json],
     ) -> tuple[Draw, ...]:
-        """What a call that the session allows draws; nothing without an account."""
+        """What a call that the session allows draws; nothing without an account.
+
+        Args:
+            opened, given: as records have them.
+        """
         statements = course.machine.statements
         if self._windows is None or statements is None:
             return ()
-        return draws_of(self._limits, statements.draws(offer.tool, states, course.attributes))
+        drawn = statements.draws(offer.tool, states, course.attributes, opened, given)
+        return draws_of(self._limits, drawn)
 
     def count(self, drawer: Drawer, seq: int, draws: tuple[Draw, ...], now: int) -> Counting:
         """Counts a call, where there is room for it.

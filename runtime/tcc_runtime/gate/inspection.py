@@ -22,7 +22,7 @@ from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.schemas import choice, definitions
 from tcc_runtime.gate.session import Session, observed_texts
-from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, is_call
+from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, drawn, is_call
 
 # What was called.
 
@@ -139,7 +139,7 @@ class Inspection:
         shared, session = self._shared, self._shared.session
         if shared.across is None:
             return None
-        draws = shared.across.draws(session.course, found.asked.offer, found.states)
+        draws = drawn(shared, found)
         try:
             lacks = shared.across.lacks(draws, found.at_ms or shared.clock())
         except Rejected as error:
