@@ -430,6 +430,13 @@ class Gate(Budgeted):
         self._shared.leave(ticket)
         return None
 
+    def stop_waiting(self) -> None:
+        """A turn that :meth:`try_turn` did not have is not wanted any more.
+
+        Until then another process that has the ledger begins no call beside those under way.
+        """
+        self._shared.stop_waiting()
+
     def give_back(self, turn: Ticket) -> None:
         """Gives back a turn of :meth:`try_turn` that was not used."""
         if self._above is not None:

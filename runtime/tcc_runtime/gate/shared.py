@@ -271,7 +271,8 @@ class Rolled(Exception):
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
-_IN_A_ROW: Final = 256  # calls that begin beside others before another process has its turn
+_IN_A_ROW: Final = 256  # calls beside others, where the system does not tell who waits
+_WAY: Final = 0.1  # seconds that the lock is left to others who wait for it: they look that often
 
 
 class Shared:
@@ -311,6 +312,7 @@ class Shared:
         self.pending: dict[Ticket, UnderWay] = {}
         self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
         self._row = 0  # calls that began beside others since it was taken
+        self._way_until = 0.0  # until then the lock is left to others who wait for it
         self._entered: Ticket | None = None  # the turn in which it was taken
         self._users_lock = threading.Lock()
         self.clock = clock
@@ -456,6 +458,7 @@ class Shared:
             if ticket is not None:
                 return ticket
             time.sleep(_POLL[1])
+        self.stop_waiting()
         return None
 
     def _take_back(self, journal: InFile) -> None:
@@ -495,10 +498,12 @@ class Shared:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
             changes = self.changes()
-            while self._began_many():
+            while self._gives_way():
                 self.wait(ticket, changes)
                 changes = self.changes()
             if self._takes_lock():
+                while self._leaves_way():
+                    time.sleep(_POLL[0])
                 self.journal.lock(wait=True)
                 self._locked(ticket, tool)
         except _FAULTS as error:
@@ -520,11 +525,11 @@ class Shared:
         if ticket is None:
             return None
         try:
-            if self._began_many():
+            if self._gives_way():
                 self._turns.give_back(ticket)
                 return None
             if self._takes_lock():
-                if not self.journal.lock(wait=False):
+                if self._leaves_way() or not self.journal.lock(wait=False):
                     self._turns.give_back(ticket)
                     return None
                 self._locked(ticket, tool)
@@ -547,12 +552,12 @@ class Shared:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
             changes = self.changes()
-            while self._began_many():
+            while self._gives_way():
                 await self.wait_in_task(ticket, changes)
                 changes = self.changes()
             if self._takes_lock():
                 pause, longest = _POLL
-                while not self.journal.lock(wait=False):
+                while self._leaves_way() or not self.journal.lock(wait=False):
                     await asyncio.sleep(pause)
                     pause = min(longest, 2 * pause)
                 self._locked(ticket, tool)
@@ -564,9 +569,21 @@ class Shared:
             raise
         return ticket
 
-    def _began_many(self) -> bool:
-        """Whether so many calls began beside others that the lock is given back before the next."""
-        return self._row >= _IN_A_ROW and bool(self.pending)
+    def _gives_way(self) -> bool:
+        """Whether no call begins beside those under way, so that another process has the lock."""
+        if not self.pending:
+            return False
+        return self._row >= _IN_A_ROW or self.journal.others_wait()
+
+    def _leaves_way(self) -> bool:
+        """Whether the lock, which was given back a moment ago, is left to others who wait."""
+        return time.monotonic() < self._way_until and self.journal.others_wait()
+
+    def _unlock(self) -> None:
+        """Gives the lock back; of others who wait for it one has it first."""
+        if self.journal.others_wait():
+            self._way_until = time.monotonic() + _WAY
+        self.journal.unlock()
 
     def _takes_lock(self) -> bool:
         """Whether the holder of the turn has to take the lock; else it has it from here on."""
@@ -588,7 +605,8 @@ class Shared:
             if self._entered is ticket:
                 self._users = max(0, self._users - 1)
             if self._users == 0:
-                self.journal.unlock()
+                self.journal.stop_waiting()
+                self._unlock()
         self._turns.give_back(ticket)
 
     def leave(self, ticket: Ticket) -> None:
@@ -596,8 +614,14 @@ class Shared:
         with self._users_lock:
             self._users = max(0, self._users - 1)
             if self._users == 0:
-                self.journal.unlock()
+                self._unlock()
         self._turns.give_back(ticket)
+
+    def stop_waiting(self) -> None:
+        """Nobody here waits for the lock any more, who was told that it is another's."""
+        with self._users_lock:
+            if self._users == 0:
+                self.journal.stop_waiting()
 
     def pass_on(self, ticket: Ticket) -> None:
         """The call of this turn is under way; where others may be beside it the next is decided."""

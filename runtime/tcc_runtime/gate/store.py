@@ -313,6 +313,7 @@ class Sessions:
         try:
             turn = gate.try_turn()
             if turn is None:
+                gate.stop_waiting()
                 return False
             gate.finish(abandon=not gate.may_finish, turn=turn)
         except Refused:
