@@ -230,7 +230,7 @@ def test_whom_it_counts_for_is_an_argument_or_is_given(per: str) -> None:
         'grammar g version "1"\ngiven user: text\nlet learned = ask.answer\n'
         "tool ask(; amount: number) gives (class: a | b; answer: text)\nplan = ask?\n"
     )
-    with pytest.raises(tcc.CompileError, match="for whom|is answered"):
+    with pytest.raises(tcc.CompileError, match=r"for whom|is answered"):
         tcc.compile_text(f"{text}limit uses(ask) per {per} <= 1 across sessions")
     tcc.compile_text(f"{text}limit uses(ask) per amount, session.user <= 1 across sessions")
 
