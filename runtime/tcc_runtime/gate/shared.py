@@ -272,7 +272,7 @@ _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first,
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
 _IN_A_ROW: Final = 256  # calls beside others, where the system does not tell who waits
-_WAY: Final = 0.1  # seconds that the lock is left to others who wait for it: they look that often
+_WAY: Final = 0.25  # seconds that the lock is left to others who wait for it: they look that often
 
 
 class Shared:
