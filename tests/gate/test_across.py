@@ -32,6 +32,7 @@ from tcc_runtime.account import account as accounts
 from tcc_runtime.account.windows import Windows
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate import journal as journals
+from tcc_runtime.gate.shared import Home
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of
 
@@ -332,6 +333,20 @@ def test_drawn_sessions_are_held_as_the_list_of_all_calls_says(
     for path in sorted(tmp_path.glob("*.ledger")):
         found = shop.validated(path.stem)
         assert found.word == "INCOMPLETE" and found.claim_type == "ConformantPrefix", found
+
+
+def test_who_calls_nothing_counts_nothing(tmp_path: Path, clock: Clock) -> None:
+    """A replay, a proof's session, a check of `tcc serve`: each session is held for itself."""
+    from tcc.traces import Trace, TraceCall
+    from tcc.traces.replaying import replay
+
+    calls = [TraceCall(tool="mail", arguments={"to": "x"}, outcome="done")] * 4
+    traces = [Trace(name=name, given={"user": "ann"}, calls=calls) for name in "ab"]
+    found = replay(artifact(MAIL), traces)
+    assert (found.sessions, found.refused) == (2, 2)
+    with tcc.Gate(artifact(MAIL), given={"user": "ann"}, home=Home(recorded=False)) as gate:
+        assert [mail(gate) for _ in range(4)] == ["done"] * 3 + ["R202"]
+    assert not list(tmp_path.iterdir())
 
 
 # At once.
