@@ -36,6 +36,8 @@ class KeyParts(Compared):
         a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).  In parts that are
         `unwalked` the left's plans are left aside: that lets more sessions through.
         """
+        later = self.right.policies
+        ensure(not later, Code.UNKNOWN_FEATURE, "parts", "keys of monitors of 1.1", "others")
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
         monitors = [

@@ -128,7 +128,7 @@ class Inspection:
             if trouble is not None:
                 return trouble
             asked = {} if arguments is None else arguments
-            found = decide(shared.follower, tool, asked, shared.clock)
+            found = decide(shared.follower, tool, asked, shared.clock, kept=False)
             if isinstance(found, Permitted):
                 lacks = self._of_account(found)  # a refusal is false
                 return decision(shared.session, None, "", found.asked) if lacks is None else lacks
