@@ -357,12 +357,8 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 
 def _held(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
-<<<<<<< HEAD
-    gate = Gate(artifact, key=bytes(32), durable=False, home=Home(recorded=False))
-=======
-    now = [_BEGUN]
-    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0])
->>>>>>> main
+    now, home = [_BEGUN], Home(recorded=False)
+    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0], home=home)
     try:
         for call in session.calls:
             now[0] = _BEGUN + (call.at_ms or 0)
