@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6345, 4049),
     "validate": (10801, 6636),
     "validate atoms": (12156, 7469),
-    "validate session": (8680, 5550),
-    "validate models session": (9850, 6293),
+    "validate session": (8684, 5550),
+    "validate models session": (9854, 6293),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
