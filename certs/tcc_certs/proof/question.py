@@ -453,4 +453,5 @@ def _bare(core: Core) -> Core:
         goals=(),
         given=(),
         lets=(),
+        looks=(),
     )
