@@ -375,7 +375,8 @@ def validate(
             raise SettingsError("ledger", expected, "a session")
         data = artifact_bytes(artifact)
         if parent is None and parent_artifact is None:
-            gone = go_through(chunks, data, pin=pin, key=key)
+            with collection_put_off(True):
+                gone = go_through(chunks, data, pin=pin, key=key)
             return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
         if parent is None or parent_artifact is None or key is None:
             expected = "parent, parent_artifact and key together"

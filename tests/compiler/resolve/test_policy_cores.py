@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import tcc
 from tcc_certs.core.policies import POLICIES, read_policy
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code
@@ -67,3 +68,14 @@ def test_what_nothing_holds_is_declined(text: str) -> None:
     front = read_grammar_text(f'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n{text}\n')
     assert front.core is None
     assert [str(one.code) for one in front.diagnostics] == ["TCC228"]
+
+
+@pytest.mark.parametrize(
+    "relation", ["seen.n < 2", "seen.n >= 2", "seen.n != 7", "seen.n not in (1, 7)"]
+)
+def test_what_is_not_listed_has_no_order_and_may_be_any_other_value(relation: str) -> None:
+    """Where it is the answer, the plans do not go on by such a relation."""
+    text = 'grammar g version "1"\ntool a gives (n: 1 | 2 | *)\ntool b\nplan = a{1,2} b\n'
+    assert tcc.compile_text(text + f"require last a where {relation} before b\nreject a(n=*) b\n")
+    listed = text + "require last a where seen.n not in (1, 2) before b\naccept a(n=*) b\n"
+    assert tcc.compile_text(listed)
