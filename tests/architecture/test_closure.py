@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2595, 1620),
     "check with all": (5325, 3388),
     "check --core": (6363, 4062),
-    "validate": (10819, 6649),
-    "validate atoms": (12174, 7482),
-    "validate session": (8783, 5627),
-    "validate models session": (9953, 6369),
+    "validate": (10845, 6667),
+    "validate atoms": (12200, 7500),
+    "validate session": (8809, 5645),
+    "validate models session": (9979, 6387),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
