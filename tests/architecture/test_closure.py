@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2595, 1620),
     "check with all": (5324, 3387),
     "check --core": (6362, 4061),
-    "validate": (10818, 6648),
-    "validate atoms": (12173, 7481),
-    "validate session": (8673, 5537),
-    "validate models session": (9843, 6279),
+    "validate": (10844, 6666),
+    "validate atoms": (12199, 7499),
+    "validate session": (8699, 5555),
+    "validate models session": (9869, 6297),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     ForbidStatement,
@@ -49,6 +50,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS
+from tcc_compiler.resolve.policies import Policy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -260,7 +262,9 @@ def _assemble(
     regions = [item[-1] for item in (*found.requires, *expanded.requires)]
     others = [item[-1] for item in (*found.forbids, *expanded.forbids)]
     orders = list(zip(requires, regions, strict=True)), list(zip(forbids, others, strict=True))
+    policies = [one for one in found.policies if one.held] + expanded.beside
     written = list(_written(found, *orders, call_list.tools))
+    written += [(policy_place(one, call_list.tools), one.region) for one in policies]
     cuts = [numbered(one, numbers) for one in expanded.cuts]
     asked = [numbered(one, numbers) for one in expanded.asked]
     return Resolved(
@@ -279,7 +283,7 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        policies=[one for one in found.policies if one.held] + expanded.beside,
+        policies=policies,
         session=found.session,
         places=dict(written),
         written=written,
@@ -311,6 +315,12 @@ def _written(
         yield f"limit {limit_text(limit, tools)}", region
     for monitor, region in found.monitors:
         yield f"monitor {monitor_text(monitor, tools)}", region
+
+
+def policy_place(policy: Policy, tools: Mapping[str, Tool]) -> str:
+    """The place of a statement of version 1.2 that a core has: its canonical JSON there."""
+    numbers = {name: at for at, name in enumerate(sorted(tools))}
+    return f"monitor {encode(policy_json(policy, numbers, tools)).decode()}"
 
 
 def _used_sets(
