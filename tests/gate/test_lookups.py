@@ -450,3 +450,40 @@ def test_a_decision_takes_the_same_after_many_calls(tmp_path: Path) -> None:
             best = min(best, time.process_time() - start)
         found.append(best)
     assert found[1] < 5 * found[0] + 1e-4, found
+
+
+# What a mistake would let through.
+
+
+def test_an_argument_of_a_call_whose_outcome_is_not_known_is_not_known(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, 'require book where order(order).part = "x"')
+    seq = desk.call("get_order", "unknown", order="a", part="x")
+    assert desk.code() == "R202"
+    desk.gate.resolve(seq, "done", observed={"owner": "ann", "total": 5})
+    assert desk.code() is None
+
+
+def test_a_look_up_of_an_earlier_call_is_of_the_calls_before_it(tmp_path: Path) -> None:
+    tools = TOOLS.replace("plan = any*", "tool pay(; who: text max 20)\nplan = any*")
+    desk = Desk(tmp_path, "forbid pay with book same who = order(order).owner", tools=tools)
+    desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
+    desk.call("book", {}, **BOOK)
+    desk.call("get_order", {"owner": "bob", "total": 5}, order="a")
+    assert (desk.code("pay", who="ann"), desk.code("pay", who="bob")) == ("R202", None)
+
+
+def test_of_two_lists_of_a_call_one_that_is_not_known_makes_both_so(tmp_path: Path) -> None:
+    rows = "list of (number: text max 9, state: text max 9)"
+    start, rest = TOOLS.partition("tool scan")[0], TOOLS.partition("tool book")[2]
+    tools = f"{start}tool scan gives (; rows: {rows}, more: {rows})\ntool book{rest}"
+    tools = tools.replace("search.rows | scan.rows", "scan.rows | scan.more")
+    desk = Desk(tmp_path, FREE, tools=tools)
+    free = legs(("f1", "free"))["rows"]
+    desk.call("scan", {"rows": free, "more": []})
+    assert desk.code() is None
+    desk.call("scan", {"rows": free, "more": "none"})
+    assert desk.code() == "R202"
+    desk.call("scan", {"rows": "none", "more": free})
+    assert desk.code() == "R202"
+    desk.call("scan", {"rows": [], "more": free})
+    assert desk.code() is None
