@@ -392,12 +392,8 @@ class Policies:
         self.looks = [fields.looks[name] for name in sorted(made)]
         self.pools = 0
         self.tools = len(fields.tools)
-<<<<<<< HEAD
         self.statements = statements = [self._made(at, one) for at, one in enumerate(policies)]
-=======
-        statements = [self._made(at, one) for at, one in enumerate(policies)]
         self.across = any(isinstance(one, _MostRule) and one.across for one in statements)
->>>>>>> main
         # By tool, in the order of the core: what decides on its calls, what remembers them.
         tools = range(self.tools)
         self.decides = [[one for one in statements if tool in one.decides] for tool in tools]
