@@ -29,6 +29,7 @@ from tcc_certs.session.machine import Place
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
 MAX_PROOF_STATES = 1 << 20
+MAX_RENAMED = 1 << 20  # facts that are kept as they are renamed
 
 
 # The file.
@@ -127,6 +128,9 @@ class _Check:
         self.checked = {"states": 0, "steps": 0, "calls": 0}
         self._lines: Iterator[bytes] = iter(())
         self._kept: dict[Any, Any] = {}  # places and facts, each once
+        # Of facts and the new names of their tokens: the facts with these.  For one list.
+        self._renamed: dict[tuple[tuple[Fact, ...], tuple[int, ...]], tuple[Fact, ...]] = {}
+        self._renamed_size = 0
         self._number = 0
         self._listed = False  # whether closed lists show it, and no session
 
@@ -237,6 +241,8 @@ class _Check:
     ) -> list[State]:
         """A list of states that holds the start, and that every call leads into."""
         self._kept.clear()
+        self._renamed.clear()
+        self._renamed_size = 0
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
         row = _numbers_of(self._line(), f"line {self._number}")
@@ -256,7 +262,8 @@ class _Check:
                 if move.state is None:
                     text = system.left.core.calls[move.call].text
                     raise Rejected(Code.PROOF_REFUSED, where, f"{text} to be allowed", move.why)
-                ensure(at < len(rows), Code.PROOF_STEPS, where, "a step for each call", len(rows))
+                if at >= len(rows):
+                    raise Rejected(Code.PROOF_STEPS, where, "a step for each call", len(rows))
                 row = _numbers_of(rows[at], where)
                 self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
                 met.add(row[0])
@@ -283,24 +290,45 @@ class _Check:
         renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
         """
         where = f"line {self._number}"
-        ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])
+        if not row or row[0] >= len(states):
+            raise Rejected(code, where, "a listed state", row[:1])
         target = states[row[0]]
-        tokens = held_tokens(to[2])
-        require(len(tokens), len(row) - 1, Code.PROOF_RENAMING, where)
-        names = dict(zip(tokens, row[1:], strict=True))
+        names = to[2], tuple(row[1:])
+        facts = self._renamed.get(names)
+        if facts is None:
+            facts = self._renaming(system, *names, held=held)
+            if facts == target[2]:
+                facts = target[2]  # one tuple for both
+            self._renamed_size += 1 + len(facts)
+            if self._renamed_size > MAX_RENAMED:
+                self._renamed.clear()
+                self._renamed_size = 1 + len(facts)
+            self._renamed[names] = facts
+        if to[0] != target[0] or to[1] != target[1] or facts != target[2]:
+            raise Rejected(code, where, "the state that the call leads to", f"state {row[0]}")
+        for (low, high), (least, most) in zip(to[3], target[3], strict=True):
+            if low < least or most < high:
+                ends = f"{low} .. {high}", f"{least} .. {most}"
+                raise Rejected(Code.PROOF_INTERVAL, where, *ends)
+
+    def _renaming(
+        self, system: System, facts: tuple[Fact, ...], row: Sequence[int], *, held: bool
+    ) -> tuple[Fact, ...]:
+        """Facts with the new names of their tokens, which are those of a row."""
+        where = f"line {self._number}"
+        tokens = held_tokens(facts)
+        require(len(tokens), len(row), Code.PROOF_RENAMING, where)
+        if tokens == list(row):
+            return facts
+        names = dict(zip(tokens, row, strict=True))
         once = len(set(names.values())) == len(names)
-        ensure(once, Code.PROOF_RENAMING, where, "each token once", row[1:])
+        ensure(once, Code.PROOF_RENAMING, where, "each token once", row)
         atoms = len(system.atoms)
         for token, name in names.items():
             require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
             if held or system.atoms[token % atoms].only is not None:
                 require(token, name, Code.PROOF_RENAMING, where)
-        facts = renamed(to[2], names) if any(a != b for a, b in names.items()) else to[2]
-        there = to[0] == target[0] and to[1] == target[1] and facts == target[2]
-        ensure(there, code, where, "the state that the call leads to", f"state {row[0]}")
-        for (low, high), (least, most) in zip(to[3], target[3], strict=True):
-            inside = least <= low and high <= most
-            ensure(inside, Code.PROOF_INTERVAL, where, f"{low} .. {high}", f"{least} .. {most}")
+        return renamed(facts, names)
 
     def _state(self, system: System, part: Part) -> State:
         value = self._line()
@@ -311,9 +339,9 @@ class _Check:
         found = tuple(
             [self._fact(fact, where, system) for fact in schema.as_list(facts, where, _CODE)]
         )
-        ensure(
-            all(a[:3] < b[:3] for a, b in pairwise(found)), _CODE, where, "facts in order", "others"
-        )
+        order = all(a[:3] < b[:3] for a, b in pairwise(found))
+        ensure(order, _CODE, where, "facts in order", "others")
+        found = self._kept.setdefault(found, found)
         return (
             self._place(left, where, system.left),
             self._place(right, where, system.right),
@@ -339,15 +367,17 @@ class _Check:
     def _fact(self, value: Json, where: str, system: System) -> Fact:
         side, slot, key, count = schema.as_tuple(value, where, _CODE, 4, "members")
         number = schema.as_whole(side, where, _CODE, 2)
-        of = (system.left, system.right)[number]
+        of = system.right if number else system.left
         place = schema.as_whole(slot, where, _CODE, 2 * len(of.core.monitors))
         shape = of.shapes.get(place, ())
-        items = schema.as_tuple(key, where, _CODE, len(shape), "parts")
-        parts = []
-        for opened, part in zip(shape, items, strict=True):
-            text = not opened and isinstance(part, str)
-            parts.append(part if text else self._whole(part, where))
-            ensure(text or opened, _CODE, where, "a key of the monitor", part)
+        parts = schema.as_tuple(key, where, _CODE, len(shape), "parts")
+        for opened, part in zip(shape, parts, strict=True):
+            if type(part) is int and opened:
+                fine = part >= 0
+            else:
+                fine = isinstance(part, str) and not opened
+            if not fine:
+                raise Rejected(_CODE, where, "a key of the monitor", part)
         fact = number, place, tuple(parts), self._whole(count, where)
         kept: Fact = self._kept.setdefault(fact, fact)
         return kept
@@ -473,13 +503,12 @@ class _Below(Sequence[State]):
         return left, right, facts, tuple([(0, high) for _, high in sums])
 
 
-def _numbers_of(value: Json, where: str) -> list[int]:
-    row = []
-    for one in schema.as_list(value, where, _CODE):
+def _numbers_of(value: Json, where: str) -> Sequence[int]:
+    row = schema.as_list(value, where, _CODE)
+    for one in row:
         if type(one) is not int or one < 0:
             raise Rejected(_CODE, where, "whole numbers", one)
-        row.append(one)
-    return row
+    return row  # type: ignore[return-value]
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -70,11 +70,13 @@ class Side:
             return self.statements.may_stop(place[1])
         return self.machine.accepts(place)
 
-    def calls(self, place: Place) -> list[int]:
-        """The calls of the core that plans go on with, increasing."""
+    def steps(self, place: Place) -> dict[int, Place]:
+        """The calls of the core that plans go on with, increasing, and where each leads."""
         if self.machine is None:
-            return []
-        return sorted({self.core_calls[c] for q in place[0] for c in self.machine.row(q)})
+            return {}
+        numbers = self.core_calls
+        steps = self.machine.steps(place).items()
+        return dict(sorted([(numbers[call], after) for call, after in steps]))
 
 
 def grammar_side(
