@@ -7,7 +7,7 @@ Cost: linear in the tools; plans by depth are counted where that is cheap, or as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
@@ -20,6 +20,7 @@ from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 if TYPE_CHECKING:
     from tcc.library.questions import Why
+    from tcc_certs.core.policies import Let
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
@@ -188,11 +189,12 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields ``tools``, ``monitors`` and ``given``; each only where it says something."""
+    """The JSON fields ``tools``, ``monitors``, ``given`` and ``lets``, where they say something."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     monitors = [monitor.text for monitor in core.monitors]
     given = [_open_text(one) for one in core.given]
-    fields = {"tools": tools, "monitors": monitors, "given": given}
+    lets = [_let_text(one, core.tools) for one in core.lets]
+    fields = {"tools": tools, "monitors": monitors, "given": given, "lets": lets}
     return {name: found for name, found in fields.items() if found}
 
 
@@ -201,8 +203,17 @@ def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
     tools = fields.get("tools", ())
     observed = [_observed_text(tool) for tool in tools if "observed" in tool]
     failing = [f"mean failed of {written(tool['name'])}" for tool in tools if "errors" in tool]
-    rows = [("given", fields.get("given", ())), ("observed", observed), ("errors", failing)]
+    learned = [text.removeprefix("let ") for text in fields.get("lets", ())]
+    rows = [
+        ("given", fields.get("given", ())), ("learned", learned), ("observed", observed),
+        ("errors", failing),
+    ]  # fmt: skip
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
+
+
+def _let_text(one: Let, tools: Sequence[Tool]) -> str:
+    of = [f"{written(tools[tool].name)}.{written(field)}" for tool, field in one.of]
+    return f"let {one.name} = {' or '.join(of)}"
 
 
 def _observed_text(tool: Mapping[str, Any]) -> str:

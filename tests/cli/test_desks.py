@@ -80,3 +80,18 @@ def test_what_is_given_is_told_of_the_artifact(tcc: Tcc) -> None:
     assert told["given"] == ["customer: text max 40", 'desk: text max 6 ~ "first|second"']
     assert "given" in tcc("inspect", GRAMMARS / "shop_desk.tcg").out
     assert "given" not in tcc("inspect", GRAMMARS / "support_refund.tcg", "--json").json
+
+
+def test_what_is_learned_is_told_of_the_artifact(tcc: Tcc, tmp_path: Path) -> None:
+    text = """grammar g version "1"
+let customer = find."user id" or login.name
+tool find gives (; "user id": text)
+tool login(; name: text)
+require login where name = session.customer
+limit depth <= 3
+"""
+    grammar = tmp_path / "g.tcg"
+    grammar.write_text(text, encoding="utf-8")
+    told = tcc("inspect", grammar, "--json").json
+    assert told["lets"] == ['let customer = find."user id" or login.name']
+    assert "learned" in tcc("inspect", grammar).out

@@ -245,7 +245,12 @@ def _where(core: dict[str, Any], *relations: Any) -> None:
     ("change", "code", "path"),
     [
         (lambda core: core.update(given=[]), "C801", "core.given"),
-        (lambda core: core.update(lets=[]), "D102", "core.lets"),
+        (lambda core: core.update(lets=[]), "C801", "core.lets"),
+        (
+            lambda core: core.update(lets=[{"keys": ["order"], "name": "x", "rows": []}]),
+            "D102",
+            "core.lets[0]",
+        ),
         (lambda core: core["tools"][0].update(answers=[]), "C801", "core.tools[0].answers"),
         (
             lambda core: core["tools"][0]["open"][0].update(at="/x"),
@@ -291,7 +296,7 @@ def test_what_nothing_holds_is_refused_at_its_place(
 @pytest.mark.parametrize(
     "text",
     [
-        "let x = ask.order",
+        "let status(order) = get_order",
         'let status(order) = get_order\nrequire cancel where status(order).status = "pending"',
     ],
 )

@@ -37,8 +37,8 @@ LISTED = frozenset(
     }
 )  # fmt: skip
 
-# What is enforced: all but attributes that are let, and look-ups.
-HELD = FORMS - {"let", "look"}
+# What is enforced: all but look-ups.
+HELD = FORMS - {"look"}
 
 TEXTS = ("a", "b", "c d")
 NUMBERS = (0, 1, 2, 2.5)

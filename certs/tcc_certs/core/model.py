@@ -15,7 +15,7 @@ from tcc_certs.values.declared import OpenParameter
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
-    from tcc_certs.core.policies import Policy
+    from tcc_certs.core.policies import Let, Policy
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 HALF = (5, 1)  # the quality of a model that says nothing of it
@@ -321,6 +321,7 @@ class Core:
     forbids: tuple[Forbid, ...]
     monitors: tuple[Monitor, ...] = ()
     given: tuple[OpenParameter, ...] = ()
+    lets: tuple[Let, ...] = ()
 
     @cached_property
     def limit_texts(self) -> tuple[str, ...]:

@@ -369,7 +369,7 @@ def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Mo
     from tcc_certs.core.wording import Wording
 
     tools = known["tools"]
-    names = frozenset([one.name for one in known["given"]])
+    names = frozenset([one.name for one in known["given"] + known["lets"]])
     fields = Fields(tools=tuple(map(fields_of, tools)), session=names)
     policy = read_policy(item, path, code, fields)
     later = later_part(item)

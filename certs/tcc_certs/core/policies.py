@@ -102,7 +102,7 @@ Policy: TypeAlias = Need | Ban | Apart | Owe | Count | Total
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Let:
-    """The first known one of fields, each a tool and a name."""
+    """``session.name``: the first known one of fields, each a tool and a name."""
 
     name: str
     of: tuple[tuple[int, str], ...]
@@ -472,10 +472,39 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     return POLICIES[kind][1](**made)
 
 
+def read_lets(value: Json, path: str, code: Code, known: Known) -> tuple[Let, ...]:
+    """What a session learns: for each name the fields whose first known value it is.
+
+    Raises:
+        Rejected: `code`; D102 a look-up.
+    """
+    given = {one.name for one in known["given"]}
+    found = []
+    for i, item in enumerate(schema.as_list(value, path, code, 1)):
+        place = f"{path}[{i}]"
+        looks = isinstance(item, dict) and "keys" in item
+        ensure(not looks, Code.UNKNOWN_VERSION, place, "what this release enforces", "a look-up")
+        members = schema.as_object(item, place, code, ("name", "of"))
+        name = schema.as_name(members["name"], place, code)
+        ensure(name not in given, code, place, "a name that is not given", name)
+        of = []
+        for one in schema.as_list(members["of"], place, code, 1):
+            pair = schema.as_tuple(one, place, code, 2, "tool and field")
+            at = schema.as_whole(pair[0], place, code, len(known["tools"]))
+            tool, field = known["tools"][at], schema.as_text(pair[1], place, code)
+            fields = [one.name for one in (*tool.parameters, *tool.opened, *tool.answers)]
+            ensure(field in fields, code, place, "a field of the tool", field)
+            of.append((at, field))
+        ensure(len(set(of)) == len(of), code, place, "each field once", of)
+        found.append(Let(name=name, of=tuple(of)))
+    schema.ensure_increasing([one.name for one in found], path, code)
+    return tuple(found)
+
+
 # What this release enforces of section 7, and what it declines by its name.
 
 _LATER_TERMS = {"look": "a look-up"}
-_LATER_MEMBERS = ("across", "lets", "pass")
+_LATER_MEMBERS = ("across", "pass")
 
 
 def later_part(statement: Mapping[str, Json]) -> str:

@@ -192,6 +192,12 @@ def _given(value: Json, path: str, code: Code, known: Known) -> Any:
     return read_given(value, path, code, known)
 
 
+def _lets(value: Json, path: str, code: Code, known: Known) -> Any:
+    from tcc_certs.core.policies import read_lets
+
+    return read_lets(value, path, code, known)
+
+
 HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(2)))
 CALLS = schema.listed(_call, rises=attrgetter("text"))
 GRAMMAR: Table = (row("version", schema.as_version), row("name", schema.as_name))
@@ -210,6 +216,7 @@ CORE: Table = (
     row("forbids", schema.listed(_forbid, rises=_forbid_key)),
     Check(_patterns_are_used),
     maybe("given", _given, absent=()),
+    maybe("lets", _lets, absent=()),
     maybe("monitors", _monitors, absent=()),
     row("limits", read_limits),
 )

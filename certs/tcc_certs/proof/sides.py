@@ -109,10 +109,11 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     Args:
         left: of a right side the core of the left.
     """
-    if left is not None and (left.tools, left.calls, left.given) != (
+    if left is not None and (left.tools, left.calls, left.given, left.lets) != (
         core.tools,
         core.calls,
         core.given,
+        core.lets,
     ):
         return core
     held = [one.policy for one in left.monitors if isinstance(one, PolicyMonitor)] if left else []
@@ -125,7 +126,9 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
         ]
     )
     some = any(isinstance(one, PolicyMonitor) for one in kept)
-    return replace(core, monitors=kept, given=core.given if some else ())
+    if some:
+        return replace(core, monitors=kept)
+    return replace(core, monitors=kept, given=(), lets=())
 
 
 def compared_cores(cores: Sequence[Core], *, forgets: bool) -> list[Core]:

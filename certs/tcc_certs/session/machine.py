@@ -37,8 +37,8 @@ from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 if TYPE_CHECKING:
     from tcc_certs.session.alternatives import Undo as PolicyUndo
     from tcc_certs.session.policies import Memory as PolicyMemory
-    from tcc_certs.session.policies import Statements
     from tcc_certs.session.relations import Event
+    from tcc_certs.session.statements import Statements
     from tcc_certs.statements import Constraints, Tally
     from tcc_certs.values.places import State
 
@@ -118,7 +118,7 @@ class SessionMachine:
         self.errors = ErrorForbids(core)
         self.statements: Statements | None = None
         if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
-            from tcc_certs.session.policies import Statements
+            from tcc_certs.session.statements import Statements
 
             self.statements = Statements(core)
         self._automaton = automaton
@@ -347,6 +347,7 @@ class Step:
         told: the number of the last call that was made when its first outcome was recorded.
         told_answers: its open answers, where it is known to be done.
         event: the call as their memory has it.
+        session: the attributes of the session when it was decided.
     """
 
     seq: int
@@ -360,6 +361,7 @@ class Step:
     told: int | None = None
     told_answers: Mapping[str, State] = field(default_factory=dict)
     event: Event | None = None
+    session: Mapping[str, State] = field(default_factory=dict)
 
 
 class Course:
@@ -371,23 +373,20 @@ class Course:
 
     Attributes:
         machine: of its artifact.
-        given: what the session was given when it began.
+        attributes: what the session was given when it began, and what it learned since.
     """
 
     def __init__(
         self, machine: SessionMachine, given: Mapping[str, State] = MappingProxyType({})
     ) -> None:
         self.machine = machine
-        self.given = given
+        self.attributes = given
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
         self._errors: Known = machine.errors.start
-        self._policies: PolicyMemory | None = None
-        if machine.statements is not None:
-            from tcc_certs.session.policies import Memory as PolicyMemory
-
-            self._policies = PolicyMemory(machine.statements.policies)
+        statements = machine.statements
+        self._policies = None if statements is None else statements.memory()
         # Of those that were gone through.
         self._before: list[tuple[Held, Undo, Known, PolicyUndo]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
@@ -457,7 +456,7 @@ class Course:
         from tcc_certs.session.relations import Event
 
         at = self._steps[-1].seq + 1 if self._steps else 1
-        own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.given)
+        own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.attributes)
         return statements.forbids(memory, own)
 
     def owed(self) -> str:
@@ -482,7 +481,10 @@ class Course:
     ) -> None:
         """A call that is not refused is made."""
         self._reached = len(self._steps)
-        self._steps.append(Step(seq=seq, offer=offer, seen=seen, states=states, stamp=stamp))
+        step = Step(
+            seq=seq, offer=offer, seen=seen, states=states, stamp=stamp, session=self.attributes
+        )
+        self._steps.append(step)
 
     def settle(
         self,
@@ -557,6 +559,10 @@ class Course:
         step = self._steps[at]
         if outcome == "done":
             step.certain, step.answer, step.told_answers = True, answer, told
+            statements = self.machine.statements
+            if statements is not None and statements.lets:
+                states = self._states(statements, step)
+                self.attributes = statements.learned(self.attributes, step.offer.tool, states)
         elif read:
             step.read = True
         else:
@@ -572,12 +578,11 @@ class Course:
         undo: Undo = ()
         if step.seen:
             undo = self._memory.add(step.seen, values, certain=step.certain, read=step.read)
-        back = self._remembered(step, values)
+        back = self._remembered(step)
         self._before.append((held, undo, self._errors, back))
         if self._errors:
             how: How = "answered" if step.read else "done" if step.certain else "unknown"
-            after = machine.errors.after(self._errors, step.offer.tool, values, how)
-            self._errors = after
+            self._errors = machine.errors.after(self._errors, step.offer.tool, values, how)
         if step.read:
             return
         if not step.certain:
@@ -585,23 +590,26 @@ class Course:
         else:
             self._held = machine.done(held, step.offer, step.answer or ())
 
-    def _remembered(self, step: Step, values: Values) -> PolicyUndo:
+    def _states(self, statements: Statements, step: Step) -> Mapping[str, State]:
+        """The fields of a call, with what it was answered, where that is known."""
+        tool, values, states = step.offer.tool, step.offer.answered(step.answer), step.states
+        if states is None:  # nothing is known of it: it helps nothing, and stands against all
+            states = statements.states(tool, (None,) * len(values), {})
+        return statements.answered(tool, states, values, step.told_answers)
+
+    def _remembered(self, step: Step) -> PolicyUndo:
         """The call, in the memory of the statements of version 1.2."""
         statements, memory = self.machine.statements, self._policies
         if statements is None or memory is None:
             return []
         from tcc_certs.session.relations import Event
 
-        tool = step.offer.tool
-        states = step.states
-        if states is None:  # nothing is known of it: it helps nothing, and stands against all
-            states = statements.states(tool, (None,) * len(values), {})
         step.event = Event(
             at=step.seq,
-            tool=tool,
-            states=statements.answered(tool, states, values, step.told_answers),
+            tool=step.offer.tool,
+            states=self._states(statements, step),
             stamp=step.stamp,
-            session=self.given,
+            session=step.session,
             done=step.certain,
             answered=step.read,
             told=step.told,

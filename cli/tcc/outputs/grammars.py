@@ -62,6 +62,7 @@ class _DescribedOutput(Output, frozen=True, kw_only=True):
     tools: list[DeclaredToolJson] | UnsetType = UNSET
     monitors: list[str] | UnsetType = UNSET
     given: list[str] | UnsetType = UNSET
+    lets: list[str] | UnsetType = UNSET
 
 
 class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):

@@ -133,7 +133,7 @@ def _check_read(
         for given in statement.attributes
         if isinstance(given, OpenDeclaration) and (given.nullable or given.at)
     ]
-    regions += [let.region for let in program.lets]
+    regions += [let.region for let in program.lets if let.keys]
     hint = "take it away, or say it of arguments and answers"
     for region in regions:
         report.error("TCC228", region, f"this {_UNREAD}", hint)

@@ -480,7 +480,7 @@ class Session:
             machine = self.policy.machine
             if machine.statements is not None:
                 tools = {self.made[seq - 1].offer.tool for seq in self.under_way}
-                if machine.statements.remembers(place, tools):
+                if machine.statements.remembers(place, tools, self.course.attributes):
                     return True
             texts = machine.monitors.texts
             seen = [one for seq in self.under_way for one in self.made[seq - 1].seen]

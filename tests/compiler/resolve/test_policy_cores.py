@@ -70,7 +70,7 @@ def test_a_reader_declines_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
     from tcc_certs.core.reader import read_core
 
     monkeypatch.setattr(resolver, "READ_MINOR", 2)
-    text = 'grammar g version "1"\nlet since = a.k\ntool a(k: 1 | 2)\nplan = a?\n'
+    text = 'grammar g version "1"\nlet since(k) = a\ntool a(k: 1 | 2)\nplan = a?\n'
     front = read_grammar_text(text)
     assert front.core is not None
     with pytest.raises(Rejected) as refusal:

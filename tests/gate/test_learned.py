@@ -1,0 +1,239 @@
+"""What a session learns: the first known value of some fields, in the order of outcomes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_certs.core.reader import read_core
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.values.canonical import digest
+from tcc_compiler.frontend import read_grammar_text
+from tests.gate import grammars
+from tests.oracle_session.writer import KEY, named, sealed
+
+DESK = """grammar desk version "1"
+given who?: text
+let customer = find.owner or find.user or login.name
+tool find(; user?: text max 20) gives (; owner?: text max 20) { errors mean failed }
+tool login(; name: text max 20)
+tool refund(; to: text max 20)
+plan = any{0,20}
+limit depth <= 20
+"""
+OWN = "require refund where to = session.customer"
+PER = "limit uses(refund) per session.customer <= 1"
+
+
+@pytest.fixture(scope="module")
+def artifact() -> Any:
+    return grammars.artifact(DESK + OWN)
+
+
+def opened(artifact: Any, ledger: Path | None = None) -> tcc.Gate:
+    return tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False)
+
+
+def call(gate: tcc.Gate, tool: str, told: object = None, **given: Any) -> None:
+    with gate.call(tool, given) as permit:
+        if told == "unknown":
+            permit.unknown("gone")
+        elif told in ("failed", "answered"):
+            permit.failed("no", answered=told == "answered")
+        else:
+            permit.done(told)
+
+
+def allowed(gate: tcc.Gate) -> str:
+    """Whom a refund may go to."""
+    return "".join(one for one in "abcd" if gate.check("refund", {"to": one}).allowed)
+
+
+def test_the_first_known_value_is_it_for_ever(artifact: Any) -> None:
+    with opened(artifact) as gate:
+        assert allowed(gate) == ""
+        call(gate, "find", "failed", user="d")
+        call(gate, "find", "answered", user="d")
+        call(gate, "find", "unknown", user="d")
+        call(gate, "find", {})  # an answer and an argument that are left out
+        call(gate, "find", {"owner": 5})  # of another type: not known
+        assert allowed(gate) == ""
+        call(gate, "find", {"owner": "a"}, user="b")
+        assert allowed(gate) == "a"
+        call(gate, "login", None, name="c")
+        gate.resolve(3, "done", {"owner": "d"})
+        assert allowed(gate) == "a"
+
+
+def test_an_argument_is_learned_where_no_answer_is_known(artifact: Any) -> None:
+    with opened(artifact) as gate:
+        call(gate, "find", {"owner": 5}, user="b")
+        assert allowed(gate) == "b"
+
+
+def test_outcomes_count_and_not_calls(artifact: Any, tmp_path: Path) -> None:
+    ledger = tmp_path / "s.ledger"
+    with opened(artifact, ledger) as gate:
+        call(gate, "find", "unknown", user="a")
+        call(gate, "find", "unknown", user="b")
+        gate.resolve(2, "done", {})
+        assert allowed(gate) == "b"
+        gate.resolve(1, "done", {"owner": "d"})
+        assert allowed(gate) == "b"
+        call(gate, "refund", None, to="b")
+    with opened(artifact, ledger) as gate:  # taken up
+        assert allowed(gate) == "b"
+        gate.finish()
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert (found.claim_type, found.findings) == ("Conformant", ())
+
+
+def test_a_call_keeps_what_it_was_decided_with(tmp_path: Path) -> None:
+    artifact = grammars.artifact(DESK + PER)
+    ledger = tmp_path / "s.ledger"
+    with opened(artifact, ledger) as gate:
+        call(gate, "find", "unknown", user="a")
+        call(gate, "refund", None, to="x")  # of nobody that is known: it may be anybody's
+        gate.resolve(1, "done", {})
+        assert allowed(gate) == ""
+    with opened(artifact, ledger) as gate:
+        assert allowed(gate) == ""
+    with opened(artifact) as gate:
+        call(gate, "find", {"owner": "a"})
+        call(gate, "refund", "failed", to="x")
+        assert allowed(gate) == "abcd"
+        call(gate, "refund", None, to="x")
+        assert allowed(gate) == ""
+
+
+def test_a_call_waits_for_an_outcome_that_may_tell(artifact: Any) -> None:
+    with opened(artifact) as gate:
+        session, text = gate._shared.session, OWN
+        with gate.call("login", {"name": "a"}) as permit:
+            refused = gate.check("refund", {"to": "a"})
+            assert refused.code == "R202" and refused.offer is not None
+            assert session.may_come(Code.MONITOR_FORBIDS, text, refused.offer)
+            permit.done(None)
+        with gate.call("login", {"name": "b"}) as permit:
+            refused = gate.check("refund", {"to": "b"})
+            assert refused.offer is not None
+            assert not session.may_come(Code.MONITOR_FORBIDS, text, refused.offer)
+            permit.done(None)
+
+
+# Ledgers.
+
+
+def made(folder: Path, artifact: Any) -> tuple[Path, list[dict[str, Any]]]:
+    ledger = folder / "s.records"  # what a test changes is no session
+    with opened(artifact, ledger) as gate:
+        call(gate, "find", {"owner": "a"}, user="b")
+        call(gate, "refund", None, to="a")
+        gate.finish()
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert (found.claim_type, found.findings) == ("Conformant", ())
+    sealing = ("mac", "~")
+    lines = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    return ledger, [{n: v for n, v in line.items() if n not in sealing} for line in lines]
+
+
+def value(text: str) -> dict[str, str]:
+    return {"digest": digest(KEY, b"s", text.encode()).hex(), "type": "s", "value": text}
+
+
+def answers(records: list[dict[str, Any]], owner: Any) -> None:
+    records[2]["answers"]["owner"] = owner
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        (lambda r: answers(r, value("b")), "S302", "call"),
+        (lambda r: answers(r, {**value("a"), "value": "b"}), "S205", "answers: find.owner"),
+        (lambda r: answers(r, {"digest": value("a")["digest"]}), "S203", "answers: find.owner"),
+        (lambda r: answers(r, {"unknown": True}), "S302", "call"),
+        (lambda r: r[2].pop("answers"), "S302", "call"),
+        (lambda r: r[3]["open"].update(to=value("b")), "S302", "call"),
+        (lambda r: r[2].update(outcome="failed"), "S210", "answers"),
+        (lambda r: r[0]["arguments"].update(show=["refund.to"]), "S101", "arguments"),
+    ],
+)
+def test_a_forged_source_is_refused(
+    change: Callable[[list[dict[str, Any]]], object],
+    code: str,
+    field: str,
+    artifact: Any,
+    tmp_path: Path,
+) -> None:
+    ledger, records = made(tmp_path, artifact)
+    change(records)
+    if records[0]["arguments"]["show"] == ["refund.to"]:
+        records[0] = named(records[0])
+    ledger.write_bytes(sealed(records))
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert (code, field) in [(str(one.code), one.field) for one in found.findings]
+    assert (found.verdict, found.claim_type) == (1, "NoClaim")
+
+
+def test_an_outcome_that_is_moved_tells_later(artifact: Any, tmp_path: Path) -> None:
+    ledger, records = made(tmp_path, artifact)
+    late = {**records[2], "kind": "resolve"}
+    for name in ("ms", "result"):
+        late.pop(name, None)
+    unknown = {"kind": "outcome", "ms": records[2]["ms"], "outcome": "unknown", "seq": 1}
+    states = records[3]["states"]
+    moved = [*records[:2], unknown, records[3], late, *records[4:]]
+    ledger.write_bytes(sealed(moved))
+    found = tcc.validate(ledger, artifact, key=KEY)
+    assert states and ("S302", "call") in [(str(one.code), one.field) for one in found.findings]
+
+
+# The core.
+
+
+def let(core: dict[str, Any], **members: Any) -> None:
+    core["lets"][0].update(members)
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (lambda core: core.update(lets=[]), "core.lets"),
+        (lambda core: core["lets"].append(core["lets"][0]), "core.lets[1]"),
+        (lambda core: core["lets"].append({**core["lets"][0], "name": "a"}), "core.lets[1]"),
+        (lambda core: let(core, name="who"), "core.lets[0]"),
+        (lambda core: let(core, name="a b"), "core.lets[0]"),
+        (lambda core: let(core, of=[]), "core.lets[0]"),
+        (lambda core: let(core, of=[[0, "nobody"]]), "core.lets[0]"),
+        (lambda core: let(core, of=[[9, "user"]]), "core.lets[0]"),
+        (lambda core: let(core, of=[[0, "user"], [0, "user"]]), "core.lets[0]"),
+        (lambda core: let(core, of=[[0, "user", 1]]), "core.lets[0] tool and field"),
+        (lambda core: let(core, more=1), "core.lets[0]"),
+        (lambda core: core.pop("lets"), "core.monitors[0].any"),
+        (lambda core: core.update(version=[1, 1]), "core.version"),
+    ],
+)
+def test_a_core_says_what_is_learned_in_one_way(
+    change: Callable[[dict[str, Any]], object], path: str
+) -> None:
+    core = json.loads(read_grammar_text(DESK + OWN).core or b"")
+    assert core["lets"] == [{"name": "customer", "of": [[0, "owner"], [0, "user"], [1, "name"]]}]
+    change(core)
+    with pytest.raises(Rejected) as refusal:
+        read_core(json.dumps(core, sort_keys=True, separators=(",", ":")).encode())
+    assert (str(refusal.value.code), refusal.value.path) == ("C801", path)
+
+
+def test_another_source_makes_another_statement() -> None:
+    """What is left aside on both sides of a comparison has to be learned alike, too."""
+    from tcc_certs.proof.sides import forgetting
+
+    one = read_core(read_grammar_text(DESK + OWN).core or b"")
+    other = read_core(read_grammar_text((DESK + OWN).replace("find.owner or ", "")).core or b"")
+    assert forgetting(one, one).monitors == () and forgetting(one, one).lets == ()
+    assert forgetting(other, one).monitors == other.monitors != ()
