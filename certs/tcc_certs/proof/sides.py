@@ -8,7 +8,7 @@ Cost: linear in the core.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tcc_certs.core.derived import minor_version
@@ -50,6 +50,7 @@ class Side:
     states: int
     shapes: Mapping[int, tuple[bool, ...]]  # of the keys of a slot: which parts are of open values
     monitored: Sequence[tuple[int, ...]]  # for each monitor the tools that it names
+    places: dict[tuple[int, ...], Place] = field(default_factory=dict)  # of states alone, each once
 
     @property
     def start(self) -> Place:
@@ -74,9 +75,14 @@ class Side:
         """The calls of the core that plans go on with, increasing, and where each leads."""
         if self.machine is None:
             return {}
-        numbers = self.core_calls
-        steps = self.machine.steps(place).items()
-        return dict(sorted([(numbers[call], after) for call, after in steps]))
+        numbers, states = self.core_calls, place[0]
+        if len(states) == 1 and not self.statements.items:  # targets increase, as edges do
+            once = self.places.setdefault
+            made = [(numbers[c], tuple(to)) for c, to in self.machine.row(states[0]).items()]
+            return {call: once(to, (to, ())) for call, to in sorted(made)}
+        calls = sorted({numbers[c] for q in states for c in self.machine.row(q)})
+        steps = [(call, self.step(place, call)) for call in calls]
+        return {call: after for call, after in steps if after is not None}
 
 
 def grammar_side(

@@ -139,7 +139,6 @@ class SessionMachine:
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
         self._rows: dict[int, Mapping[int, Sequence[int]]] = {}
-        self._places: dict[tuple[int, ...], Place] = {}  # where nothing is left to the run: once
         self._edges = 0  # of these rows
         self._looked: dict[tuple[Held, Offer], _Look] = {}
 
@@ -251,22 +250,6 @@ class SessionMachine:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
         return None if after is None else (tuple(sorted(targets)), after)
-
-    def steps(self, place: Place) -> Mapping[int, Place]:
-        """Each call of the artifact that may be made, and where it leads: see :meth:`step`."""
-        states, tally = place
-        if len(states) == 1 and self._constraints is None:
-            made = [(call, tuple(to)) for call, to in self.row(states[0]).items()]  # increasing
-            if len(self._places) > _MAX_EDGES:
-                self._places.clear()
-            once = self._places.setdefault
-            return {call: once(to, (to, tally)) for call, to in made}
-        found = {}
-        for call in {call for q in states for call in self.row(q)}:
-            after = self.step(place, call)
-            if after is not None:
-                found[call] = after
-        return found
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
