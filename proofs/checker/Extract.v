@@ -1,7 +1,7 @@
 (* The checker as OCaml.  Trusted here: whole numbers are those of zarith, bool, list, option and pairs
-   OCaml's, `table` an array. *)
+   OCaml's, `table` an array, `hit` marks in one. *)
 From Coq Require Import ZArith NArith List Extraction ExtrOcamlBasic.
-From Tcc.Checker Require Import Strings States File Weights Sessions.
+From Tcc.Checker Require Import Strings States File Weights Core Sessions.
 Extraction Language OCaml.
 
 Extract Inductive positive => "Whole.t" [ "Whole.xI" "Whole.xO" "Whole.one" ] "Whole.on_positive".
@@ -30,5 +30,6 @@ Extract Constant Z.of_nat => "Whole.of_int".
 Extract Constant Z.to_pos => "Whole.to_pos".
 
 Extract Constant table => "Whole.table".
+Extract Constant hit => "Whole.hit".
 
-Extraction "checker.ml" full_verdict bounds call_string conforms.
+Extraction "checker.ml" core_verdict call_text tool_of each get_list bounds call_string conforms.

@@ -155,11 +155,11 @@ Fixpoint stand_all (l : list str) (file : str) (at_ : Z) : bool :=
   | part :: l => stands o file at_ part && stand_all l file (at_ + size_of o part)
   end.
 
-(* Which question failed, for the report; `hints` say of each state from where an edge leads to it; 0 where none did, and the artifact digest. *)
-Definition verdict (file : str) (a : artifact) (hints : list Z) : Z * str :=
+(* Which question failed, for the report, 0 where none did, and the artifact digest. *)
+Definition verdict (file : str) (a : artifact) : Z * str :=
   let nothing := made o [] in
   if negb (numbers_fit a) then (1, nothing) else
-  if negb (states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints) then (2, nothing) else
+  if negb (states_ok o (fraction_bits a) (room_of a) (lines a) (rows a)) then (2, nothing) else
   let b := before a in let e := ones_after a in let m := manifest_bytes a b e in
   if negb (stand_all (parts (assembled b e m)) file 0) then (3, nothing) else (0, hash o m).
 
@@ -182,9 +182,8 @@ Qed.
 (* What a file that passes is. *)
 Section Certified.
 Variable a : artifact.
-Variable hints : list Z.
-Variable ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints = true.
-Let M := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) hints ok.
+Variable ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true.
+Let M := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) ok.
 Let n := List.length (rows a).
 Let r := row_of o (rows a).
 Let line := line_of o (lines a).
@@ -204,7 +203,8 @@ Record certified : Prop := {
   digests : holds M (digest H M told) (fun q => view o (rdigest (r q)));                      (* C6 *)
   minimal : forall p q, (p < n)%nat -> (q < n)%nat ->
     (forall P, In P (told_plans M told p) <-> In P (told_plans M told q)) -> p = q;
-  connected : forall q, (q < n)%nat -> reached o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) hints ok q
+  used : forall x, (x < List.length (lines a))%nat -> exists q p, In (x, p) (edges M q);     (* C6 *)
+  connected : forall q, (q < n)%nat -> reached o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) ok q
 }.
 
 Lemma states_certified : certified.
@@ -218,19 +218,20 @@ Proof.
   - apply scores_right.
   - apply C6_holds.
   - apply smallest.
+  - apply all_used.
   - apply all_reached.
 Qed.
 End Certified.
 
-Theorem check_sound file a hints d : verdict file a hints = (0, d) ->
+Theorem check_sound file a d : verdict file a = (0, d) ->
   view o file = view o (encode a) /\ view o d = H (view o (manifest_of a)) /\ numbers_fit a = true /\
-  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints = true, certified a hints ok.
+  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true, certified a ok.
 Proof.
   unfold verdict. cbv zeta. fold (manifest_of a). fold (columns_of a). intros V.
   assert (E1 : numbers_fit a = true) by (destruct (numbers_fit a); [reflexivity | discriminate]).
   rewrite E1 in V. cbn [negb] in V.
-  assert (E2 : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints = true)
-    by (destruct (states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints); [reflexivity | discriminate]).
+  assert (E2 : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true)
+    by (destruct (states_ok o (fraction_bits a) (room_of a) (lines a) (rows a)); [reflexivity | discriminate]).
   rewrite E2 in V. cbn [negb] in V.
   destruct (stand_all (parts (columns_of a)) file 0) eqn:E3; [|discriminate].
   cbn [negb] in V. injection V as <-.

@@ -1,5 +1,5 @@
 (* Canonical JSON: what stands in a file, and that it is of one value alone.
-   docs/spec/artifact.md, section 6; of its values objects, lists, texts and whole numbers. *)
+   docs/spec/artifact.md, section 6; of its values objects, lists, texts, whole numbers, and true and false. *)
 
 From Coq Require Import List ZArith Lia Bool.
 From Tcc Require Import Digest.
@@ -7,7 +7,7 @@ From Tcc.Checker Require Import Strings.
 Import ListNotations.
 Local Open Scope Z_scope.
 
-Inductive json := Num (z : Z) | Str (s : bytes) | Arr (l : list json) | Obj (l : list (bytes * json)).
+Inductive json := Num (z : Z) | Str (s : bytes) | Flag (b : bool) | Arr (l : list json) | Obj (l : list (bytes * json)).
 
 Fixpoint digits (n : nat) (z : Z) (done : bytes) : bytes :=
   match n with
@@ -23,6 +23,7 @@ Definition escaped (b : Z) : bytes :=
   if b =? 12 then [92; 102] else if b =? 13 then [92; 114] else
   [92; 117; 48; 48; hex_digit (b / 16); hex_digit (b mod 16)].
 Definition quoted (s : bytes) : bytes := 34 :: flat_map escaped s ++ [34].
+Definition flag (b : bool) : bytes := if b then [116; 114; 117; 101] else [102; 97; 108; 115; 101].
 Definition comma (first : bool) : bytes := if first then [] else [44].
 
 (* The text of a value. *)
@@ -30,6 +31,7 @@ Fixpoint text_of (j : json) : bytes :=
   match j with
   | Num z => decimal z
   | Str s => quoted s
+  | Flag b => flag b
   | Arr l => 91 :: (fix go first l := match l with [] => [93]
                | j :: l => comma first ++ text_of j ++ go false l end) true l
   | Obj l => 123 :: (fix go first l := match l with [] => [125]
@@ -48,12 +50,14 @@ Section Induction.
 Variable P : json -> Prop.
 Hypothesis num : forall z, P (Num z).
 Hypothesis str : forall s, P (Str s).
+Hypothesis flg : forall b, P (Flag b).
 Hypothesis arr : forall l, Forall P l -> P (Arr l).
 Hypothesis obj : forall l, Forall (fun m => P (snd m)) l -> P (Obj l).
 Fixpoint json_all (j : json) : P j :=
   match j with
   | Num z => num z
   | Str s => str s
+  | Flag b => flg b
   | Arr l => arr l ((fix go l : Forall P l := match l with [] => Forall_nil _ | j :: l => Forall_cons _ (json_all j) (go l) end) l)
   | Obj l => obj l ((fix go l : Forall (fun m => P (snd m)) l :=
                match l with [] => Forall_nil _ | m :: l => Forall_cons _ (json_all (snd m)) (go l) end) l)
@@ -68,6 +72,7 @@ Fixpoint put (j : json) (done : list string) : list string :=
   match j with
   | Num z => made o (decimal z) :: done
   | Str s => made o (quoted s) :: done
+  | Flag b => made o (flag b) :: done
   | Arr l => made o [93] :: (fix go first l done := match l with [] => done
                | j :: l => go false l (put j (if first : bool then done else made o [44] :: done)) end) true l (made o [91] :: done)
   | Obj l => made o [125] :: (fix go first l done := match l with [] => done
@@ -83,7 +88,8 @@ Lemma low8_app a b : low8 (a ++ b) = low8 a ++ low8 b.
 Proof. apply map_app. Qed.
 Lemma put_is j : forall done, pieces (put j done) = pieces done ++ low8 (text_of j).
 Proof.
-  induction j as [z | s | l IH | l IH] using json_all; intros done.
+  induction j as [z | s | b | l IH | l IH] using json_all; intros done.
+  - simpl put. rewrite pieces_cons, (made_is o H) by exact strings_mean. reflexivity.
   - simpl put. rewrite pieces_cons, (made_is o H) by exact strings_mean. reflexivity.
   - simpl put. rewrite pieces_cons, (made_is o H) by exact strings_mean. reflexivity.
   - rewrite text_of_arr. cbn [put]. rewrite pieces_cons, (made_is o H) by exact strings_mean.
@@ -114,6 +120,7 @@ End Print.
 Inductive plain : json -> Prop :=
 | plain_num z : plain (Num z)
 | plain_str s : Forall byte s -> plain (Str s)
+| plain_flag b : plain (Flag b)
 | plain_arr l : Forall plain l -> plain (Arr l)
 | plain_obj l : Forall (fun m => Forall byte (fst m) /\ plain (snd m)) l -> plain (Obj l).
 
@@ -221,10 +228,10 @@ Qed.
 
 (* The first byte says what a value is. *)
 Definition head (j : json) (c : Z) : Prop :=
-  match j with Num _ => c = 45 \/ numeral c | Str _ => c = 34 | Arr _ => c = 91 | Obj _ => c = 123 end.
+  match j with Num _ => c = 45 \/ numeral c | Str _ => c = 34 | Flag b => c = (if b then 116 else 102) | Arr _ => c = 91 | Obj _ => c = 123 end.
 Lemma text_head j : exists c l, text_of j = c :: l /\ head j c.
 Proof.
-  destruct j as [z | s | l | l]; simpl; try (eexists _, _; split; [reflexivity | reflexivity]).
+  destruct j as [z | s | [] | l | l]; simpl; try (eexists _, _; split; [reflexivity | reflexivity]).
   unfold decimal. destruct (Z.ltb_spec z 0); [eexists _, _; split; [reflexivity | auto]|].
   destruct (whole_first z H) as [c [l [-> N]]]. eauto.
 Qed.
@@ -235,21 +242,23 @@ Proof. destruct l as [|[k j] l]; simpl; unfold numeral; lia. Qed.
 
 Lemma text_prefix j : plain j -> forall k r s, plain k -> stop r -> stop s -> text_of j ++ r = text_of k ++ s -> j = k /\ r = s.
 Proof.
-  induction j as [z | t | l IH | l IH] using json_all; intros Pj k r s Pk Hr Hs E;
-    inversion Pj as [? E0 | ? Hj E0 | ? Hj E0 | ? Hj E0]; subst; inversion Pk as [y E0 | u Hk E0 | m Hk E0 | m Hk E0]; subst k;
+  induction j as [z | t | b | l IH | l IH] using json_all; intros Pj k r s Pk Hr Hs E;
+    inversion Pj as [? E0 | ? Hj E0 | ? E0 | ? Hj E0 | ? Hj E0]; subst; inversion Pk as [y E0 | u Hk E0 | b' E0 | m Hk E0 | m Hk E0]; subst k;
     try (match type of E with text_of ?a ++ _ = text_of ?b ++ _ =>
            destruct (text_head a) as [c [x [Wa Na]]], (text_head b) as [d [x' [Wb Nb]]] end;
-         rewrite Wa, Wb in E; injection E as -> _; simpl in Na, Nb; unfold numeral in *; exfalso; lia).
+         rewrite Wa, Wb in E; injection E as -> _; simpl in Na, Nb; unfold numeral in *; exfalso;
+         repeat match goal with b : bool |- _ => destruct b end; lia).
   - apply decimal_prefix in E; auto. destruct E as [-> ->]. auto.
   - apply quoted_prefix in E; auto. destruct E as [-> ->]. auto.
+  - destruct b, b'; simpl in E; try discriminate; injection E as ->; auto.
   - rewrite !text_of_arr in E. injection E as E.
     assert (K : forall m first, Forall plain m -> items_of first l ++ r = items_of first m ++ s -> l = m /\ r = s).
     { clear E Pk m Hk Pj. induction IH as [|j l Hj' _ IHl]; intros [|k m] first Hm E; simpl in E.
       - injection E as ->. auto.
       - destruct first; simpl in E; [|discriminate]. destruct (text_head k) as [c [x [W N]]]. rewrite W in E. injection E as <- _.
-        destruct k; simpl in N; unfold numeral in N; exfalso; lia.
+        destruct k as [| | [] | |]; simpl in N; unfold numeral in N; exfalso; lia.
       - destruct first; simpl in E; [|discriminate]. destruct (text_head j) as [c [x [W N]]]. rewrite W in E. injection E as -> _.
-        destruct j; simpl in N; unfold numeral in N; exfalso; lia.
+        destruct j as [| | [] | |]; simpl in N; unfold numeral in N; exfalso; lia.
       - inversion Hj; inversion Hm; subst. rewrite <- !app_assoc in E. apply app_inv_head in E.
         apply Hj' in E; auto using items_stop. destruct E as [-> E]. destruct (IHl ltac:(assumption) m false) as [-> ->]; auto. }
     destruct (K m true Hk E) as [-> ->]. auto.
@@ -292,9 +301,10 @@ Qed.
 Lemma text_bytes j : plain j -> Forall byte (text_of j).
 Proof.
   assert (C : forall first, Forall byte (comma first)) by (intros []; repeat constructor; unfold byte; lia).
-  induction j as [z | s | l IH | l IH] using json_all; intros Pj; inversion Pj as [? E0 | ? Hj E0 | ? Hj E0 | ? Hj E0]; subst.
+  induction j as [z | s | b | l IH | l IH] using json_all; intros Pj; inversion Pj as [? E0 | ? Hj E0 | ? E0 | ? Hj E0 | ? Hj E0]; subst.
   - apply decimal_bytes.
   - apply quoted_bytes; assumption.
+  - destruct b; repeat constructor; unfold byte; lia.
   - rewrite text_of_arr. constructor; [unfold byte; lia|]. generalize true. clear Pj.
     induction IH as [|j l Hj' _ IHl]; intros first; [repeat constructor; unfold byte; lia|]. inversion Hj; subst.
     cbn [items_of]. repeat (apply Forall_app; split); auto.

@@ -494,15 +494,15 @@ Proof.
 Qed.
 
 (* Whatever two readers say of a file: if both pass they say the same, of calls' keys too, and report the same digest. *)
-Theorem one_verdict file a b hints hints' d e : size_of o file < two64 ->
-  verdict o file a hints = (0, d) -> verdict o file b hints' = (0, e) ->
+Theorem one_verdict file a b d e : size_of o file < two64 ->
+  verdict o file a = (0, d) -> verdict o file b = (0, e) ->
   alike a b /\ view o d = view o e /\ map (fun c => view o (lkey c)) (lines a) = map (fun c => view o (lkey c)) (lines b).
 Proof.
   intros S Va Vb.
-  destruct (check_sound o H M _ _ _ _ Va) as [Ea [Da [Fa [oka _]]]], (check_sound o H M _ _ _ _ Vb) as [Eb [Db [Fb [okb _]]]].
+  destruct (check_sound o H M _ _ _ Va) as [Ea [Da [Fa [oka _]]]], (check_sound o H M _ _ _ Vb) as [Eb [Db [Fb [okb _]]]].
   rewrite (size_is o H M), Ea in S. assert (A := one_artifact a b Fa Fb S ltac:(congruence)).
   split; [exact A|]. split; [rewrite Da, Db; f_equal; apply (l_manifest _ _ A)|].
-  assert (La := proj1 (proj2 (parts_ok _ _ _ _ _ _ oka))). assert (Lb := proj1 (proj2 (parts_ok _ _ _ _ _ _ okb))).
+  assert (La := proj1 (proj2 (parts_ok _ _ _ _ _ oka))). assert (Lb := proj1 (proj2 (parts_ok _ _ _ _ _ okb))).
   assert (K := l_lines _ _ A). clear - M La Lb K. revert La Lb K. generalize (@None str) at 1. generalize (@None str).
   generalize (lines a), (lines b). intros l. induction l as [|c l IH]; intros [|c' m] p q La Lb K; try discriminate; [reflexivity|].
   cbn [map lines_ok] in *. rewrite !andb_true_iff in La, Lb. injection K as T W X _ K.

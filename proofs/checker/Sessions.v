@@ -59,9 +59,8 @@ Hypothesis strings_mean : mean o H.
 Variables F room : Z.
 Variable lines : list (line str).
 Variable rows : list (row str).
-Variable hints : list Z.
-Hypothesis ok : states_ok o F room lines rows hints = true.
-Let D := columns o H strings_mean F room lines rows hints ok.
+Hypothesis ok : states_ok o F room lines rows = true.
+Let D := columns o H strings_mean F room lines rows ok.
 Let t := table rows.
 Definition answers (o : call) : list call := [o].
 Definition closed (o : call) := true.
@@ -79,7 +78,7 @@ Proof.
   cbn [leads_z nat_place leads]. rewrite rows_table.
   replace (q <? 0) with false by (symmetry; apply Z.ltb_ge; lia).
   rewrite (row_inside o rows (Z.to_nat q)) by lia.
-  assert (B := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows hints ok (Z.to_nat q))).
+  assert (B := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows ok (Z.to_nat q))).
   unfold follow. cbn [D edges columns]. revert B.
   induction (redges (row_of o rows (Z.to_nat q))) as [|e l IH]; intros B; cbn [find map]; [split; [reflexivity | exact I]|].
   inversion B as [|? ? Be Bl]; subst. unfold edge_of at 1. cbn [fst snd].
@@ -151,7 +150,7 @@ Theorem conforms_sound calls ended : conforms rows calls ended = true ->
 Proof.
   unfold conforms. cbv zeta. fold t. intros E xs Hx.
   destruct (goes t [Some (len rows 0 - 1)] calls) as [l|] eqn:G; [|discriminate].
-  assert (R := proj2 (proj2 (proj2 (proj2 (parts_ok _ _ _ _ _ _ ok))))).
+  assert (R := proj1 (proj2 (proj2 (proj2 (proj2 (parts_ok o F room lines rows ok)))))).
   assert (0 < length rows)%nat by (destruct rows; [congruence | simpl; lia]).
   assert (S0 : same_places [Some (len rows 0 - 1)] []).
   { rewrite len_is. split; [|constructor; [cbn [sound_place]; lia | constructor]].
@@ -159,7 +158,7 @@ Proof.
     split; [intros [<- | []]; eexists; split; [left; reflexivity|] | intros [z [[<- | []] <-]]; left]; cbn [nat_place];
       repeat f_equal; lia. }
   destruct (goes_passed calls _ _ _ S0 (passed_nothing _ _ _ _ _) G) as [Hp S1]. rewrite app_nil_r in *.
-  assert (C1 := C1_holds o H strings_mean F room lines rows hints ok). assert (A := alive_holds o H strings_mean F room lines rows hints ok).
+  assert (C1 := C1_holds o H strings_mean F room lines rows ok). assert (A := alive_holds o H strings_mean F room lines rows ok).
   split.
   - apply (strict_sessions_stay_on_plans D C1 (root rows) call answers closed A _ Hp) in Hx; [exact Hx|].
     intros c _. apply (one_answer_is_strict D call answers closed) with (fst c); reflexivity.

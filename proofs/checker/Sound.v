@@ -15,14 +15,14 @@ Hypothesis strings_mean : mean o H.
 Variables F room : Z.
 Variable lines : list line.
 Variable rows : list row.
-Variable hints : list Z.
-Hypothesis ok : states_ok o F room lines rows hints = true.
+Hypothesis ok : states_ok o F room lines rows = true.
 
 Lemma parts_ok : 0 <= F /\ lines_ok o None lines = true /\
   rows_ok o F room (table lines) (table rows) 0 None rows = true /\
-  entered (table rows) 0 rows hints = true /\ rows <> [].
+  marked (hit (len rows 0) (fun r => map snd (redges r)) rows) 0 (tl rows) = true /\ rows <> [] /\
+  marked (hit (len lines 0) (fun r => map fst (redges r)) rows) 0 lines = true.
 Proof.
-  unfold states_ok in ok. rewrite !andb_true_iff in ok. destruct ok as [[[[K1 K2] K3] K4] K5].
+  unfold states_ok in ok. rewrite !andb_true_iff in ok. destruct ok as [[[[[K1 K2] K3] K4] K5] K6].
   repeat split; auto.
   - apply Z.leb_le, K1.
   - intros E. rewrite E in K5. discriminate.
@@ -405,16 +405,21 @@ Inductive reached : nat -> Prop :=
 | from_root : reached root
 | from_edge q a p : reached q -> In (a, p) (edges columns q) -> reached p.
 
-Lemma entered_spec l : forall q ps, entered (table rows) q l ps = true -> forall i, (S i < length l)%nat ->
-  exists p r e, table rows p = Some r /\ In e (redges r) /\ snd e = q + Z.of_nat i.
+Lemma marked_spec {A} mark (l : list A) : forall q, marked mark q l = true -> forall i, (i < length l)%nat -> mark (q + Z.of_nat i) = true.
 Proof.
-  induction l as [|r l IH]; intros q ps E i L; simpl in L; [lia|].
-  destruct l as [|r' l]; [simpl in L; lia|]. destruct ps as [|p ps]; [discriminate|].
-  cbn [entered] in E. apply andb_prop in E. destruct E as [E E']. destruct i as [|i].
-  - destruct (table rows p) as [x|] eqn:T; [|discriminate]. apply existsb_exists in E. destruct E as [e [He Ee]].
-    apply Z.eqb_eq in Ee. exists p, x, e. rewrite Z.add_0_r. auto.
-  - destruct (IH (q + 1) ps E' i ltac:(simpl in *; lia)) as [p' [x [e K]]]. exists p', x, e.
-    replace (q + Z.of_nat (S i)) with (q + 1 + Z.of_nat i) by lia. exact K.
+  induction l as [|x l IH]; intros q E i L; simpl in L; [lia|]. cbn [marked] in E. apply andb_prop in E. destruct E as [E E'].
+  destruct i as [|i]; [rewrite Z.add_0_r; exact E|].
+  replace (q + Z.of_nat (S i)) with (q + 1 + Z.of_nat i) by lia. apply IH; [exact E' | lia].
+Qed.
+Lemma tl_length {A} (l : list A) : length (tl l) = (length l - 1)%nat.
+Proof. destruct l; simpl; lia. Qed.
+Lemma hit_edge n (f : Z * Z -> Z) z : hit n (fun r : row => map f (redges r)) rows z = true ->
+  exists q e, (q < length rows)%nat /\ In e (redges (row_of q)) /\ f e = z.
+Proof.
+  unfold hit. rewrite !andb_true_iff. intros [_ E]. apply existsb_exists in E. destruct E as [r [Hr E]].
+  apply existsb_exists in E. destruct E as [y [Hy E]]. apply Z.eqb_eq in E. subst y.
+  apply in_map_iff in Hy. destruct Hy as [e [Ee He]]. apply (In_nth _ _ no_row) in Hr. destruct Hr as [q [Lq <-]].
+  exists q, e. auto.
 Qed.
 
 Theorem all_reached q : (q < length rows)%nat -> reached q.
@@ -422,12 +427,20 @@ Proof.
   intros L. remember (root - q)%nat as k eqn:Hk. revert q L Hk.
   induction k as [k IH] using lt_wf_ind. intros q L Hk. unfold root in *.
   destruct (Nat.eq_dec q (length rows - 1)) as [-> | N]; [apply from_root|].
-  destruct (entered_spec rows 0 hints (proj1 (proj2 (proj2 (proj2 parts_ok)))) q ltac:(lia)) as [p [r [e [T [He Ee]]]]].
-  apply (table_is _ no_row) in T. destruct T as [Lp <-]. fold (row_of (Z.to_nat p)) in He.
-  assert (B := s_bounds _ (all_seen (Z.to_nat p))). rewrite Forall_forall in B. specialize (B e He).
-  apply from_edge with (Z.to_nat p) (Z.to_nat (fst e)).
-  - apply (IH (length rows - 1 - Z.to_nat p)%nat); lia.
+  destruct parts_ok as [_ [_ [_ [K [R _]]]]]. assert (T := tl_length rows).
+  assert (E := marked_spec _ _ _ K q ltac:(lia)). apply hit_edge in E. destruct E as [p [e [Lp [He Ee]]]].
+  assert (B := s_bounds _ (all_seen p)). rewrite Forall_forall in B. specialize (B e He).
+  apply from_edge with p (Z.to_nat (fst e)).
+  - apply (IH (length rows - 1 - p)%nat); lia.
   - simpl. apply in_map_iff. exists e. split; [|exact He]. unfold edge_of. f_equal. lia.
+Qed.
+
+(* Every call is on an edge. *)
+Theorem all_used x : (x < length lines)%nat -> exists q p, In (x, p) (edges columns q).
+Proof.
+  intros L. destruct parts_ok as [_ [_ [_ [_ [_ K]]]]].
+  assert (E := marked_spec _ _ _ K x L). apply hit_edge in E. destruct E as [q [e [_ [He Ee]]]].
+  exists q, (Z.to_nat (snd e)). simpl. apply in_map_iff. exists e. split; [|exact He]. unfold edge_of. f_equal. lia.
 Qed.
 
 End Sound.

@@ -116,13 +116,14 @@ Qed.
 Section Premises.
 Context {str : Type} (o : strings str) (H : bytes -> bytes).
 Hypothesis strings_mean : mean o H.
-Definition full_verdict (file : str) (a : artifact str) (hints : list Z) : Z * str :=
-  if negb (weights_ok o a) then (4%Z, made o []) else verdict o file a hints.
+Definition full_verdict (file : str) (a : artifact str) : Z * str :=
+  let v := verdict o file a in            (* first: of numbers that fit their columns no power is large *)
+  if (fst v =? 0)%Z && negb (weights_ok o a) then (4%Z, made o []) else v.
 
-Theorem premises file a hints digest : full_verdict file a hints = (0%Z, digest) ->
+Theorem premises file a digest : full_verdict file a = (0%Z, digest) ->
   view o file = view o (encode o a) /\ view o digest = H (view o (manifest_of o a)) /\ numbers_fit o a = true /\
-  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints = true, certified o H strings_mean a hints ok /\
-  let A := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) hints ok in
+  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true, certified o H strings_mean a ok /\
+  let A := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) ok in
   let F := Z.to_nat (fraction_bits a) in let W := fun x => lweight (line_of o (lines a) x) in
   let r := fun x => lresidual (line_of o (lines a) x) in let g := fun q => rscore (row_of o (rows a) q) in
   let d := fun q => Z.to_nat (rrank (row_of o (rows a) q)) in let m := fun q => rmass (row_of o (rows a) q) in
@@ -138,25 +139,29 @@ Theorem premises file a hints digest : full_verdict file a hints = (0%Z, digest)
   (forall q, accept A q = true -> (0 <= g q)%Z) /\                                        (* ahead_stop *)
   (forall q x p, In (x, p) (edges A q) -> (r x + g p <= g q)%Z).                          (* ahead_step *)
 Proof.
-  unfold full_verdict. intros V. destruct (weights_ok o a) eqn:Ew; [|discriminate]. cbn [negb] in V.
-  destruct (check_sound o H strings_mean file a hints digest V) as [E [D [N [ok C]]]].
+  unfold full_verdict. cbv zeta. intros V.
+  assert (Ew : weights_ok o a = true).
+  { destruct (weights_ok o a); [reflexivity|]. destruct (verdict o file a) as [z d]. cbn [fst negb] in V.
+    destruct (Z.eqb_spec z 0) as [-> | N]; [discriminate|]. cbn [andb] in V. congruence. }
+  rewrite Ew, andb_false_r in V.
+  destruct (check_sound o H strings_mean file a digest V) as [E [D [N [ok C]]]].
   split; [exact E|]. split; [exact D|]. split; [exact N|]. exists ok. split; [exact C|]. cbv zeta.
   unfold weights_ok in Ew. destruct (decimal_of (view o (beta a)) 0 1 false) as [[n e]|]; [|discriminate].
   rewrite !andb_true_iff in Ew. destruct Ew as [[W1 W2] W3]. apply Z.leb_le in W1. apply Z.ltb_lt in W2.
-  assert (F0 := proj1 (parts_ok _ _ _ _ _ _ ok)).
+  assert (F0 := proj1 (parts_ok _ _ _ _ _ ok)).
   assert (0 <= IZR n) by (apply IZR_le, W1). assert (0 < IZR e) by (apply IZR_lt, W2).
   exists n, e. split; [reflexivity|].
   split; [apply Rmult_le_pos; [assumption | apply Rlt_le, Rinv_0_lt_compat; assumption]|].
-  split; [apply C1_holds|]. split; [apply (weights_positive o H strings_mean _ _ _ _ _ ok)|].
+  split; [apply C1_holds|]. split; [apply (weights_positive o H strings_mean _ _ _ _ ok)|].
   split.
   { intros x Lx. rewrite Z2Nat.id by exact F0. apply residual_bounds; auto.
-    - apply (weights_positive o H strings_mean _ _ _ _ _ ok).
+    - apply (weights_positive o H strings_mean _ _ _ _ ok).
     - rewrite forallb_forall in W3. apply W3. apply nth_In, Lx. }
   split.
-  { intros q. assert (K := C4_holds o H strings_mean _ _ _ _ _ ok q). unfold race_count in K. unfold m_of, d_of, W_of in K.
+  { intros q. assert (K := C4_holds o H strings_mean _ _ _ _ ok q). unfold race_count in K. unfold m_of, d_of, W_of in K.
     rewrite <- K. apply Z.le_refl. }
   split; [apply alive_holds|].
-  assert (G := C5_bounds_steps _ _ _ (C5_score_holds o H strings_mean _ _ _ _ _ ok)).
+  assert (G := C5_bounds_steps _ _ _ (C5_score_holds o H strings_mean _ _ _ _ ok)).
   split; intros q; apply G.
 Qed.
 End Premises.

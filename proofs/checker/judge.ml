@@ -1,16 +1,18 @@
 (* Bytes in, a line out. *)
 let hex l = String.concat "" (List.map (fun z -> Printf.sprintf "%02x" (Char.code z)) (List.of_seq (String.to_seq l)))
-let said = [| ""; "a number beyond its column"; "a certificate (C1..C6)"; "the bytes are not those of what they say"; "a residual below what its weight asks" |]
+let said = [| ""; "a number beyond its column"; "a certificate (C1..C6)"; "the bytes are not those of what they say"; "a residual below what its weight asks";
+  "no core, or not in its one form"; "a call that is not the core's so (C8)"; "tools that are not the core's (M303)"; "limits that are not the core's (C7)"; "what is left to the run (C803)";
+  "an answer after which no plan goes on (C9)" |]
 let judge data =
   match Reader.artifact data with
   | exception Reader.Unread why -> false, (if String.length why > 8 && String.sub why 0 8 = "DECLINED" then why else "REJECTED: " ^ why)
   | exception (Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"
   | exception (Invalid_argument _ | Failure _ | Z.Overflow | Division_by_zero | Not_found) -> false, "REJECTED: no artifact"
-  | a, hints ->
-    match Checker.full_verdict Strings.ours data a hints with
+  | a, claim ->
+    match Checker.core_verdict Strings.ours data a claim with
     | exception (Z.Overflow | Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"
     | v, digest when Z.sign v = 0 ->
       let root = List.fold_left (fun _ r -> r) (List.hd a.Checker.rows) a.Checker.rows in
-      true, Printf.sprintf "VALID: C1 to C6 of %d states, %s plans; digest %s" (List.length a.Checker.rows)
+      true, Printf.sprintf "VALID: C1 to C9 of %d states, %s plans; digest %s" (List.length a.Checker.rows)
         (Z.to_string root.Checker.rplans) (hex digest)
     | v, _ -> false, "REJECTED: " ^ said.(Z.to_int v)

@@ -11,10 +11,10 @@ from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
 from tcc_certs.formats.ledger import Q64_MAX
+from tcc_certs.replay.controller import Choice, SpentAmounts
 from tcc_runtime.guards import CountKind, SearchGuard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict
-from tcc_runtime.pricing.controller import Choice, Spending
 from tcc_runtime.pricing.drawing import Wish
 from tcc_runtime.pricing.refine import AnsweredAsk, Refinement
 from tcc_runtime.settings.modes import Claim
@@ -27,16 +27,16 @@ class AskSink(Protocol):
     def requeue(self, item: Item) -> None:
         """An item was pushed again with its present key."""
 
-    def reserve(self, edge: Item, choice: Choice, spent: Spending, wish: Wish | None) -> None:
+    def reserve(self, edge: Item, choice: Choice, spent: SpentAmounts, wish: Wish | None) -> None:
         """Somebody is going to be asked; `spent` is what all asks before took.
 
         `wish` is what the account says, where there is one; one that is not granted: nobody is.
         """
 
-    def refine(self, asked: AnsweredAsk, spent: Spending) -> None:
+    def refine(self, asked: AnsweredAsk, spent: SpentAmounts) -> None:
         """Somebody has answered."""
 
-    def exhausted(self, edge: Item | None, spent: Spending) -> None:
+    def exhausted(self, edge: Item | None, spent: SpentAmounts) -> None:
         """No ask is left."""
 
 

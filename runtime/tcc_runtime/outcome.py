@@ -12,8 +12,8 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.formats.ledger import format_q64
 from tcc_certs.privacy.spending import Taken
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_runtime.guards import SearchGuard, Stop
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.settings.modes import Claim
 
 _NANO_PLACES = 9
@@ -105,7 +105,7 @@ class Run:
     guards: tuple[SearchGuard, ...]
     seed: str
     ledger_head: str | None
-    spent: Spending | None = None
+    spent: SpentAmounts | None = None
     taken: Taken | None = None
     atoms: tuple[Atom, ...] = ()
     after: tuple[str, ...] = ()

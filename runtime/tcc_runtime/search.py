@@ -16,6 +16,7 @@ from typing import TypeAlias
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.formats.ledger import format_q64
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
@@ -31,7 +32,6 @@ from tcc_runtime.numbers.reals import UNDECIDED, clamped
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.numbers.tail import Abandoned, tail_lse
 from tcc_runtime.outcome import Found, Run, plan
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
 from tcc_runtime.pricing.refine import Refinement, refinement_of
@@ -197,7 +197,7 @@ def search(
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
     account: Account | None = None,
-    spent: Spending | None = None,
+    spent: SpentAmounts | None = None,
     drawing: Drawing | None = None,
     pam: bool = False,
 ) -> Run:
@@ -339,7 +339,7 @@ class _Run:
         finally:
             search.let_go()
 
-    def go_on(self, spent: Spending | None, drawing: Drawing | None) -> None:
+    def go_on(self, spent: SpentAmounts | None, drawing: Drawing | None) -> None:
         """So much was spent before; questions draw on an account."""
         if self._refinement is not None:
             self._refinement.drawing = drawing

@@ -226,7 +226,7 @@ def test_a_proved_program_checks_the_file_in_the_page(
     browser.open(pages[name])
     style, word, said = browser.script(CHECKED)
     assert (style, word) == ("verdict good", "VALID")
-    assert said.startswith("Checked by a proved program, in this browser, just now: C1 to C6 of ")
+    assert said.startswith("Checked by a proved program, in this browser, just now: C1 to C9 of ")
 
 
 @pytest.mark.parametrize("at", [0, 9, 5000, -1])

@@ -19,10 +19,10 @@ import pytest
 import tcc as library
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import check
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session import SessionValidation, validate
 from tcc_runtime.account.amounts import AccountAmounts
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.pricing.controller import Spending
 from tests.forgery.mutants import changes
 from tests.oracle_session.writer import KEY, sealed
 
@@ -54,7 +54,7 @@ ATOM = {"mechanism": "laplace", "scale": "50", "sensitivity": "1"}
 class Run:
     """What a search says that its asks took."""
 
-    spent = Spending(price=1, latency=40, epsilon=5_000_000)
+    spent = SpentAmounts(price=1, latency=40, epsilon=5_000_000)
     atoms = ()
 
 

@@ -1,16 +1,16 @@
 """The controller and its budgets: which model is asked next, and what has been spent.
 
 Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
-from what the ledger says before it; so it is derived again here, never taken from the ledger.  A
-predicted gain may be raised by a margin: how far past errors of the model say that it may be off.
-Fractions are pairs of integers.
+from what the ledger says before it: a run makes it and a validator derives it again.  A predicted
+gain may be raised by a margin: how far past errors of the model say that it may be off.
+Fractions are pairs of integers.  `tests/oracle_ledger/controller.py` tells the section once more.
 Cost: a few products of integers for each model of a tool, and to order them.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
 from math import gcd
@@ -124,7 +124,7 @@ class SpentAmounts:
         )
 
     @property
-    def used(self) -> int:
+    def epsilon_used(self) -> int:
         """The epsilon of a sum: that of its account, else the sum of the epsilons."""
         return self.epsilon if self.taken is None else self.taken.nano
 
@@ -139,12 +139,9 @@ class SpendingCaps:
 
     def hold(self, spent: SpentAmounts) -> bool:
         """Whether `spent` is within all three."""
-        pairs = (
-            (spent.price, self.price),
-            (spent.latency, self.latency),
-        )
+        pairs = ((spent.price, self.price), (spent.latency, self.latency))
         fits = all(cap is None or found <= cap for found, cap in pairs)
-        return fits and (self.epsilon is None or spent.used <= self.epsilon)
+        return fits and (self.epsilon is None or spent.epsilon_used <= self.epsilon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +175,7 @@ class Choice:
         gain: what it is predicted to raise the low cost by, nano-units.
         raised: the same with its margin.
         useful: what of that may bring the run nearer to its stop: what it is chosen by.
+        slack: of the item that is asked for, Q64.64; None where it is not known.
     """
 
     number: int
@@ -186,6 +184,7 @@ class Choice:
     gain: Fraction
     raised: Fraction
     useful: Fraction
+    slack: int | None = None
 
     @property
     def margin(self) -> Fraction:
@@ -198,7 +197,7 @@ class _Seen:
     """The answers of one model.
 
     Attributes:
-        latencies: observed.
+        latencies: observed, least first.
         width, gained: sums of the widths that it was asked about, and of gains.
         residuals: each gain less the one that was predicted, least first.
     """
@@ -230,7 +229,7 @@ class Controller:
         self,
         tool: int,
         models: Sequence[Model],
-        tried: Sequence[int],
+        tried: Collection[int],
         width: int,
         most: Fraction | None = None,
     ) -> Choice | None:
@@ -267,7 +266,7 @@ class Controller:
         """Note what an ask took, and how much it raised the low cost of a `width`."""
         self.spent = self.spent.plus(took)
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
-        seen.latencies.append(took.latency)
+        insort(seen.latencies, took.latency)
         if self._rule.margin is not None:
             insort(seen.residuals, minus((gained, 1), choice.gain), key=IN_ORDER)
         seen.width += width
@@ -280,7 +279,7 @@ class Controller:
         latency = model.latency
         if seen.latencies:
             # P95 by nearest rank.
-            latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
+            latency = seen.latencies[-(-95 * len(seen.latencies) // 100) - 1]
         share, unit = lowest(model.quality)
         gain = (width * (share * width + unit * seen.gained), unit * (width + seen.width))
         expected = raised(gain, width, seen.residuals, self._rule.margin)
@@ -331,7 +330,7 @@ def spent_fields(spent: SpentAmounts) -> Mapping[str, Json]:
     return {
         "price_spent": str(spent.price),
         "latency_ms": str(spent.latency),
-        "epsilon_used": format_decimal(spent.used, 9),
+        "epsilon_used": format_decimal(spent.epsilon_used, 9),
         **({} if spent.taken is None else spent.taken.fields()),
     }
 

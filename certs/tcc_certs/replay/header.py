@@ -168,7 +168,8 @@ def _stated(record: Record) -> Mapping[str, Json]:
 
 def _takes(spent: SpentAmounts, more: SpentAmounts) -> dict[str, int]:
     """What an ask takes of each cap: of epsilon, by how much it raises that of the run."""
-    raised = max(0, spent.plus(more).used - spent.used)  # a bound of more may be tighter
+    after = spent.plus(more).epsilon_used
+    raised = max(0, after - spent.epsilon_used)  # a bound of more may be tighter
     return {"price": more.price, "latency_ms": more.latency, "epsilon": raised}
 
 

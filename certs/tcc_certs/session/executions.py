@@ -294,7 +294,7 @@ def left_of(caps: SpendingCaps, spent: SpentAmounts) -> dict[str, Json]:
     pairs = (
         ("price", caps.price, spent.price, 0),
         ("latency_ms", caps.latency, spent.latency, 0),
-        ("epsilon", caps.epsilon, spent.used, 9),
+        ("epsilon", caps.epsilon, spent.epsilon_used, 9),
     )
     return {
         name: format_decimal(cap - used, places)

@@ -48,12 +48,11 @@ from tcc.options import (
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import format_decimal
+from tcc_certs.replay.controller import SpentAmounts, spent_fields
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.ledger.lines import spent_fields
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.settings.settings import DEFAULT_DELTA
 
 if TYPE_CHECKING:
@@ -247,11 +246,11 @@ def _output(found: Execution, head: str) -> ExecOutput:
     )
 
 
-def _sums(spent: Spending, left: Mapping[str, str]) -> dict[str, Any]:
+def _sums(spent: SpentAmounts, left: Mapping[str, str]) -> dict[str, Any]:
     return {**spent_fields(spent), "left": dict(left)}
 
 
-def _spent_text(spent: Spending, left: Mapping[str, str]) -> str:
+def _spent_text(spent: SpentAmounts, left: Mapping[str, str]) -> str:
     amounts = (
         ("price", f"{spent.price} cents"),
         ("latency_ms", f"{spent.latency} ms"),

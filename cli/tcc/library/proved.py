@@ -1,7 +1,7 @@
 """The second checker of artifacts, extracted from proofs: ``tcc-proved`` on the path, or node.
 
-What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C6 and residuals, and
-no core; so a verdict of it stands beside that of the kernel, never in its place.
+What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C9 and residuals,
+and not the schema of a core; so its verdict stands beside that of the kernel, never in its place.
 Cost: a process; a file is judged in about the time that the kernel takes.
 """
 

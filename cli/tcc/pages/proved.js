@@ -3,141 +3,141 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(j){"use strict";var
-d$="%Li",eF=" : flags Open_text and Open_binary are not compatible",ey="Invalid_argument",eE=0x7fffffff,bU='"',cJ=1255,eD="REJECTED: ",a6=255,eM=0x800,aq=0xffff,ei="jsError",ao=0x8000,ex="%ni",eq=12520,cV=256,eh="critical",eX=4096,eg="End_of_file",d_="DECLINED: too large",cR="Unix.Unix_error",cI="Failure",eS="infinity",aD=0xff,cF="mkdir",bS=1000,eR="beta",h="",eC="Stack_overflow",cU="ENOENT",ep="^",bP=": No such file or directory",W="0",eB="/static/",eL="([^/]+)",a8=0x3f,cP=1000000000,cQ=-97,eA="Not_found",cT=0xf,bs=128,cH=-48,ef=0xdc00,ew="Sys_blocked_io",eV="grammar",eW="fd ",eJ=125,eK="ENOTEMPTY",eo="Match_failure",O=248,E="camlinternalFormat.ml",eI="Division_by_zero",eU=1027,ee="Sys_error",a9=".",a7="+",cO="rmdir",eQ=0xf0,ev="%u",ed="EEXIST",cS="%d",en="%li",ez=1026,eu="fraction_bits",eH="buffer.ml",bR="int_of_string",cM=127,aC=1024,eP=-32,d8="Pervasives.do_at_exit",d9="utf8",aA=" ",ah=0x80,eO=1023,cY="e",d7="Undefined_recursive_module",bQ=120,ec=103,es="limits",et=" : flags Open_rdonly and Open_wronly are not compatible",eb=512,aQ="-",cL="nan",a_=0x40000000,ea=0x7ff0,cX=": Not a directory",em=0xe0,er=" : file already exists",el="relaxed",ek=0xdfff,aB=0xffffff,ap="/",cN="compare: functional value",eN="Assert_failure",cG="0x",d6="%i",eT="Out_of_memory",cK="ENOTDIR",bT=254,cW="index out of bounds",eG=100,ej=250,bV="_bigarr02";function
-jx(d,b,e,c,f){if(c<=b)for(var
+a.prototype._T_}}(Object));(function(h){"use strict";var
+eU="%Li",ft=" : flags Open_text and Open_binary are not compatible",fj="Invalid_argument",fs=0x7fffffff,ce='"',de=1255,fr="REJECTED: ",a1=255,fA=0x800,aE=0xffff,da="tools",e4="jsError",aC=0x8000,fi="%ni",fa=12520,bH=256,fz="no member ",e3="critical",fL=4096,e2="End_of_file",eT="DECLINED: too large",dm="Unix.Unix_error",dd="Failure",fG="infinity",aP=0xff,c$="mkdir",bG=1000,fF="beta",j="",fq="Stack_overflow",dr="ENOENT",e$="^",b$=": No such file or directory",aa="0",fp="/static/",fy="([^/]+)",bk=0x3f,dk=1000000000,dl=-97,fo="Not_found",dq=0xf,bI=128,dc=-48,e1=0xdc00,fh="Sys_blocked_io",fJ="grammar",fK="fd ",fw=125,fx="ENOTEMPTY",e_="Match_failure",N=248,I="camlinternalFormat.ml",fv="Division_by_zero",ds=252,fI=1027,e0="Sys_error",bl=".",bj="+",dj="rmdir",fE=0xf0,fn="a call",eZ="core",fg=246,ff="%u",eY="EEXIST",dp="%d",e9="%li",fm=1026,fe="fraction_bits",fl="false",fu="buffer.ml",cb="int_of_string",dh=127,aO=1024,fD=-32,eR="Pervasives.do_at_exit",eS="utf8",aM=" ",aj=0x80,fC=1023,dv="e",eQ="Undefined_recursive_module",ca=120,eX=103,fc="limits",fd=" : flags Open_rdonly and Open_wronly are not compatible",eW=512,a2="-",dg="nan",bm=0x40000000,eV=0x7ff0,du=": Not a directory",e8=0xe0,fb=" : file already exists",e7="relaxed",e6=0xdfff,aN=0xffffff,aD="/",di="compare: functional value",fB="Assert_failure",db="0x",eP="%i",fH="Out_of_memory",df="ENOTDIR",e5=1073741823,fk="true",cd=254,dt="index out of bounds",dn=100,cc=250,cf="_bigarr02";function
+mo(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-b4(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=eX&&a==c.length)return d.apply(null,c);var
-e=h;for(;0<a;b+=aC,a-=aC)e+=d.apply(null,c.slice(b,b+Math.min(a,aC)));return e}function
-bY(b){if(j.Uint8Array)var
-c=new(j.Uint8Array)(b.l);else
+cq(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=fL&&a==c.length)return d.apply(null,c);var
+e=j;for(;0<a;b+=aO,a-=aO)e+=d.apply(null,c.slice(b,b+Math.min(a,aO)));return e}function
+ci(b){if(h.Uint8Array)var
+c=new(h.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-aR(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?b4(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?b4(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)bY(b);var
+a3(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ci(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-au(a){return a}function
-at(a,b,c,d,e){aR(au(a),b,c,d,e);return 0}function
-kd(b,a){throw[0,b,a]}function
-be(b,a){if(b==0)return h;if(a.repeat)return a.repeat(b);var
-d=h,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-bb(a){if(a.t==2)a.c+=be(a.l-a.c.length,"\0");else
-a.c=b4(a.c,0,a.c.length);a.t=0}function
-fq(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>cM)return false;return true}else
+as(a){return a}function
+aH(a,b,c,d,e){a3(as(a),b,c,d,e);return 0}function
+na(b,a){throw[0,b,a]}function
+bq(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
+d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a5(a){if(a.t==2)a.c+=bq(a.l-a.c.length,"\0");else
+a.c=cq(a.c,0,a.c.length);a.t=0}function
+gf(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dh)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dc(e){for(var
-k=h,c=h,g,f,i,a,b=0,j=e.length;b<j;b++){f=e.charCodeAt(b);if(f<ah){for(var
-d=b+1;d<j&&(f=e.charCodeAt(d))<ah;d++);if(d-b>eb){c.substr(0,1);k+=c;c=h;k+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==j)break;b=d}a=1;if(++b<j&&((i=e.charCodeAt(b))&-64)==bs){g=i+(f<<6);if(f<em){a=g-0x3080;if(a<ah)a=1}else{a=2;if(++b<j&&((i=e.charCodeAt(b))&-64)==bs){g=i+(g<<6);if(f<eQ){a=g-0xe2080;if(a<eM||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<j&&((i=e.charCodeAt(b))&-64)==bs&&f<0xf5){a=i-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aq)c+=String.fromCharCode(0xd7c0+(a>>10),ef+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aC){c.substr(0,1);k+=c;c=h}}return k+c}function
-ar(c,a,b){this.t=c;this.c=a;this.l=b}ar.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:bb(this);case
-0:if(fq(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};ar.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dc(a)};ar.prototype.slice=function(){var
+dM(e){for(var
+k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aj){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eW){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(f<<6);if(f<e8){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(g<<6);if(f<fE){a=g-0xe2080;if(a<fA||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aE)c+=String.fromCharCode(0xd7c0+(a>>10),e1+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aO){c.substr(0,1);k+=c;c=j}}return k+c}function
+aF(c,a,b){this.t=c;this.c=a;this.l=b}aF.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a5(this);case
+0:if(gf(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aF.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return dM(a)};aF.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-ar(this.t,a,this.l)};function
-e7(a){return new
-ar(0,a,a.length)}function
-d(a){return e7(a)}function
-c$(b,a){kd(b,d(a))}var
-x=[0];function
-F(a){c$(x.Invalid_argument,a)}function
-bW(){F(cW)}function
-av(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aF(this.t,a,this.l)};function
+fV(a){return new
+aF(0,a,a.length)}function
+d(a){return fV(a)}function
+dH(b,a){na(b,d(a))}var
+w=[0];function
+J(a){dH(w.Invalid_argument,a)}function
+cg(){J(dt)}function
+at(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-e6(b,a){if(a>>>0>=b.l)bW();return av(b,a)}function
-jD(b,a){if(a>>>0>=b.l-3)bW();var
-c=av(b,a),d=av(b,a+1),e=av(b,a+2),f=av(b,a+3);return f<<24|e<<16|d<<8|c}var
-ff=Math.pow(2,-24);function
-kb(a){throw a}function
-b2(){kb(x.Division_by_zero)}function
-g(b,c,a){this.lo=b&aB;this.mi=c&aB;this.hi=a&aq}g.prototype.caml_custom="_j";g.prototype.copy=function(){return new
-g(this.lo,this.mi,this.hi)};g.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};g.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};g.prototype.neg=function(){var
+fU(b,a){if(a>>>0>=b.l)cg();return at(b,a)}function
+mu(b,a){if(a>>>0>=b.l-3)cg();var
+c=at(b,a),d=at(b,a+1),e=at(b,a+2),f=at(b,a+3);return f<<24|e<<16|d<<8|c}var
+f3=Math.pow(2,-24);function
+f$(a){throw a}function
+co(){f$(w.Division_by_zero)}function
+i(b,c,a){this.lo=b&aN;this.mi=c&aN;this.hi=a&aE}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
+i(this.lo,this.mi,this.hi)};i.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-g(a,b,c)};g.prototype.add=function(a){var
+i(a,b,c)};i.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-g(b,c,d)};g.prototype.sub=function(a){var
+i(b,c,d)};i.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-g(b,c,d)};g.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*ff|0)+this.mi*a.lo+this.lo*a.mi,d=(c*ff|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-g(b,c,d)};g.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};g.prototype.isNeg=function(){return this.hi<<16<0};g.prototype.and=function(a){return new
-g(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};g.prototype.or=function(a){return new
-g(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};g.prototype.xor=function(a){return new
-g(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};g.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-g(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-g(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-g(0,0,this.lo<<a-48)};g.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-g(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-g(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-g(this.hi>>a-48,0,0)};g.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+i(b,c,d)};i.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*f3|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f3|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+i(b,c,d)};i.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};i.prototype.isNeg=function(){return this.hi<<16<0};i.prototype.and=function(a){return new
+i(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};i.prototype.or=function(a){return new
+i(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};i.prototype.xor=function(a){return new
+i(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};i.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+i(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+i(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+i(0,0,this.lo<<a-48)};i.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+i(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+i(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+i(this.hi>>a-48,0,0)};i.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-g(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+i(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-g(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aq);return new
-g(this.hi<<16>>a-32,b,b)};g.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aB;this.lo=this.lo<<1&aB};g.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aB;this.mi=(this.mi>>>1|this.hi<<23)&aB;this.hi=this.hi>>>1};g.prototype.udivmod=function(e){var
+i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aE);return new
+i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aN;this.lo=this.lo<<1&aN};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aN;this.mi=(this.mi>>>1|this.hi<<23)&aN;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-g(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};g.prototype.div=function(a){var
-b=this;if(a.isZero())b2();var
-d=b.hi^a.hi;if(b.hi&ao)b=b.neg();if(a.hi&ao)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&ao)c=c.neg();return c};g.prototype.mod=function(b){var
-a=this;if(b.isZero())b2();var
-d=a.hi;if(a.hi&ao)a=a.neg();if(b.hi&ao)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&ao)c=c.neg();return c};g.prototype.toInt=function(){return this.lo|this.mi<<24};g.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};g.prototype.toArray=function(){return[this.hi>>8,this.hi&aD,this.mi>>16,this.mi>>8&aD,this.mi&aD,this.lo>>16,this.lo>>8&aD,this.lo&aD]};g.prototype.lo32=function(){return this.lo|(this.mi&aD)<<24};g.prototype.hi32=function(){return this.mi>>>8&aq|this.hi<<16};function
-bc(a){return new
-g(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-jE(d,c){if(c>>>0>=d.l-7)bW();var
+i(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};i.prototype.div=function(a){var
+b=this;if(a.isZero())co();var
+d=b.hi^a.hi;if(b.hi&aC)b=b.neg();if(a.hi&aC)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aC)c=c.neg();return c};i.prototype.mod=function(b){var
+a=this;if(b.isZero())co();var
+d=a.hi;if(a.hi&aC)a=a.neg();if(b.hi&aC)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aE|this.hi<<16};function
+bp(a){return new
+i(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+mv(d,c){if(c>>>0>=d.l-7)cg();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=av(d,c+a);return bc(b)}function
-w(a,c,b){b&=aD;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}bY(a)}a.c[c]=b;return 0}function
-aS(b,a,c){if(a>>>0>=b.l)bW();return w(b,a,c)}function
-ba(c,a){if(c.fun)return ba(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=at(d,c+a);return bp(b)}function
+v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ci(a)}a.c[c]=b;return 0}function
+a4(b,a,c){if(a>>>0>=b.l)cg();return v(b,a,c)}function
+bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return ba(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return ba(c,d)}}function
-bt(){F(cW)}function
-k(a,b){if(b>>>0>=a.length-1)bt();return a}function
-jH(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aF(a){a.t&6&&bb(a);return a.c}var
-ko=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-kn(a){if(ko)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
+bJ(){J(dt)}function
+g(a,b){if(b>>>0>=a.length-1)bJ();return a}function
+my(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aI(a){a.t&6&&a5(a);return a.c}var
+nl=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+nk(a){if(nl)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-c3(c){var
-a=new(j.Float32Array)(1);a[0]=c;var
-b=new(j.Int32Array)(a.buffer);return b[0]|0}function
-b1(b,c,a){return new
-g(b,c,a)}function
-b0(a){if(!isFinite(a)){if(isNaN(a))return b1(1,0,ea);return a>0?b1(0,0,ea):b1(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?ao:a>=0?0:ao;if(f)a=-a;var
-b=kn(a)+eO;if(b<=0){b=0;a/=Math.pow(2,-ez)}else{a/=Math.pow(2,b-eU);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+dB(c){var
+a=new(h.Float32Array)(1);a[0]=c;var
+b=new(h.Int32Array)(a.buffer);return b[0]|0}function
+cm(b,c,a){return new
+i(b,c,a)}function
+cl(a){if(!isFinite(a)){if(isNaN(a))return cm(1,0,eV);return a>0?cm(0,0,eV):cm(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aC:a>=0?0:aC;if(f)a=-a;var
+b=nk(a)+fC;if(b<=0){b=0;a/=Math.pow(2,-fm)}else{a/=Math.pow(2,b-fI);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&cT|f|b<<4;return b1(g,e,c)}function
-bv(a){return a.toArray()}function
-e4(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==bV)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aq)c.write(16,b.dims[a]);else{c.write(16,aq);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dq|f|b<<4;return cm(g,e,c)}function
+bM(a){return a.toArray()}function
+fS(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cf)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aE)c.write(16,b.dims[a]);else{c.write(16,aE);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,30 +154,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bv(b.get(a));for(var
+e=bM(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bv(b0(b.get(a)));for(var
+e=bM(cl(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=c3(b.get(a));c.write(32,e)}break;case
+e=dB(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,c3(d[1]));c.write(32,c3(d[2]))}break;case
+d=b.get(a);c.write(32,dB(d[1]));c.write(32,dB(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bv(b0(f[1]));for(var
+f=b.get(a),e=bM(cl(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bv(b0(f[2]));for(var
+e=bM(cl(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-e2(a){switch(a){case
+fQ(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-jA(c,e){var
-b=j,a;switch(c){case
+mr(c,e){var
+b=h,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -190,49 +190,49 @@ b=j,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)F("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)J("Bigarray.create: unsupported kind");var
 d=new
-a(e*e2(c));return d}function
-c4(c){var
-a=new(j.Int32Array)(1);a[0]=c;var
-b=new(j.Float32Array)(a.buffer);return b[0]}function
-c5(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&cT)==0?b&ao?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&cT);if(c>0){a+=16;a*=Math.pow(2,c-eU)}else
-a*=Math.pow(2,-ez);if(b&ao)a=-a;return a}function
-cZ(b){var
+a(e*fQ(c));return d}function
+dC(c){var
+a=new(h.Int32Array)(1);a[0]=c;var
+b=new(h.Float32Array)(a.buffer);return b[0]}function
+dD(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dq)==0?b&aC?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dq);if(c>0){a+=16;a*=Math.pow(2,c-fI)}else
+a*=Math.pow(2,-fm);if(b&aC)a=-a;return a}function
+dw(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)F("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-jS(b,a){return new
-g(b&aB,b>>>24&aD|(a&aq)<<8,a>>>16&aq)}function
-c6(a){return a.hi32()}function
-c7(a){return a.lo32()}var
-jB=bV;function
-aL(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aL.prototype.caml_custom=jB;aL.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)J("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+mN(b,a){return new
+i(b&aN,b>>>24&aP|(a&aE)<<8,a>>>16&aE)}function
+dE(a){return a.hi32()}function
+dF(a){return a.lo32()}var
+ms=cf;function
+aX(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aX.prototype.caml_custom=ms;aX.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))F("bigarray.js: invalid offset");if(this.dims.length!=b.length)F("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bt();c=c*this.dims[a]+b[a]}else
+Array))J("bigarray.js: invalid offset");if(this.dims.length!=b.length)J("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bJ();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bt();c=c*this.dims[a]+(b[a]-1)}return c};aL.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bJ();c=c*this.dims[a]+(b[a]-1)}return c};aX.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return jS(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return mN(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[bT,e,c];default:return this.data[a]}};aL.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=c7(b);this.data[a*2+1]=c6(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cd,e,c];default:return this.data[a]}};aX.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dF(b);this.data[a*2+1]=dE(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aL.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aX.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=c7(b),e=c6(b);if(c==e)this.data.fill(c);else
+c=dF(b),e=dE(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aL.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aX.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-a$(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}a$.prototype=new
-aL();a$.prototype.offset=function(a){if(typeof
+bn(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bn.prototype=new
+aX();bn.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-F("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bt();return a};a$.prototype.get=function(a){return this.data[a]};a$.prototype.set=function(a,b){this.data[a]=b;return 0};a$.prototype.fill=function(a){this.data.fill(a);return 0};function
-e0(c,d,a,b){var
-e=e2(c);if(cZ(a)*e!=b.length)F("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-a$(c,d,a,b);return new
-aL(c,d,a,b)}function
-ai(a){if(!x.Failure)x.Failure=[O,d(cI),-3];c$(x.Failure,a)}function
-e1(b,v,r){var
-i=b.read32s();if(i<0||i>16)ai("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aD,o=p>>8&1,h=[];if(r==bV)for(var
+J("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bJ();return a};bn.prototype.get=function(a){return this.data[a]};bn.prototype.set=function(a,b){this.data[a]=b;return 0};bn.prototype.fill=function(a){this.data.fill(a);return 0};function
+fO(c,d,a,b){var
+e=fQ(c);if(dw(a)*e!=b.length)J("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bn(c,d,a,b);return new
+aX(c,d,a,b)}function
+av(a){if(!w.Failure)w.Failure=[N,d(dd),-3];dH(w.Failure,a)}function
+fP(b,v,r){var
+i=b.read32s();if(i<0||i>16)av("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==cf)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aq){var
-t=b.read32u(),u=b.read32u();if(t!=0)ai("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aE){var
+t=b.read32u(),u=b.read32u();if(t!=0)av("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=cZ(h),f=jA(j,d),g=e0(j,o,h,f);switch(j){case
+d=dw(h),f=mr(j,d),g=fO(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -285,129 +285,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)ai("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)av("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bc(e);g.set(a,q)}break;case
+q=bp(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=c5(bc(e));g.set(a,k)}break;case
+k=dD(bp(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=c4(b.read32s());g.set(a,k)}break;case
+k=dC(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=c4(b.read32s()),l=c4(b.read32s());g.set(a,[bT,m,l])}break;case
+m=dC(b.read32s()),l=dC(b.read32s());g.set(a,[cd,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=c5(bc(e));for(var
+m=dD(bp(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=c5(bc(e));g.set(a,[bT,m,l])}break}v[0]=(4+i)*4;return e0(j,o,h,f)}function
-eZ(a,b,c){return a.compare(b,c)}function
-c9(a,b){return Math.imul(a,b)}function
-aE(b,a){a=c9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=c9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-jO(a,b){a=aE(a,c7(b));a=aE(a,c6(b));return a}function
-fd(a,b){return jO(a,b0(b))}function
-e3(c){var
-b=cZ(c.dims),d=0;switch(c.kind){case
+l=dD(bp(e));g.set(a,[cd,m,l])}break}v[0]=(4+i)*4;return fO(j,o,h,f)}function
+fN(a,b,c){return a.compare(b,c)}function
+bO(a,b){return Math.imul(a,b)}function
+W(b,a){a=bO(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bO(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+mI(a,b){a=W(a,dF(b));a=W(a,dE(b));return a}function
+dz(a,b){return mI(a,cl(b))}function
+fR(c){var
+b=dw(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>cV)b=cV;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=aE(d,e)}e=0;switch(b&3){case
+12:if(b>bH)b=bH;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=aE(d,e)}break;case
+1:e|=c.data[a+0];d=W(d,e)}break;case
 4:case
-5:if(b>bs)b=bs;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=aE(d,e)}if((b&1)!=0)d=aE(d,c.data[a]);break;case
+5:if(b>bI)b=bI;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aE(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aE(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=aE(d,c.data[a]);break;case
+a=0;a<b;a++)d=W(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=fd(d,c.data[a]);break;case
+a=0;a<b;a++)d=dz(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=fd(d,c.data[a]);break}return d}function
-jQ(a,b){b[0]=4;return a.read32s()}function
-j_(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dz(d,c.data[a]);break}return d}function
+mL(a,b){b[0]=4;return a.read32s()}function
+m5(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:ai("input_value: native integer value too large");default:ai("input_value: ill-formed native integer")}}function
-jZ(c,d){var
+2:av("input_value: native integer value too large");default:av("input_value: ill-formed native integer")}}function
+mU(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bc(b)}function
-jW(e,d,b){var
-c=bv(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
+mR(e,d,b){var
+c=bM(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-jR(a,b,c){return a.compare(b)}function
-jT(a){return a.lo32()^a.hi32()}var
-e_={"_j":{deserialize:jZ,serialize:jW,fixed_length:8,compare:jR,hash:jT},"_i":{deserialize:jQ,fixed_length:4},"_n":{deserialize:j_,fixed_length:4},"_bigarray":{deserialize:function(a,b){return e1(a,b,"_bigarray")},serialize:e4,compare:eZ,hash:e3},"_bigarr02":{deserialize:function(a,b){return e1(a,b,bV)},serialize:e4,compare:eZ,hash:e3}};function
-c0(a){return e_[a.caml_custom]&&e_[a.caml_custom].compare}function
-e8(f,c,d,e){var
-b=c0(c);if(b){var
+mM(a,b,c){return a.compare(b)}function
+mO(a){return a.lo32()^a.hi32()}var
+bL={"_j":{deserialize:mU,serialize:mR,fixed_length:8,compare:mM,hash:mO},"_i":{deserialize:mL,fixed_length:4},"_n":{deserialize:m5,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fP(a,b,"_bigarray")},serialize:fS,compare:fN,hash:fR},"_bigarr02":{deserialize:function(a,b){return fP(a,b,cf)},serialize:fS,compare:fN,hash:fR}};function
+dx(a){return bL[a.caml_custom]&&bL[a.caml_custom].compare}function
+fW(f,c,d,e){var
+b=dx(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-c8(a){return a
+bN(a){return a
 instanceof
-ar}function
-fh(a){return c8(a)}function
-e9(a){if(typeof
-a==="number")return bS;else
-if(c8(a))return 252;else
-if(fh(a))return 1252;else
+aF}function
+cn(a){return bN(a)}function
+fX(a){if(typeof
+a==="number")return bG;else
+if(bN(a))return ds;else
+if(cn(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a6){var
-b=a[0]|0;return b==bT?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a1){var
+b=a[0]|0;return b==cd?0:b}else
 if(a
 instanceof
-String)return eq;else
+String)return fa;else
 if(typeof
-a=="string")return eq;else
+a=="string")return fa;else
 if(a
 instanceof
-Number)return bS;else
-if(a&&a.caml_custom)return cJ;else
+Number)return bG;else
+if(a&&a.caml_custom)return de;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-j0(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-e5(a,b){a.t&6&&bb(a);b.t&6&&bb(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-kh(a,b){return e5(a,b)}function
-bX(a,b,d){var
+mV(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+fT(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+ne(a,b){return fT(a,b)}function
+ch(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=e9(a);if(f==ej){a=a[1];continue}var
-g=e9(b);if(g==ej){b=b[1];continue}if(f!==g){if(f==bS){if(g==cJ)return e8(a,b,-1,d);return-1}if(g==bS){if(f==cJ)return e8(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:F(cN);break;case
+f=fX(a);if(f==cc){a=a[1];continue}var
+g=fX(b);if(g==cc){b=b[1];continue}if(f!==g){if(f==bG){if(g==de)return fW(a,b,-1,d);return-1}if(g==bG){if(f==de)return fW(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:J(di);break;case
 248:var
-c=j0(a[2],b[2]);if(c!=0)return c|0;break;case
-249:F(cN);break;case
-250:F("equal: got Forward_tag, should not happen");break;case
-251:F("equal: abstract value");break;case
+c=mV(a[2],b[2]);if(c!=0)return c|0;break;case
+249:J(di);break;case
+250:J("equal: got Forward_tag, should not happen");break;case
+251:J("equal: abstract value");break;case
 252:if(a!==b){var
-c=e5(a,b);if(c!=0)return c|0}break;case
-253:F("equal: got Double_tag, should not happen");break;case
-254:F("equal: got Double_array_tag, should not happen");break;case
-255:F("equal: got Custom_tag, should not happen");break;case
-1247:F(cN);break;case
+c=fT(a,b);if(c!=0)return c|0}break;case
+253:J("equal: got Double_tag, should not happen");break;case
+254:J("equal: got Double_array_tag, should not happen");break;case
+255:J("equal: got Custom_tag, should not happen");break;case
+1247:J(di);break;case
 1255:var
-i=c0(a);if(i!=c0(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)F("compare: abstract value");var
+i=dx(a);if(i!=dx(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)J("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,236 +415,269 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aF(a),b=aF(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aI(a),b=aI(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-jI(a,b){return bX(a,b,true)}function
-A(a){if(a<0)F("Bytes.create");return new
-ar(a?2:9,h,a)}function
-e$(b,a){if(a==0)b2();return b/a|0}function
-jK(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=h;a.t=2}else{a.c=be(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)bY(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-c_(d){d=aF(d);var
-e=d.length;if(e>31)F("format_int: format too long");var
-a={justify:a7,signstyle:aQ,filler:aA,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+au(a,b){return ch(a,b,true)}function
+G(a){if(a<0)J("Bytes.create");return new
+aF(a?2:9,j,a)}function
+fY(b,a){if(a==0)co();return b/a|0}function
+mA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bq(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ci(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+dG(d){d=aI(d);var
+e=d.length;if(e>31)J("format_int: format too long");var
+a={justify:bj,signstyle:a2,filler:aM,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=aQ;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=W;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-c1(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=aQ))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=h;if(a.justify==a7&&a.filler==aA)for(var
-c=e;c<a.width;c++)b+=aA;if(a.signedconv)if(a.sign<0)b+=aQ;else
-if(a.signstyle!=aQ)b+=a.signstyle;if(a.alternate&&a.base==8)b+=W;if(a.alternate&&a.base==16)b+=cG;if(a.justify==a7&&a.filler==W)for(var
-c=e;c<a.width;c++)b+=W;b+=f;if(a.justify==aQ)for(var
-c=e;c<a.width;c++)b+=aA;return d(b)}function
-fb(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=a2;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+dy(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a2))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=j;if(a.justify==bj&&a.filler==aM)for(var
+c=e;c<a.width;c++)b+=aM;if(a.signedconv)if(a.sign<0)b+=a2;else
+if(a.signstyle!=a2)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=db;if(a.justify==bj&&a.filler==aa)for(var
+c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a2)for(var
+c=e;c<a.width;c++)b+=aM;return d(b)}function
+f0(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(a7)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(W);if(b>0)a=a+a9+new
-Array(b+1).join(W);return a}else
+c=parseInt(a.toString().split(bj)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(aa);if(b>0)a=a+bl+new
+Array(b+1).join(aa);return a}else
 return a.toFixed(b)}}var
-a,e=c_(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=cL;e.filler=aA}else
-if(!isFinite(c)){a="inf";e.filler=aA}else
+a,e=dG(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dg;e.filler=aM}else
+if(!isFinite(c)){a="inf";e.filler=aM}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==cY)a=a.slice(0,b-1)+W+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(cY),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==W)b--;if(a.charAt(b)==a9)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==cY)a=a.slice(0,b-1)+W+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(dv),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==W)b--;if(a.charAt(b)==a9)b--;a=a.slice(0,b+1)}}break}return c1(e,a)}function
-bZ(e,b){if(aF(e)==cS)return d(h+b);var
-a=c_(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)}}break}return dy(e,a)}function
+cj(e,b){if(aI(e)==dp)return d(j+b);var
+a=dG(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aA;var
-f=a.prec-c.length;if(f>0)c=be(f,W)+c}return c1(a,c)}var
-j$=0;function
-c2(){return j$++}function
-j3(a){return a.toUtf16()}function
-by(){return typeof
-j.process!=="undefined"&&typeof
-j.process.versions!=="undefined"&&typeof
-j.process.versions.node!=="undefined"}function
-kp(){function
-a(a){if(a.charAt(0)===ap)return[h,a.substring(1)];return}function
+c=b.toString(a.base);if(a.prec>=0){a.filler=aM;var
+f=a.prec-c.length;if(f>0)c=bq(f,aa)+c}return dy(a,c)}var
+m8=0;function
+ck(){return m8++}function
+f5(a){return a.toUtf16()}function
+bQ(){return typeof
+h.process!=="undefined"&&typeof
+h.process.versions!=="undefined"&&typeof
+h.process.versions.node!=="undefined"}function
+nm(){function
+a(a){if(a.charAt(0)===aD)return[j,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||h,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||h,f=a[2]||h;return[d,c.substring(d.length+f.length)]}return}return by()&&j.process&&j.process.platform?j.process.platform==="win32"?b:a:a}var
-dd=kp();function
-fo(a){return a.slice(-1)!==ap?a+ap:a}if(by()&&j.process&&j.process.cwd)var
-bu=j.process.cwd().replace(/\\/g,ap);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bQ()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+dN=nm();function
+gd(a){return a.slice(-1)!==aD?a+aD:a}if(bQ()&&h.process&&h.process.cwd)var
+bK=h.process.cwd().replace(/\\/g,aD);else
 var
-bu="/static";bu=fo(bu);function
-j5(a){a=j3(a);if(!dd(a))a=bu+a;var
-e=dd(a),d=e[1].split(ap),b=[];for(var
+bK="/static";bK=gd(bK);function
+mZ(a){a=f5(a);if(!dN(a))a=bK+a;var
+e=dN(a),d=e[1].split(aD),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-kk(e){for(var
-f=h,b=f,a,i,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ah){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<ah;d++);if(d-c>eb){b.substr(0,1);f+=b;b=h;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<eM){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ah|a&a8)}else
-if(a<0xd800||a>=ek)b+=String.fromCharCode(em|a>>12,ah|a>>6&a8,ah|a&a8);else
-if(a>=0xdbff||c+1==g||(i=e.charCodeAt(c+1))<ef||i>ek)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+i-0x35fdc00;b+=String.fromCharCode(eQ|a>>18,ah|a>>12&a8,ah|a>>6&a8,ah|a&a8)}if(b.length>aC){b.substr(0,1);f+=b;b=h}}return f+b}function
-jG(a){var
-b=9;if(!fq(a))b=8,a=kk(a);return new
-ar(b,a,a.length)}function
-aH(a){return jG(a)}var
-kr=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",ed,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",cU,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",cK,eK,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-aV(d,f,e,a){var
-b=kr.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aH(f||h),aH(e||h)];return c}var
-fj={};function
-aT(a){return fj[a]}function
-aU(b,a){throw[0,b].concat(a)}function
-jF(a){return new
-ar(4,a,a.length)}function
-q(a){c$(x.Sys_error,a)}function
-kc(a){q(a+bP)}function
-ac(a){return a.l}function
-eY(){}function
-I(a){this.data=a}I.prototype=new
-eY();I.prototype.truncate=function(a){var
-b=this.data;this.data=A(a|0);aR(b,0,this.data,0,a)};I.prototype.length=function(){return ac(this.data)};I.prototype.write=function(b,d,g,a){var
+nh(e){for(var
+f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aj){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eW){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<fA){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bk)}else
+if(a<0xd800||a>=e6)b+=String.fromCharCode(e8|a>>12,aj|a>>6&bk,aj|a&bk);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e1||h>e6)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fE|a>>18,aj|a>>12&bk,aj|a>>6&bk,aj|a&bk)}if(b.length>aO){b.substr(0,1);f+=b;b=j}}return f+b}function
+mx(a){var
+b=9;if(!gf(a))b=8,a=nh(a);return new
+aF(b,a,a.length)}function
+aw(a){return mx(a)}var
+no=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",eY,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dr,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",df,fx,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+a8(d,f,e,a){var
+b=no.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aw(f||j),aw(e||j)];return c}var
+f9={};function
+a6(a){return f9[a]}function
+a7(b,a){throw[0,b].concat(a)}function
+mw(a){return new
+aF(4,a,a.length)}function
+t(a){dH(w.Sys_error,a)}function
+m_(a){t(a+b$)}function
+ag(a){return a.l}function
+fM(){}function
+O(a){this.data=a}O.prototype=new
+fM();O.prototype.truncate=function(a){var
+b=this.data;this.data=G(a|0);a3(b,0,this.data,0,a)};O.prototype.length=function(){return ag(this.data)};O.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=A(b+a),f=this.data;this.data=e;aR(f,0,this.data,0,c)}at(d,g,this.data,b,a);return 0};I.prototype.read=function(c,a,d,b){var
-e=this.length();aR(this.data,c,a,d,b);return 0};I.prototype.read_one=function(a){return e6(this.data,a)};I.prototype.close=function(){};I.prototype.constructor=I;function
-U(b,a){this.content={};this.root=b;this.lookupFun=a}U.prototype.nm=function(a){return this.root+a};U.prototype.create_dir_if_needed=function(d){var
-c=d.split(ap),b=h;for(var
-a=0;a<c.length-1;a++){b+=c[a]+ap;if(this.content[b])continue;this.content[b]=Symbol("directory")}};U.prototype.slash=function(a){return/\/$/.test(a)?a:a+ap};U.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=G(b+a),f=this.data;this.data=e;a3(f,0,this.data,0,c)}aH(d,g,this.data,b,a);return 0};O.prototype.read=function(c,a,d,b){var
+e=this.length();a3(this.data,c,a,d,b);return 0};O.prototype.read_one=function(a){return fU(this.data,a)};O.prototype.close=function(){};O.prototype.constructor=O;function
+_(b,a){this.content={};this.root=b;this.lookupFun=a}_.prototype.nm=function(a){return this.root+a};_.prototype.create_dir_if_needed=function(d){var
+c=d.split(aD),b=j;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aD;if(this.content[b])continue;this.content[b]=Symbol("directory")}};_.prototype.slash=function(a){return/\/$/.test(a)?a:a+aD};_.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-I(au(b[1]))}}};U.prototype.exists=function(a){if(a==h)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};U.prototype.mkdir=function(c,e,d){var
-b=d&&aT(cR);if(this.exists(c))if(b)aU(b,aV(ed,cF,this.nm(c)));else
-q(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||h;if(!this.exists(a))if(b)aU(b,aV(cU,cF,this.nm(a)));else
-q(a+bP);if(!this.is_dir(a))if(b)aU(b,aV(cK,cF,this.nm(a)));else
-q(a+cX);this.create_dir_if_needed(this.slash(c))};U.prototype.rmdir=function(a,f){var
-b=f&&aT(cR),c=a==h?h:this.slash(a),e=new
-RegExp(ep+c+eL);if(!this.exists(a))if(b)aU(b,aV(cU,cO,this.nm(a)));else
-q(a+bP);if(!this.is_dir(a))if(b)aU(b,aV(cK,cO,this.nm(a)));else
-q(a+cX);for(var
+O(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};_.prototype.mkdir=function(c,e,d){var
+b=d&&a6(dm);if(this.exists(c))if(b)a7(b,a8(eY,c$,this.nm(c)));else
+t(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a7(b,a8(dr,c$,this.nm(a)));else
+t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,c$,this.nm(a)));else
+t(a+du);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
+b=f&&a6(dm),c=a==j?j:this.slash(a),e=new
+RegExp(e$+c+fy);if(!this.exists(a))if(b)a7(b,a8(dr,dj,this.nm(a)));else
+t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,dj,this.nm(a)));else
+t(a+du);for(var
 d
 in
-this.content)if(d.match(e))if(b)aU(b,aV(eK,cO,this.nm(a)));else
-q(this.nm(a)+": Directory not empty");delete
-this.content[c]};U.prototype.readdir=function(a){var
-f=a==h?h:this.slash(a);if(!this.exists(a))q(a+bP);if(!this.is_dir(a))q(a+cX);var
+this.content)if(d.match(e))if(b)a7(b,a8(fx,dj,this.nm(a)));else
+t(this.nm(a)+": Directory not empty");delete
+this.content[c]};_.prototype.readdir=function(a){var
+f=a==j?j:this.slash(a);if(!this.exists(a))t(a+b$);if(!this.is_dir(a))t(a+du);var
 g=new
-RegExp(ep+f+eL),d={},c=[];for(var
+RegExp(e$+f+fy),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};U.prototype.is_dir=function(a){if(a==h)return true;var
-b=this.slash(a);return this.content[b]?1:0};U.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};_.prototype.is_dir=function(a){if(a==j)return true;var
+b=this.slash(a);return this.content[b]?1:0};_.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};U.prototype.open=function(a,b){if(b.rdonly&&b.wronly)q(this.nm(a)+et);if(b.text&&b.binary)q(this.nm(a)+eF);this.lookup(a);if(this.content[a]){if(this.is_dir(a))q(this.nm(a)+" : is a directory");if(b.create&&b.excl)q(this.nm(a)+er);var
+this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)t(this.nm(a)+fd);if(b.text&&b.binary)t(this.nm(a)+ft);this.lookup(a);if(this.content[a]){if(this.is_dir(a))t(this.nm(a)+" : is a directory");if(b.create&&b.excl)t(this.nm(a)+fb);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-I(A(0));return this.content[a]}else
-kc(this.nm(a))};U.prototype.register=function(c,a){var
-b;if(this.content[c])q(this.nm(c)+er);if(c8(a))b=new
-I(a);if(fh(a))b=new
-I(au(a));else
+O(G(0));return this.content[a]}else
+m_(this.nm(a))};_.prototype.register=function(c,a){var
+b;if(this.content[c])t(this.nm(c)+fb);if(bN(a))b=new
+O(a);if(cn(a))b=new
+O(as(a));else
 if(a
 instanceof
 Array)b=new
-I(jF(a));else
+O(mw(a));else
 if(typeof
 a==="string")b=new
-I(e7(a));else
+O(fV(a));else
 if(a.toString){var
-d=au(aH(a.toString()));b=new
-I(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-q(this.nm(c)+" : registering file with invalid content type")};U.prototype.constructor=U;function
-i(a){return ac(a)}function
-$(b,a){return av(b,a)}function
-jz(d){var
-c=i(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=$(d,a);return b}function
-jy(a){if(a.t!=4)bY(a);return a.c}function
-as(a){this.fs=require("fs");this.fd=a}as.prototype=new
-eY();as.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){q(a.toString())}};as.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){q(a.toString())}};as.prototype.write=function(f,b,c,e){var
-a=jz(b);if(!(a
+d=as(aw(a.toString()));b=new
+O(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+t(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
+k(a){return ag(a)}function
+ab(b,a){return at(b,a)}function
+mq(d){var
+c=k(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
+mp(a){if(a.t!=4)ci(a);return a.c}function
+aG(a){this.fs=require("fs");this.fd=a}aG.prototype=new
+fM();aG.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){t(a.toString())}};aG.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){t(a.toString())}};aG.prototype.write=function(f,b,c,e){var
+a=mq(b);if(!(a
 instanceof
-j.Uint8Array))a=new(j.Uint8Array)(a);var
-d=j.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){q(a.toString())}return 0};as.prototype.read=function(g,d,c,f){var
-a=jy(d);if(!(a
+h.Uint8Array))a=new(h.Uint8Array)(a);var
+d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){t(a.toString())}return 0};aG.prototype.read=function(g,d,c,f){var
+a=mp(d);if(!(a
 instanceof
-j.Uint8Array))a=new(j.Uint8Array)(a);var
-e=j.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){q(a.toString())}for(var
-b=0;b<f;b++)aS(d,c+b,e[c+b]);return 0};as.prototype.read_one=function(c){var
-b=new(j.Uint8Array)(1),a=j.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){q(a.toString())}return a[0]};as.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){q(a.toString())}};as.prototype.constructor=as;function
-J(a){this.fs=require("fs");this.root=a}J.prototype.nm=function(a){return this.root+a};J.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};J.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};J.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};J.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){q(a.toString())}};J.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.open=function(f,c,g){var
+h.Uint8Array))a=new(h.Uint8Array)(a);var
+e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){t(a.toString())}for(var
+b=0;b<f;b++)a4(d,c+b,e[c+b]);return 0};aG.prototype.read_one=function(c){var
+b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){t(a.toString())}return a[0]};aG.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){t(a.toString())}};aG.prototype.constructor=aG;function
+P(a){this.fs=require("fs");this.root=a}P.prototype.nm=function(a){return this.root+a};P.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};P.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){t(a.toString())}};P.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-as(d)}catch(a){this.raise_nodejs_error(a,g)}};J.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};J.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),d9);return aH(a)}catch(a){this.raise_nodejs_error(a,c)}};J.prototype.raise_nodejs_error=function(a,d){var
-b=aT(cR);if(d&&b){var
-c=aV(a.code,a.syscall,a.path,a.errno);aU(b,c)}else
-q(a.toString())};J.prototype.stats_from_js=function(a){var
+aG(d)}catch(a){this.raise_nodejs_error(a,g)}};P.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),eS);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.raise_nodejs_error=function(a,d){var
+b=a6(dm);if(d&&b){var
+c=a8(a.code,a.syscall,a.path,a.errno);a7(b,c)}else
+t(a.toString())};P.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};J.prototype.constructor=J;function
-fc(b){var
-a=dd(b);if(!a)return;return a[0]+ap}var
-b3=fc(bu)||ai("unable to compute caml_root"),bf=[];if(by())bf.push({path:b3,device:new
-J(b3)});else
-bf.push({path:b3,device:new
-U(b3)});bf.push({path:eB,device:new
-U(eB)});function
-fr(b){var
-g=j5(b),b=g.join(ap),f=fo(b),c;for(var
-e=0;e<bf.length;e++){var
-a=bf[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&by()){var
-d=fc(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};P.prototype.constructor=P;function
+f1(b){var
+a=dN(b);if(!a)return;return a[0]+aD}var
+cp=f1(bK)||av("unable to compute caml_root"),br=[];if(bQ())br.push({path:cp,device:new
+P(cp)});else
+br.push({path:cp,device:new
+_(cp)});br.push({path:fp,device:new
+_(fp)});function
+gg(b){var
+g=mZ(b),b=g.join(aD),f=gd(b),c;for(var
+e=0;e<br.length;e++){var
+a=br[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bQ()){var
+d=f1(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-J(d)};bf.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;q("no device found for "+f)}function
-jJ(c,b){var
-a=fr(c);if(!a.device.register)ai("cannot register file");a.device.register(a.rest,b);return 0}function
-fp(b,a){var
-b=d(b),a=d(a);return jJ(b,a)}function
-jM(){var
-b=j.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)fp(b[a].name,b[a].content);j.jsoo_create_file=fp;j.caml_fs_tmp=[];return 0}function
-jN(a,b){return+(bX(a,b,false)>=0)}function
-jP(a,c,l){if(!isFinite(a)){if(isNaN(a))return aH(cL);return aH(a>0?eS:"-infinity")}var
-j=a==0&&1/a==-Infinity?1:a>=0?0:1;if(j)a=-a;var
+P(d)};br.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;t("no device found for "+f)}function
+mz(c,b){var
+a=gg(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
+ge(b,a){var
+b=d(b),a=d(a);return mz(b,a)}function
+mC(){var
+b=h.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)ge(b[a].name,b[a].content);h.jsoo_create_file=ge;h.caml_fs_tmp=[];return 0}function
+mD(a,b){return+(ch(a,b,false)>=0)}function
+dA(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
+3:c=b.charCodeAt(a+2)<<16;case
+2:c|=b.charCodeAt(a+1)<<8;case
+1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
+mJ(a,b){return dA(a,aI(b))}function
+mG(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
+3:c=b[a+2]<<16;case
+2:c|=b[a+1]<<8;case
+1:c|=b[a];d=W(d,c)}d^=e;return d}function
+f6(a){switch(a.t&6){default:a5(a);case
+0:return a.c;case
+4:return a.c}}function
+mF(b,c){var
+a=f6(c);return typeof
+a==="string"?dA(b,a):mG(b,a)}function
+mH(a){a^=a>>>16;a=bO(a,0x85ebca6b|0);a^=a>>>13;a=bO(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+mE(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bH)d=bH;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bL[a.caml_custom]&&bL[a.caml_custom].hash){var
+k=bL[a.caml_custom].hash(a);b=W(b,k);c--}}else
+if(a
+instanceof
+Array&&a[0]===(a[0]|0))switch(a[0]){case
+248:b=W(b,a[2]);c--;break;case
+250:f[--g]=a[1];break;default:var
+o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(bN(a)){b=mF(b,a);c--}else
+if(cn(a)){b=mJ(b,a);c--}else
+if(typeof
+a==="string"){b=dA(b,a);c--}else
+if(a===(a|0)){b=W(b,a+a+1);c--}else
+if(a===+a){b=dz(b,a);c--}}b=mH(b);return b&0x3FFFFFFF}function
+mK(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(dg);return aw(a>0?fG:"-infinity")}var
+i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-k=d<0?h:a7,e=h;if(j)e=aQ;else
+k=d<0?j:bj,e=j;if(i)e=a2;else
 switch(l){case
-43:e=a7;break;case
-32:e=aA;break;default:break}if(c>=0&&c<13){var
+43:e=bj;break;case
+32:e=aM;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-i=b.indexOf(a9);if(i<0)b+=a9+be(c,W);else{var
-f=i+1+c;if(b.length<f)b+=be(f-b.length,W);else
-b=b.substr(0,f)}}return aH(e+cG+b+"p"+k+d.toString(10))}function
-jV(a){return+a.isZero()}function
-jY(a){return new
-g(a&aB,a>>24&aB,a>>31&aq)}function
-fg(a){return a.toInt()}function
-jU(a){return+a.isNeg()}function
-jX(a){return a.neg()}function
-fe(g,c){var
-a=c_(g);if(a.signedconv&&jU(c)){a.sign=-1;c=jX(c)}var
-b=h,i=jY(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(i);c=e.quotient;b=f.charAt(fg(e.modulus))+b}while(!jV(c));if(a.prec>=0){a.filler=aA;var
-d=a.prec-b.length;if(d>0)b=be(d,W)+b}return c1(a,b)}function
-ka(c){var
-a=0,e=i(c),b=10,d=1;if(e>0)switch($(c,a)){case
+h=b.indexOf(bl);if(h<0)b+=bl+bq(c,aa);else{var
+f=h+1+c;if(b.length<f)b+=bq(f-b.length,aa);else
+b=b.substr(0,f)}}return aw(e+db+b+"p"+k+d.toString(10))}function
+mQ(a){return+a.isZero()}function
+mT(a){return new
+i(a&aN,a>>24&aN,a>>31&aE)}function
+f4(a){return a.toInt()}function
+mP(a){return+a.isNeg()}function
+mS(a){return a.neg()}function
+f2(g,c){var
+a=dG(g);if(a.signedconv&&mP(c)){a.sign=-1;c=mS(c)}var
+b=j,h=mT(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(f4(e.modulus))+b}while(!mQ(c));if(a.prec>=0){a.filler=aM;var
+d=a.prec-b.length;if(d>0)b=bq(d,aa)+b}return dy(a,b)}function
+m9(c){var
+a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&$(c,a)==48)switch($(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -653,33 +686,58 @@ a=0,e=i(c),b=10,d=1;if(e>0)switch($(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-fk(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-j1(f){var
-h=ka(f),c=h[0],j=h[1],d=h[2],g=i(f),k=-1>>>0,e=c<g?$(f,c):0,b=fk(e);if(b<0||b>=d)ai(bR);var
-a=b;for(c++;c<g;c++){e=$(f,c);if(e==95)continue;b=fk(e);if(b<0||b>=d)break;a=d*a+b;if(a>k)ai(bR)}if(c!=g)ai(bR);a=j*a;if(d==10&&(a|0)!=a)ai(bR);return a|0}function
-j4(a,b){return+(bX(a,b,false)<=0)}function
-bd(a,d){if(a<0)bt();var
+f_(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+mW(f){var
+h=m9(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=f_(e);if(b<0||b>=d)av(cb);var
+a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=f_(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cb)}if(c!=g)av(cb);a=i*a;if(d==10&&(a|0)!=a)av(cb);return a|0}function
+mY(a,b){return+(ch(a,b,false)<=0)}function
+aQ(a,d){if(a<0)bJ();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
-c=1;c<a;c++)b[c]=d;return b}var
-aG=new
+c=1;c<a;c++)b[c]=d;return b}function
+dK(a){return d(cq(a,0,a.length))}var
+m0=function(){function
+l(a,b){return a+b|0}function
+a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
+g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
+h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
+i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
+j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
+k(f,n){var
+e=n;f[e>>2]|=aj<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
+a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
+o=new
+Array(16);for(var
+e=0;e<4;e++)for(var
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
+e=[],h=f6(i);if(typeof
+h==="string"){var
+d=h;for(var
+a=0;a<f;a+=4){var
+b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
+c=h;for(var
+a=0;a<f;a+=4){var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dK(k(e,f))}}();function
+m1(c,b,a){return m0(as(c),b,a)}var
+aR=new
 Array();function
-j6(c){var
-a=aG[c];if(!a.opened)q("Cannot flush a closed channel");if(!a.buffer||a.buffer==h)return 0;if(a.fd&&x.fds[a.fd]&&x.fds[a.fd].output){var
-b=x.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=h;return 0}function
-fm(e,f){var
-a=aG[e],c=d(f),b=i(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-kl(a){var
-a=dc(a),b=j;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+m2(c){var
+a=aR[c];if(!a.opened)t("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
+b=w.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
+gb(e,f){var
+a=aR[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+ni(a){var
+a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-km(a){var
-a=dc(a),b=j;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nj(a){var
+a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-b5(c,e,d,a){if(x.fds===undefined)x.fds=new
+cr(c,e,d,a){if(w.fds===undefined)w.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;x.fds[c]=b;if(!x.fd_last_idx||c>x.fd_last_idx)x.fd_last_idx=c;return c}function
-ky(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;w.fds[c]=b;if(!w.fd_last_idx||c>w.fd_last_idx)w.fd_last_idx=c;return c}function
+nv(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -689,91 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)q(aF(c)+et);if(a.text&&a.binary)q(aF(c)+eF);var
-d=fr(c),e=d.device.open(d.rest,a),f=x.fd_last_idx?x.fd_last_idx:0;return b5(f+1,fm,e,a)}b5(0,fm,new
-I(A(0)));b5(1,km,new
-I(A(0)));b5(2,kl,new
-I(A(0)));function
-j7(a){var
-c=x.fds[a];if(c.flags.wronly)q(eW+a+" is writeonly");var
-d=null;if(a==0&&by()){var
-e=require("fs");d=function(){return aH(e.readFileSync(0,d9))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aG[b.fd]=b;return b.fd}function
-fi(c){var
-b=x.fds[c];if(b.flags.rdonly)q(eW+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:h};aG[a.fd]=a;return a.fd}function
-j8(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)t(aI(c)+fd);if(a.text&&a.binary)t(aI(c)+ft);var
+d=gg(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return cr(f+1,gb,e,a)}cr(0,gb,new
+O(G(0)));cr(1,nj,new
+O(G(0)));cr(2,ni,new
+O(G(0)));function
+m3(a){var
+c=w.fds[a];if(c.flags.wronly)t(fK+a+" is writeonly");var
+d=null;if(a==0&&bQ()){var
+e=require("fs");d=function(){return aw(e.readFileSync(0,eS))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aR[b.fd]=b;return b.fd}function
+f7(c){var
+b=w.fds[c];if(b.flags.rdonly)t(fK+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aR[a.fd]=a;return a.fd}function
+m4(){var
 b=0;for(var
-a=0;a<aG.length;a++)if(aG[a]&&aG[a].opened&&aG[a].out)b=[0,aG[a].fd,b];return b}function
-j9(b,a){if(a==0)b2();return b%a}function
-bw(a,b){return+(bX(a,b,false)!=0)}function
-ae(b,c,a){if(a&&j.toplevelReloc)b=j.toplevelReloc(a);x[b+1]=c;if(a)x[a]=c}function
-ke(a,b){fj[aF(a)]=b;return 0}function
-jC(a,b){if(a===b)return 1;a.t&6&&bb(a);b.t&6&&bb(b);return a.c==b.c?1:0}function
-da(a,b){return jC(a,b)}function
-kg(){F(cW)}function
-B(b,a){if(a>>>0>=i(b))kg();return $(b,a)}function
-ki(a,b){return 1-da(a,b)}function
-R(a){return a}function
-kj(){return 0x7FFFFFFF/4|0}function
-db(a){var
+a=0;a<aR.length;a++)if(aR[a]&&aR[a].opened&&aR[a].out)b=[0,aR[a].fd,b];return b}function
+f8(b,a){if(a==0)co();return b%a}function
+bP(a,b){return+(ch(a,b,false)!=0)}function
+m6(a,b){a[0]=cc;a[1]=b;return 0}function
+m7(a){if(a
+instanceof
+Array&&a[0]==a[0]>>>0)return a[0];else
+if(bN(a))return ds;else
+if(cn(a))return ds;else
+if(a
+instanceof
+Function||typeof
+a=="function")return 247;else
+if(a&&a.caml_custom)return a1;else
+return bG}function
+ak(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);w[b+1]=c;if(a)w[a]=c}function
+nb(a,b){f9[aI(a)]=b;return 0}function
+mt(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
+dI(a,b){return mt(a,b)}function
+nd(){J(dt)}function
+x(b,a){if(a>>>0>=k(b))nd();return ab(b,a)}function
+dJ(a,b){return 1-dI(a,b)}function
+X(a){return a}function
+nf(){return 0x7FFFFFFF/4|0}function
+m$(){f$(w.Not_found)}function
+gc(c){var
+a=h,b=f5(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);m$()}function
+ng(){if(h.crypto)if(typeof
+h.crypto.getRandomValues==="function"){var
+a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
+if(h.crypto.randomBytes==="function"){var
+b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
+c=new
+Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
+dL(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-K(b,a){return{joo_tramp:b,joo_args:a}}function
-fl(a){return a}function
-bx(a){if(a
+Q(b,a){return{joo_tramp:b,joo_args:a}}function
+ga(a){return a}function
+aS(a){if(a
 instanceof
-Array)return a;if(j.RangeError&&a
+Array)return a;if(h.RangeError&&a
 instanceof
-j.RangeError&&a.message&&a.message.match(/maximum call stack/i))return fl(x.Stack_overflow);if(j.InternalError&&a
+h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return ga(w.Stack_overflow);if(h.InternalError&&a
 instanceof
-j.InternalError&&a.message&&a.message.match(/too much recursion/i))return fl(x.Stack_overflow);if(a
+h.InternalError&&a.message&&a.message.match(/too much recursion/i))return ga(w.Stack_overflow);if(a
 instanceof
-j.Error&&aT(ei))return[0,aT(ei),a];return[0,x.Failure,aH(String(a))]}function
-fn(a){return d(b4(a,0,a.length))}function
-kq(b){j.tccCheck=function(a){return aF(b(fn(a)))};return 0}function
-bA(a){return a>=-a_&&a<a_?a:BigInt(a)}function
-aj(a){return a>=BigInt(-a_)&&a<BigInt(a_)?Number(a):a}function
-s(a,b){return typeof
+h.Error&&a6(e4))return[0,a6(e4),a];return[0,w.Failure,aw(String(a))]}function
+nn(b){h.tccCheck=function(a){return aI(b(dK(a)))};return 0}function
+bS(a){return a>=-bm&&a<bm?a:BigInt(a)}function
+ax(a){return a>=BigInt(-bm)&&a<BigInt(bm)?Number(a):a}function
+p(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bA(a+b):aj(BigInt(a)+BigInt(b))}function
-bz(a,b){return a<b?-1:a>b?1:0}function
-bg(b,c){if(typeof
+b=="number"?bS(a+b):ax(BigInt(a)+BigInt(b))}function
+bR(a,b){return a<b?-1:a>b?1:0}function
+bs(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aj(a)}function
-fs(a){return a>=-eE&&a<=eE?1:0}function
-o(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ax(a)}function
+gh(a){return a>=-fs&&a<=fs?1:0}function
+q(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-a_&&c<a_)return c+0}return aj(BigInt(a)*BigInt(b))}function
-aI(a){return typeof
-a=="number"?bA(0-a):aj(-a)}function
-ks(b){var
+c=a*b;if(c>-bm&&c<bm)return c+0}return ax(BigInt(a)*BigInt(b))}function
+al(a){return typeof
+a=="number"?bS(0-a):ax(-a)}function
+np(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-kt(a){return aj(BigInt(a))}function
-C(a){return bA(a)}function
-de(a){return aj(BigInt(aF(a)))}function
-ku(a,b){var
+nq(a){return ax(BigInt(a))}function
+C(a){return bS(a)}function
+dO(a){return ax(BigInt(aI(a)))}function
+nr(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-ft(a,b){return aj(ku(BigInt(a),b))}function
+gi(a,b){return ax(nr(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aj(BigInt(a)<<BigInt(b))}function
-df(a,b){return typeof
-a=="number"&&b<31?a>>b:aj(BigInt(a)>>BigInt(b))}function
-ak(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ax(BigInt(a)<<BigInt(b))}function
+bT(a,b){return typeof
+a=="number"&&b<31?a>>b:ax(BigInt(a)>>BigInt(b))}function
+ay(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bA(a-b):aj(BigInt(a)-BigInt(b))}function
-fu(a){return typeof
-a=="number"?bA(a+1):aj(a+BigInt(1))}function
-kv(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=W+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return fn(c)}function
-dg(a){return Number(a)}function
-kw(a){return Number(a)}function
-kx(a){return d(a.toString())}function
-j2(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-jL(b){var
-a=h;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&j2(b[1]))var
+b=="number"?bS(a-b):ax(BigInt(a)-BigInt(b))}function
+gj(a){return typeof
+a=="number"?bS(a+1):ax(a+BigInt(1))}function
+ns(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=aa+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dK(c)}function
+dP(a){return Number(a)}function
+nt(a){return Number(a)}function
+nu(a){return d(a.toString())}function
+mX(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+mB(b){var
+a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mX(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -782,318 +861,337 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-ar)a+=bU+c.toString()+bU;else
+aF)a+=ce+c.toString()+ce;else
 if(typeof
-c=="string")a+=bU+c.toString()+bU;else
+c=="string")a+=ce+c.toString()+ce;else
 a+="_"}a+=")"}else
-if(b[0]==O)a+=b[1];return a}function
-fa(a){if(a
+if(b[0]==N)a+=b[1];return a}function
+fZ(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==O)){var
-c=aT("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=jL(a),b=aT(d8);if(b)b(0);j.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==N)){var
+c=a6("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=mB(a),b=a6(eR);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-kf(){var
-a=j;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fa(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fa(a.error)})}kf();function
-e(a,b){return a.length==1?a(b):ba(a,[b])}function
-r(a,b,c){return a.length==2?a(b,c):ba(a,[b,c])}function
-d5(a,b,c,d){return a.length==3?a(b,c,d):ba(a,[b,c,d])}jM();var
-b8=[O,d(eT),-1],di=[O,d(ee),-2],b7=[O,d(cI),-3],b6=[O,d(ey),-4],dj=[O,d(eI),-6],bB=[O,d(eA),-7],b9=[O,d(eC),-9],y=[O,d(eN),-11];ae(11,[O,d(d7),-12],d7);ae(10,y,eN);ae(9,[O,d(ew),-10],ew);ae(8,b9,eC);ae(7,[O,d(eo),-8],eo);ae(6,bB,eA);ae(5,dj,eI);ae(4,[O,d(eg),-5],eg);ae(3,b6,ey);ae(2,b7,cI);ae(1,di,ee);ae(0,b8,eT);var
-fw=d("true"),fx=d("false"),fz=d("\\\\"),fA=d("\\'"),fB=d("\\b"),fC=d("\\t"),fD=d("\\n"),fE=d("\\r"),fy=d("Char.chr"),fI=d("List.init"),fH=d("hd"),fP=d("String.blit / Bytes.blit_string"),fO=d("Bytes.blit"),fN=d("String.sub / Bytes.sub"),fR=d(h),fQ=d("String.concat"),fU=d("Array.blit"),fT=d("Array.init"),fX=d(cS),f0=d("Buffer.add: cannot grow buffer"),fZ=[0,d(eH),93,2],fY=[0,d(eH),94,2],f9=d("%c"),f_=d("%s"),f$=d(d6),ga=d(en),gb=d(ex),gc=d(d$),gd=d("%f"),ge=d("%B"),gf=d("%{"),gg=d("%}"),gh=d("%("),gi=d("%)"),gj=d("%a"),gk=d("%t"),gl=d("%?"),gm=d("%r"),gn=d("%_r"),go=[0,d(E),850,23],gz=[0,d(E),814,21],gr=[0,d(E),815,21],gA=[0,d(E),818,21],gs=[0,d(E),819,21],gB=[0,d(E),822,19],gt=[0,d(E),823,19],gC=[0,d(E),826,22],gu=[0,d(E),827,22],gD=[0,d(E),831,30],gv=[0,d(E),832,30],gx=[0,d(E),836,26],gp=[0,d(E),837,26],gy=[0,d(E),846,28],gq=[0,d(E),847,28],gw=[0,d(E),851,23],hG=d(ev),hE=[0,d(E),1558,4],hF=d("Printf: bad conversion %["),hH=[0,d(E),1626,39],hI=[0,d(E),1649,31],hJ=[0,d(E),1650,31],hK=d("Printf: bad conversion %_"),hL=d("@{"),hM=d("@["),hC=d(cL),hA=d("neg_infinity"),hB=d(eS),hz=d(a9),hu=[0,ec],hi=d("%+nd"),hj=d("% nd"),hl=d("%+ni"),hm=d("% ni"),hn=d("%nx"),ho=d("%#nx"),hp=d("%nX"),hq=d("%#nX"),hr=d("%no"),hs=d("%#no"),hh=d("%nd"),hk=d(ex),ht=d("%nu"),g7=d("%+ld"),g8=d("% ld"),g_=d("%+li"),g$=d("% li"),ha=d("%lx"),hb=d("%#lx"),hc=d("%lX"),hd=d("%#lX"),he=d("%lo"),hf=d("%#lo"),g6=d("%ld"),g9=d(en),hg=d("%lu"),gU=d("%+Ld"),gV=d("% Ld"),gX=d("%+Li"),gY=d("% Li"),gZ=d("%Lx"),g0=d("%#Lx"),g1=d("%LX"),g2=d("%#LX"),g3=d("%Lo"),g4=d("%#Lo"),gT=d("%Ld"),gW=d(d$),g5=d("%Lu"),gH=d("%+d"),gI=d("% d"),gK=d("%+i"),gL=d("% i"),gM=d("%x"),gN=d("%#x"),gO=d("%X"),gP=d("%#X"),gQ=d("%o"),gR=d("%#o"),gG=d(cS),gJ=d(d6),gS=d(ev),f1=d("@]"),f2=d("@}"),f3=d("@?"),f4=d("@\n"),f5=d("@."),f6=d("@@"),f7=d("@%"),f8=d("@"),gE=d("CamlinternalFormat.Type_mismatch"),hN=d("Z.Overflow"),hT=[0,0],ia=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],ib=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],ih=d(h),i4=d(el),i1=d(h),iJ=d(el),iE=d("data_offsets"),iC=d("short"),iD=d("header"),iF=d("manifest"),iG=d("rank"),iH=d("no state"),iI=d(eh),iK=d("DECLINED: a feature"),iL=d("plans"),ji=d("race_count"),iM=d("cost_to_go"),iN=d("residual_to_go"),iO=d("edge_start"),iP=d("accept"),iQ=d("state_digest"),iR=d("edge_call"),iS=d("edge_target"),iT=d("options"),iU=d(eR),iV=d(eu),iW=d(eu),iX=d("call_cost_low"),iY=d("call_cost_high"),iZ=d("call_weight"),i0=d("call_text"),i2=d("leaf_policy"),i3=d("root"),i5=d("tools"),i6=d("core"),i7=d("call_epsilon"),i8=d("call_latency_ms"),i9=d("call_price"),i_=d(eh),i$=d("requires"),ja=d(es),jb=d("forbids"),jc=d(es),jd=d("tilt"),je=d(eV),jf=d("version"),jg=d(eV),jh=d("name"),iA=d("a residual"),iz=d("DECLINED: a beta of more than 64 digits"),iB=d(eR),iy=d(h),ix=d("no list"),iw=d("no number"),iv=d("a number"),iu=d("no text"),is=d("no object"),it=d("no member "),ir=[3,0],iq=[2,0],io=d("escape"),ip=d(cG),im=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],il=d("JSON ends"),ik=d("Reader.Unread"),jp=d("DECLINED"),jq=d(eD),jr=[0,0,d(d_)],js=[0,0,d("REJECTED: no artifact")],jt=[0,0,d(d_)],ju=[0,[11,d("VALID: C1 to C6 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C6 of %d states, %s plans; digest %s")],jv=d(eD),jk=[0,[4,6,[0,2,2],0,0],d("%02x")],jl=d(h),jm=[0,d(h),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks")];function
-v(a){if(typeof
+nc(){var
+a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fZ(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fZ(a.error)})}nc();function
+e(a,b){return a.length==1?a(b):bo(a,[b])}function
+m(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
+eO(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}mC();var
+cu=[N,d(fH),-1],dR=[N,d(e0),-2],ct=[N,d(dd),-3],cs=[N,d(fj),-4],dS=[N,d(fv),-6],ah=[N,d(fo),-7],cv=[N,d(fq),-9],B=[N,d(fB),-11];ak(11,[N,d(eQ),-12],eQ);ak(10,B,fB);ak(9,[N,d(fh),-10],fh);ak(8,cv,fq);ak(7,[N,d(e_),-8],e_);ak(6,ah,fo);ak(5,dS,fv);ak(4,[N,d(e2),-5],e2);ak(3,cs,fj);ak(2,ct,dd);ak(1,dR,e0);ak(0,cu,fH);var
+gl=d(fk),gm=d(fl),go=d("\\\\"),gp=d("\\'"),gq=d("\\b"),gr=d("\\t"),gs=d("\\n"),gt=d("\\r"),gn=d("Char.chr"),gB=[0,0,0],gx=d("List.init"),gw=d("hd"),gE=d("String.blit / Bytes.blit_string"),gD=d("Bytes.blit"),gC=d("String.sub / Bytes.sub"),gJ=d("String.contains_from / Bytes.contains_from"),gG=d(j),gF=d("String.concat"),gN=d("Array.blit"),gM=d("Array.init"),gP=d(dp),gQ=d("CamlinternalLazy.Undefined"),gW=d("Buffer.add: cannot grow buffer"),gV=[0,d(fu),93,2],gU=[0,d(fu),94,2],g5=d("%c"),g6=d("%s"),g7=d(eP),g8=d(e9),g9=d(fi),g_=d(eU),g$=d("%f"),ha=d("%B"),hb=d("%{"),hc=d("%}"),hd=d("%("),he=d("%)"),hf=d("%a"),hg=d("%t"),hh=d("%?"),hi=d("%r"),hj=d("%_r"),hk=[0,d(I),850,23],hv=[0,d(I),814,21],hn=[0,d(I),815,21],hw=[0,d(I),818,21],ho=[0,d(I),819,21],hx=[0,d(I),822,19],hp=[0,d(I),823,19],hy=[0,d(I),826,22],hq=[0,d(I),827,22],hz=[0,d(I),831,30],hr=[0,d(I),832,30],ht=[0,d(I),836,26],hl=[0,d(I),837,26],hu=[0,d(I),846,28],hm=[0,d(I),847,28],hs=[0,d(I),851,23],iE=d(ff),iC=[0,d(I),1558,4],iD=d("Printf: bad conversion %["),iF=[0,d(I),1626,39],iG=[0,d(I),1649,31],iH=[0,d(I),1650,31],iI=d("Printf: bad conversion %_"),iJ=d("@{"),iK=d("@["),iA=d(dg),iy=d("neg_infinity"),iz=d(fG),ix=d(bl),is=[0,eX],ie=d("%+nd"),ig=d("% nd"),ii=d("%+ni"),ij=d("% ni"),ik=d("%nx"),il=d("%#nx"),im=d("%nX"),io=d("%#nX"),ip=d("%no"),iq=d("%#no"),id=d("%nd"),ih=d(fi),ir=d("%nu"),h3=d("%+ld"),h4=d("% ld"),h6=d("%+li"),h7=d("% li"),h8=d("%lx"),h9=d("%#lx"),h_=d("%lX"),h$=d("%#lX"),ia=d("%lo"),ib=d("%#lo"),h2=d("%ld"),h5=d(e9),ic=d("%lu"),hQ=d("%+Ld"),hR=d("% Ld"),hT=d("%+Li"),hU=d("% Li"),hV=d("%Lx"),hW=d("%#Lx"),hX=d("%LX"),hY=d("%#LX"),hZ=d("%Lo"),h0=d("%#Lo"),hP=d("%Ld"),hS=d(eU),h1=d("%Lu"),hD=d("%+d"),hE=d("% d"),hG=d("%+i"),hH=d("% i"),hI=d("%x"),hJ=d("%#x"),hK=d("%X"),hL=d("%#X"),hM=d("%o"),hN=d("%#o"),hC=d(dp),hF=d(eP),hO=d(ff),gX=d("@]"),gY=d("@}"),gZ=d("@?"),g0=d("@\n"),g1=d("@."),g2=d("@@"),g3=d("@%"),g4=d("@"),hA=d("CamlinternalFormat.Type_mismatch"),iL=d("x"),iO=d("Hashtbl: unsupported hash table format"),mm=d("OCAMLRUNPARAM"),mk=d("CAMLRUNPARAM"),iM=d(j),iP=d("Z.Overflow"),iT=[0,0],kG=[0,0],kI=[0,0],kL=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kM=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kS=d(j),la=d(fl),lb=d(fk),ld=[2,1],le=[2,0],lc=d("a word"),lP=d(e7),lM=d(j),lu=d(e7),lp=d("data_offsets"),ln=d("short"),lo=d("header"),lq=d("manifest"),lr=d("rank"),ls=d("no state"),lt=d(e3),lv=d("DECLINED: a feature"),lw=d("plans"),l6=d("race_count"),lx=d("cost_to_go"),ly=d("residual_to_go"),lz=d("edge_start"),lA=d("accept"),lB=d("state_digest"),lC=d("edge_call"),lD=d("edge_target"),lE=d("options"),lF=d(fF),lG=d(fe),lH=d(fe),lI=d("call_cost_low"),lJ=d("call_cost_high"),lK=d("call_weight"),lL=d("call_text"),lN=d("leaf_policy"),lO=d("root"),lQ=d(eZ),lR=d(da),lS=d(eZ),lT=d("call_epsilon"),lU=d("call_latency_ms"),lV=d("call_price"),lW=d(e3),lX=d("requires"),lY=d(fc),lZ=d("forbids"),l0=d(fc),l1=d("tilt"),l2=d(fJ),l3=d("version"),l4=d(fJ),l5=d("name"),ll=d(j),lk=d(fn),li=d(fn),lg=d(fz),lh=d(da),lm=d(da),lj=d("calls"),k_=d("a residual"),k9=d("DECLINED: a beta of more than 64 digits"),k$=d(fF),k8=d(j),k7=d("no list"),k6=d("no number"),k5=d("a number"),k4=d("no text"),k2=d("no object"),k3=d(fz),k1=[3,0],k0=[2,0],kY=d("escape"),kZ=d(db),kX=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kW=d("JSON ends"),kV=d("Reader.Unread"),mb=d("DECLINED"),mc=d(fr),md=[0,0,d(eT)],me=[0,0,d("REJECTED: no artifact")],mf=[0,0,d(eT)],mg=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mh=d(fr),l8=[0,[4,6,[0,2,2],0,0],d("%02x")],l9=d(j),l_=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+y(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,v(a[1])];case
-1:return[1,v(a[1])];case
-2:return[2,v(a[1])];case
-3:return[3,v(a[1])];case
-4:return[4,v(a[1])];case
-5:return[5,v(a[1])];case
-6:return[6,v(a[1])];case
-7:return[7,v(a[1])];case
+0:return[0,y(a[1])];case
+1:return[1,y(a[1])];case
+2:return[2,y(a[1])];case
+3:return[3,y(a[1])];case
+4:return[4,y(a[1])];case
+5:return[5,y(a[1])];case
+6:return[6,y(a[1])];case
+7:return[7,y(a[1])];case
 8:var
-c=a[1];return[8,c,v(a[2])];case
+c=a[1];return[8,c,y(a[2])];case
 9:var
-b=a[1];return[9,b,b,v(a[3])];case
-10:return[10,v(a[1])];case
-11:return[11,v(a[1])];case
-12:return[12,v(a[1])];case
-13:return[13,v(a[1])];default:return[14,v(a[1])]}}function
-S(a,b){if(typeof
+b=a[1];return[9,b,b,y(a[3])];case
+10:return[10,y(a[1])];case
+11:return[11,y(a[1])];case
+12:return[12,y(a[1])];case
+13:return[13,y(a[1])];default:return[14,y(a[1])]}}function
+Y(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,S(a[1],b)];case
-1:return[1,S(a[1],b)];case
-2:return[2,S(a[1],b)];case
-3:return[3,S(a[1],b)];case
-4:return[4,S(a[1],b)];case
-5:return[5,S(a[1],b)];case
-6:return[6,S(a[1],b)];case
-7:return[7,S(a[1],b)];case
+0:return[0,Y(a[1],b)];case
+1:return[1,Y(a[1],b)];case
+2:return[2,Y(a[1],b)];case
+3:return[3,Y(a[1],b)];case
+4:return[4,Y(a[1],b)];case
+5:return[5,Y(a[1],b)];case
+6:return[6,Y(a[1],b)];case
+7:return[7,Y(a[1],b)];case
 8:var
-c=a[1];return[8,c,S(a[2],b)];case
+c=a[1];return[8,c,Y(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,S(a[3],b)];case
-10:return[10,S(a[1],b)];case
-11:return[11,S(a[1],b)];case
-12:return[12,S(a[1],b)];case
-13:return[13,S(a[1],b)];default:return[14,S(a[1],b)]}}function
-t(a,b){if(typeof
+d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
+10:return[10,Y(a[1],b)];case
+11:return[11,Y(a[1],b)];case
+12:return[12,Y(a[1],b)];case
+13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
+u(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,t(a[1],b)];case
-1:return[1,t(a[1],b)];case
+0:return[0,u(a[1],b)];case
+1:return[1,u(a[1],b)];case
 2:var
-c=a[1];return[2,c,t(a[2],b)];case
+c=a[1];return[2,c,u(a[2],b)];case
 3:var
-d=a[1];return[3,d,t(a[2],b)];case
+d=a[1];return[3,d,u(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,t(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,u(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,t(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,u(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,t(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,u(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,t(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,u(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,t(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,u(a[4],b)];case
 9:var
-u=a[1];return[9,u,t(a[2],b)];case
-10:return[10,t(a[1],b)];case
+t=a[1];return[9,t,u(a[2],b)];case
+10:return[10,u(a[1],b)];case
 11:var
-v=a[1];return[11,v,t(a[2],b)];case
+v=a[1];return[11,v,u(a[2],b)];case
 12:var
-w=a[1];return[12,w,t(a[2],b)];case
+w=a[1];return[12,w,u(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,t(a[3],b)];case
+x=a[2],y=a[1];return[13,y,x,u(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,t(a[3],b)];case
-15:return[15,t(a[1],b)];case
-16:return[16,t(a[1],b)];case
+z=a[2],A=a[1];return[14,A,z,u(a[3],b)];case
+15:return[15,u(a[1],b)];case
+16:return[16,u(a[1],b)];case
 17:var
-B=a[1];return[17,B,t(a[2],b)];case
+B=a[1];return[17,B,u(a[2],b)];case
 18:var
-C=a[1];return[18,C,t(a[2],b)];case
-19:return[19,t(a[1],b)];case
+C=a[1];return[18,C,u(a[2],b)];case
+19:return[19,u(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,t(a[3],b)];case
+D=a[2],E=a[1];return[20,E,D,u(a[3],b)];case
 21:var
-F=a[1];return[21,F,t(a[2],b)];case
-22:return[22,t(a[1],b)];case
+F=a[1];return[21,F,u(a[2],b)];case
+22:return[22,u(a[1],b)];case
 23:var
-G=a[1];return[23,G,t(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,t(a[3],b)]}}function
-dh(a){throw[0,b7,a]}function
-aw(a){throw[0,b6,a]}function
-dk(b,a){return j4(b,a)?b:a}function
-dl(b,a){return jN(b,a)?b:a}function
-b_(a){return 0<=a?a:-a|0}function
-aM(d,c){var
-a=i(d),e=i(c),b=A(a+e|0);at(d,0,b,0,a);at(c,0,b,a,e);return R(b)}function
-fv(a){return a?fw:fx}j7(0);fi(1);fi(2);function
-dm(b){function
+G=a[1];return[23,G,u(a[2],b)];default:var
+H=a[2],I=a[1];return[24,I,H,u(a[3],b)]}}function
+dQ(a){throw[0,ct,a]}function
+am(a){throw[0,cs,a]}function
+dT(b,a){return mY(b,a)?b:a}function
+dU(b,a){return mD(b,a)?b:a}function
+cw(a){return 0<=a?a:-a|0}function
+aJ(d,c){var
+a=k(d),e=k(c),b=G(a+e|0);aH(d,0,b,0,a);aH(c,0,b,a,e);return X(b)}function
+gk(a){return a?gl:gm}m3(0);f7(1);f7(2);function
+dV(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{j6(d)}catch(a){a=bx(a);if(a[1]!==di)throw a;var
+c=a[2],d=a[1];try{m2(d)}catch(a){a=aS(a);if(a[1]!==dR)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(j8(0))}ke(d(d8),dm);function
-dn(a){if(0<=a&&!(a6<a))return a;return aw(fy)}var
-bh=(4*kj(0)|0)-1|0;function
-fF(c){var
+a=c;continue}return 0}}return a(m4(0))}nb(d(eR),dV);function
+dW(a){if(0<=a&&!(a1<a))return a;return am(gn)}var
+cx=nf(0),bt=(4*cx|0)-1|0;function
+gu(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-fG(a){return a?a[1]:dh(fH)}function
-bi(d){var
+gv(a){return a?a[1]:dQ(gw)}function
+bu(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dp(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dp(a+1|0,c,b)]}function
-b$(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bi(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dp(0,b,d)}return aw(fI)}function
-bC(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,bC(b,c)]}return 0}function
-ca(c,b){var
+dX(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,dX(a+1|0,c,b)]}function
+cy(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bu(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return dX(0,b,d)}return am(gx)}function
+a9(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a9(b,c)]}return 0}function
+dY(c,b,a){if(a){var
+d=a[2],e=m(b,c,a[1]);return[0,e,dY(c+1|0,b,d)]}return 0}function
+bU(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-fJ(e,d){var
-b=0,a=d;for(;;){if(a){var
-c=a[2];r(e,b,a[1]);var
-b=b+1|0,a=c;continue}return 0}}function
-fK(e,d,c){var
+gy(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=r(e,b,a[1]),a=f;continue}return b}}function
-fL(d,c){var
+f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
+gz(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-fM(d,c){var
+gA(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===jI(b[1],d))return f;var
-a=e;continue}throw bB}}function
-aN(a,c){var
-b=A(a);jK(b,0,a,c);return b}function
-dq(c,b,a){if(0<=b&&0<=a&&!((ac(c)-a|0)<b)){var
-d=A(a);aR(c,b,d,0,a);return d}return aw(fN)}function
-dr(c,b,a){return R(dq(c,b,a))}function
-ds(e,c,d,b,a){if(0<=a&&0<=c&&!((ac(e)-a|0)<c)&&0<=b&&!((ac(d)-a|0)<b))return aR(e,c,d,b,a);return aw(fO)}function
-ax(e,c,d,b,a){if(0<=a&&0<=c&&!((i(e)-a|0)<c)&&0<=b&&!((ac(d)-a|0)<b))return at(e,c,d,b,a);return aw(fP)}function
-dt(b,a){return R(aN(b,a))}function
-af(c,b,a){return R(dq(au(c),b,a))}function
-cb(l,g){if(g){var
-h=i(l),c=0,b=g,q=0;for(;;){if(b){var
-j=b[1];if(b[2]){var
-k=(i(j)+h|0)+c|0,n=b[2],o=c<=k?k:aw(fQ),c=o,b=n;continue}var
-m=i(j)+c|0}else
+b=a[1],e=a[2],f=b[2];if(0===au(b[1],d))return f;var
+a=e;continue}throw ah}}function
+dZ(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=dZ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gB}function
+d0(b,a){return a<=b?b:a}function
+aT(a,c){var
+b=G(a);mA(b,0,a,c);return b}function
+d1(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
+d=G(a);a3(c,b,d,0,a);return d}return am(gC)}function
+d2(c,b,a){return X(d1(c,b,a))}function
+d3(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a3(e,c,d,b,a);return am(gD)}function
+aK(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aH(e,c,d,b,a);return am(gE)}function
+d4(b,a){return X(aT(b,a))}function
+an(c,b,a){return X(d1(as(c),b,a))}function
+cz(l,g){if(g){var
+h=k(l),c=0,b=g,q=0;for(;;){if(b){var
+i=b[1];if(b[2]){var
+j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gF),c=o,b=n;continue}var
+m=k(i)+c|0}else
 var
 m=c;var
-f=A(m),e=q,d=g;for(;;){if(d){var
+f=G(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];at(a,0,f,e,i(a));at(l,0,f,e+i(a)|0,h);var
-e=(e+i(a)|0)+h|0,d=p;continue}at(a,0,f,e,i(a))}return R(f)}}}return fR}function
-du(b,a){return jE(au(b),a)}var
-fS=da;function
-bj(b,c){if(0===b)return[0];if(0<=b){var
-d=bd(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+p=d[2];aH(a,0,f,e,k(a));aH(l,0,f,e+k(a)|0,h);var
+e=(e+k(a)|0)+h|0,d=p;continue}aH(a,0,f,e,k(a))}return X(f)}}}return gG}function
+gH(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ah;if(ab(e,a)===b)return a;var
+a=a+1|0;continue}}function
+gI(b,a,d){var
+c=k(b);if(0<=a&&!(c<a))try{gH(b,c,a,d);var
+e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gJ)}function
+gK(b,a){return gI(b,0,a)}function
+d5(b,a){return mv(as(b),a)}var
+gL=dI;function
+bv(b,c){if(0===b)return[0];if(0<=b){var
+d=aQ(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return aw(fT)}function
-dv(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return jx(e,c,d,b,a);return aw(fU)}function
-bD(c){var
+a=h;continue}break}}return d}return am(gM)}function
+d6(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mo(e,c,d,b,a);return am(gN)}function
+gO(d,b){var
+c=b.length-1;if(0===c)return[0];var
+f=aQ(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+a=h;for(;;){f[1+a]=e(d,b[1+a]);var
+i=a+1|0;if(g!==a){var
+a=i;continue}break}}return f}function
+cA(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-dy(a){if(a){var
+cB(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=bd(d,h),e=1,b=g;for(;;){if(b){var
+f=aQ(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
-e=e+1|0,b=i;continue}return f}}}return[0]}function
-bE(a){var
-b=1<=a?a:1,c=bh<b?bh:b,d=A(c);return[0,d,0,c,d]}function
-bF(a){return dr(a[1],0,a[2])}function
-dz(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bh<b[1])if((d+c|0)<=bh)b[1]=bh;else
-dh(f0);var
-e=A(b[1]);ds(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,y,fY]}throw[0,y,fZ]}}function
-ag(a,c){var
-b=a[2];if(a[3]<=b)dz(a,1);w(a[1],b,c);a[2]=b+1|0;return 0}function
-aW(a,c){var
-b=i(c),d=a[2]+b|0;if(a[3]<d)dz(a,b);at(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cd(a){return 5===a[2]?12:-6}function
-dA(a){return[0,0,A(a)]}function
-dB(a,h){var
-b=ac(a[2]),c=a[1]+h|0,d=b<c?1:0;if(d){var
-e=b*2|0,i=c<=e?e:c,f=A(i);ds(a[2],0,f,0,b);a[2]=f;var
-g=0}else
+e=e+1|0,b=i;continue}return f}}}return[0]}var
+gR=[N,gQ,ck(0)];function
+gS(a){throw gR}function
+gT(a){var
+c=a[1];a[1]=gS;try{var
+b=e(c,0);m6(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
+bV(a){var
+b=1<=a?a:1,c=bt<b?bt:b,d=G(c);return[0,d,0,c,d]}function
+bW(a){return d2(a[1],0,a[2])}function
+d7(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bt<b[1])if((d+c|0)<=bt)b[1]=bt;else
+dQ(gW);var
+e=G(b[1]);d3(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gU]}throw[0,B,gV]}}function
+ao(a,c){var
+b=a[2];if(a[3]<=b)d7(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
+a_(a,c){var
+b=k(c),d=a[2]+b|0;if(a[3]<d)d7(a,b);aH(c,0,a[1],a[2],b);a[2]=d;return 0}function
+cC(a){return 5===a[2]?12:-6}function
+d8(a){return[0,0,G(a)]}function
+d9(a,g){var
+b=ag(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=G(d0(b*2|0,c));d3(a[2],0,e,0,b);a[2]=e;var
+f=0}else
 var
-g=d;return g}function
-aX(a,b){dB(a,1);aS(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-L(a,c){var
-b=i(c);dB(a,b);ax(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-dC(a){return dr(a[2],0,a[1])}function
-ce(b,c){var
+f=d;return f}function
+a$(a,b){d9(a,1);a4(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+R(a,c){var
+b=k(c);d9(a,b);aK(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+d_(a){return d2(a[2],0,a[1])}function
+cD(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];L(b,f9);var
+d=a[1];R(b,g5);var
 a=d;continue;case
 1:var
-e=a[1];L(b,f_);var
+e=a[1];R(b,g6);var
 a=e;continue;case
 2:var
-f=a[1];L(b,f$);var
+f=a[1];R(b,g7);var
 a=f;continue;case
 3:var
-g=a[1];L(b,ga);var
+g=a[1];R(b,g8);var
 a=g;continue;case
 4:var
-h=a[1];L(b,gb);var
+h=a[1];R(b,g9);var
 a=h;continue;case
 5:var
-i=a[1];L(b,gc);var
+i=a[1];R(b,g_);var
 a=i;continue;case
 6:var
-j=a[1];L(b,gd);var
+j=a[1];R(b,g$);var
 a=j;continue;case
 7:var
-k=a[1];L(b,ge);var
+k=a[1];R(b,ha);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];L(b,gf);ce(b,m);L(b,gg);var
+l=a[2],m=a[1];R(b,hb);cD(b,m);R(b,hc);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];L(b,gh);ce(b,o);L(b,gi);var
+n=a[3],o=a[1];R(b,hd);cD(b,o);R(b,he);var
 a=n;continue;case
 10:var
-p=a[1];L(b,gj);var
+p=a[1];R(b,hf);var
 a=p;continue;case
 11:var
-q=a[1];L(b,gk);var
+q=a[1];R(b,hg);var
 a=q;continue;case
 12:var
-r=a[1];L(b,gl);var
+r=a[1];R(b,hh);var
 a=r;continue;case
 13:var
-s=a[1];L(b,gm);var
+s=a[1];R(b,hi);var
 a=s;continue;default:var
-t=a[1];L(b,gn);var
+t=a[1];R(b,hj);var
 a=t;continue}}function
-z(a){if(typeof
+D(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,z(a[1])];case
-1:return[1,z(a[1])];case
-2:return[2,z(a[1])];case
-3:return[3,z(a[1])];case
-4:return[4,z(a[1])];case
-5:return[5,z(a[1])];case
-6:return[6,z(a[1])];case
-7:return[7,z(a[1])];case
+0:return[0,D(a[1])];case
+1:return[1,D(a[1])];case
+2:return[2,D(a[1])];case
+3:return[3,D(a[1])];case
+4:return[4,D(a[1])];case
+5:return[5,D(a[1])];case
+6:return[6,D(a[1])];case
+7:return[7,D(a[1])];case
 8:var
-b=a[1];return[8,b,z(a[2])];case
+b=a[1];return[8,b,D(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,z(a[3])];case
-10:return[10,z(a[1])];case
-11:return[11,z(a[1])];case
-12:return[12,z(a[1])];case
-13:return[13,z(a[1])];default:return[14,z(a[1])]}}function
-M(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,D(a[3])];case
+10:return[10,D(a[1])];case
+11:return[11,D(a[1])];case
+12:return[12,D(a[1])];case
+13:return[13,D(a[1])];default:return[14,D(a[1])]}}function
+S(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=M(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],A=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},A,w,v];case
+b=S(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=M(a[1]),B=c[4],C=c[3],E=c[2],F=c[1],G=function(a){e(E,0);return 0};return[0,function(a){e(F,0);return 0},G,C,B];case
+c=S(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
 2:var
-d=M(a[1]),H=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,H];case
+d=S(a[1]),G=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,G];case
 3:var
-f=M(a[1]),N=f[4],O=f[3],P=f[2],Q=f[1],R=function(a){e(P,0);return 0};return[0,function(a){e(Q,0);return 0},R,O,N];case
+f=S(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
 4:var
-g=M(a[1]),S=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,S];case
+g=S(a[1]),R=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,R];case
 5:var
-h=M(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=S(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
 6:var
-i=M(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=S(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
 7:var
-j=M(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=S(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=M(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=S(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=M(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=M(D(z(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=S(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=S(H(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=M(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=S(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=M(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=S(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=M(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=S(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=M(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=M(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-D(c,b){var
+q=S(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=S(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+H(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1104,12 +1202,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,y,go]}else
+9:a=6;break;default:throw[0,B,hk]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,D(t,b[1])];case
+0:return[0,H(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1120,7 +1218,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,D(u,b[1])];case
+1:return[1,H(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1132,7 +1230,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,D(v,b[1])];case
+2:return[2,H(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1144,7 +1242,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,D(w,b[1])];case
+3:return[3,H(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1156,7 +1254,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,D(x,b[1])];case
+4:return[4,H(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1165,10 +1263,10 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:i=1}if(i)a=7;break;case
 5:var
-j=0,A=c[1];if(typeof
+j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,D(A,b[1])];case
+5:return[5,H(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1177,10 +1275,10 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:j=1}if(j)a=7;break;case
 6:var
-k=0,B=c[1];if(typeof
+k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,D(B,b[1])];case
+6:return[6,H(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1189,10 +1287,10 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:k=1}if(k)a=7;break;case
 7:var
-l=0,C=c[1];if(typeof
+l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,D(C,b[1])];case
+7:return[7,H(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1201,44 +1299,44 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:l=1}if(l)a=7;break;case
 8:var
-m=0,E=c[2],F=c[1];if(typeof
+m=0,C=c[2],E=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-G=b[1],H=D(E,b[2]);return[8,D(F,G),H];case
+F=b[1],G=H(C,b[2]);return[8,H(E,F),G];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,y,gx];break;case
+14:a=4;break;default:m=1}if(m)throw[0,B,ht];break;case
 9:var
 n=0,I=c[3],J=c[2],K=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],N=b[2],O=b[1],s=M(D(z(J),O)),P=s[4];e(s[2],0);e(P,0);return[9,K,N,D(I,L)];case
+L=b[3],M=b[2],N=b[1],s=S(H(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,H(I,L)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,y,gy];break;case
+14:a=4;break;default:n=1}if(n)throw[0,B,hu];break;case
 10:var
-Q=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,D(Q,b[1])];throw[0,y,gz];case
+P=c[1];if(typeof
+b!=="number"&&10===b[0])return[10,H(P,b[1])];throw[0,B,hv];case
 11:var
-o=0,R=c[1];if(typeof
+o=0,Q=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,D(R,b[1])];default:o=1}if(o)throw[0,y,gA];break;case
+11:return[11,H(Q,b[1])];default:o=1}if(o)throw[0,B,hw];break;case
 12:var
-p=0,S=c[1];if(typeof
+p=0,R=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,D(S,b[1])];default:p=1}if(p)throw[0,y,gB];break;case
+12:return[12,H(R,b[1])];default:p=1}if(p)throw[0,B,hx];break;case
 13:var
 q=0,T=c[1];if(typeof
 b==="number")q=1;else
@@ -1246,7 +1344,7 @@ switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,D(T,b[1])];default:q=1}if(q)throw[0,y,gC];break;default:var
+13:return[13,H(T,b[1])];default:q=1}if(q)throw[0,B,hy];break;default:var
 r=0,U=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1254,206 +1352,206 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,D(U,b[1])];default:r=1}if(r)throw[0,y,gD]}switch(a){case
-0:throw[0,y,gr];case
-1:throw[0,y,gs];case
-2:throw[0,y,gt];case
-3:throw[0,y,gu];case
-4:throw[0,y,gv];case
-5:throw[0,y,gp];case
-6:throw[0,y,gq];default:throw[0,y,gw]}}var
-G=[O,gE,c2(0)];function
-bG(b,a){if(typeof
+14:return[14,H(U,b[1])];default:r=1}if(r)throw[0,B,hz]}switch(a){case
+0:throw[0,B,hn];case
+1:throw[0,B,ho];case
+2:throw[0,B,hp];case
+3:throw[0,B,hq];case
+4:throw[0,B,hr];case
+5:throw[0,B,hl];case
+6:throw[0,B,hm];default:throw[0,B,hs]}}var
+K=[N,hA,ck(0)];function
+bX(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw G}}function
-bl(e,b,d){var
-a=bG(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw K}}function
+bw(e,b,d){var
+a=bX(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw G}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-V(b,c,a){if(typeof
-b==="number")return[0,0,p(c,a)];else
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw K}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+$(b,c,a){if(typeof
+b==="number")return[0,0,s(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=V(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=$(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=V(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=$(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=V(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=$(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=V(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=$(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=V(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=$(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=V(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=$(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=V(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=$(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=V(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=$(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],y=a[2],A=b[2];if(bw([0,b[1]],[0,o]))throw G;var
-q=V(A,c,y);return[0,[8,o,q[1]],q[2]]}break;case
+o=a[1],x=a[2],z=b[2];if(bP([0,b[1]],[0,o]))throw K;var
+p=$(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],B=a[3],C=b[3],E=b[2],F=b[1],H=[0,v(f)];if(bw([0,v(F)],H))throw G;var
-I=[0,v(d)];if(bw([0,v(E)],I))throw G;var
-r=M(D(z(f),d)),J=r[4];e(r[2],0);e(J,0);var
-s=V(v(C),c,B),K=s[2];return[0,[9,f,d,z(s[1])],K]}break;case
+d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bP([0,y(E)],F))throw K;var
+G=[0,y(d)];if(bP([0,y(C)],G))throw K;var
+q=S(H(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
+r=$(y(B),c,A),J=r[2];return[0,[9,f,d,D(r[1])],J]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-t=V(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
+t=$(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=V(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+u=$(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-w=V(b[1],c,a[1]);return[0,[13,w[1]],w[2]]}break;case
+v=$(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-x=V(b[1],c,a[1]);return[0,[14,x[1]],x[2]]}break}throw G}function
-p(b,a){if(typeof
+w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw K}function
+s(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-t=p(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
+t=s(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=p(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+u=s(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
 2:var
-af=b[2],w=bG(b[1],a),e=w[2],ag=w[1];if(typeof
+af=b[2],v=bX(b[1],a),e=v[2],ag=v[1];if(typeof
 e!=="number"&&1===e[0]){var
-x=p(af,e[1]);return[0,[2,ag,x[1]],x[2]]}throw G;case
+w=s(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw K;case
 3:var
-ah=b[2],y=bG(b[1],a),f=y[2],ai=y[1];if(typeof
+ah=b[2],x=bX(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
-z=p(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw G;case
+z=s(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw K;case
 4:var
-aj=b[4],ak=b[1],g=bl(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+aj=b[4],ak=b[1],g=bw(b[2],b[3],a),h=g[3],al=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],A=p(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw G;case
+am=g[2],A=s(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw K;case
 5:var
-an=b[4],ao=b[1],i=bl(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+an=b[4],ao=b[1],i=bw(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=p(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw G;case
+aq=i[2],B=s(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw K;case
 6:var
-ar=b[4],as=b[1],k=bl(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ar=b[4],as=b[1],k=bw(b[2],b[3],a),l=k[3],at=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=p(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw G;case
+au=k[2],C=s(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw K;case
 7:var
-av=b[4],aw=b[1],m=bl(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=bw(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=p(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw G;case
+ay=m[2],D=s(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw K;case
 8:var
-az=b[4],aA=b[1],o=bl(b[2],b[3],a),q=o[3],aB=o[1];if(typeof
-q!=="number"&&6===q[0]){var
-aC=o[2],E=p(az,q[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw G;case
+az=b[4],aA=b[1],o=bw(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+p!=="number"&&6===p[0]){var
+aC=o[2],E=s(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw K;case
 9:var
-aD=b[2],F=bG(b[1],a),r=F[2],aE=F[1];if(typeof
-r!=="number"&&7===r[0]){var
-H=p(aD,r[1]);return[0,[9,aE,H[1]],H[2]]}throw G;case
+aD=b[2],F=bX(b[1],a),q=F[2],aE=F[1];if(typeof
+q!=="number"&&7===q[0]){var
+G=s(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw K;case
 10:var
-I=p(b[1],a);return[0,[10,I[1]],I[2]];case
+H=s(b[1],a);return[0,[10,H[1]],H[2]];case
 11:var
-aF=b[1],J=p(b[2],a);return[0,[11,aF,J[1]],J[2]];case
+aF=b[1],I=s(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 12:var
-aG=b[1],K=p(b[2],a);return[0,[12,aG,K[1]],K[2]];case
+aG=b[1],J=s(b[2],a);return[0,[12,aG,J[1]],J[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bw([0,b[2]],[0,L]))throw G;var
-M=p(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
+L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bP([0,b[2]],[0,L]))throw K;var
+M=s(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,v(N)];if(bw([0,v(aM)],aO))throw G;var
-O=p(aL,v(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
+N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bP([0,y(aM)],aO))throw K;var
+O=s(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=p(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+P=s(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=p(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+Q=s(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
 17:var
-aP=b[1],R=p(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],R=s(b[2],a);return[0,[17,aP,R[1]],R[2]];case
 18:var
-S=b[2],s=b[1];if(0===s[0]){var
-Y=s[1],aT=Y[2],Z=p(Y[1],a),aU=Z[1],_=p(S,Z[2]);return[0,[18,[0,[0,aU,aT]],_[1]],_[2]]}var
-$=s[1],aV=$[2],aa=p($[1],a),aW=aa[1],ab=p(S,aa[2]);return[0,[18,[1,[0,aW,aV]],ab[1]],ab[2]];case
+S=b[2],r=b[1];if(0===r[0]){var
+W=r[1],aT=W[2],X=s(W[1],a),aU=X[1],Y=s(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
+Z=r[1],aV=Z[2],_=s(Z[1],a),aW=_[1],aa=s(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=p(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+T=s(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=p(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],U=s(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],W=p(b[2],a[1]);return[0,[21,aS,W[1]],W[2]]}break;case
+aS=b[1],V=s(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
-0:return X(c,d,a);case
-1:return X(c,d,a);case
+0:return ac(c,d,a);case
+1:return ac(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-ac=p(d,a[1]);return[0,[23,2,ac[1]],ac[2]]}throw G;default:return X(c,d,a)}else
+ab=s(d,a[1]);return[0,[23,2,ab[1]],ab[2]]}throw K;default:return ac(c,d,a)}else
 switch(c[0]){case
-0:return X(c,d,a);case
-1:return X(c,d,a);case
-2:return X(c,d,a);case
-3:return X(c,d,a);case
-4:return X(c,d,a);case
-5:return X(c,d,a);case
-6:return X(c,d,a);case
-7:return X(c,d,a);case
-8:return X([8,c[1],c[2]],d,a);case
+0:return ac(c,d,a);case
+1:return ac(c,d,a);case
+2:return ac(c,d,a);case
+3:return ac(c,d,a);case
+4:return ac(c,d,a);case
+5:return ac(c,d,a);case
+6:return ac(c,d,a);case
+7:return ac(c,d,a);case
+8:return ac([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ad=V(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
-10:return X(c,d,a);default:return X(c,d,a)}}throw G}function
-X(d,c,b){var
-a=p(c,b);return[0,[23,d,a[1]],a[2]]}function
-Y(l,g,a){var
-b=i(a),h=0<=g?l:0,d=b_(g);if(d<=b)return a;var
-m=2===h?48:32,c=aN(d,m);switch(h){case
-0:ax(a,0,c,0,b);break;case
-1:ax(a,0,c,d-b|0,b);break;default:var
+aX=c[1],ad=$(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
+10:return ac(c,d,a);default:return ac(c,d,a)}}throw K}function
+ac(d,c,b){var
+a=s(c,b);return[0,[23,d,a[1]],a[2]]}function
+ad(l,g,a){var
+b=k(a),h=0<=g?l:0,d=cw(g);if(d<=b)return a;var
+m=2===h?48:32,c=aT(d,m);switch(h){case
+0:aK(a,0,c,0,b);break;case
+1:aK(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-j=0;if(43!==B(a,0)&&45!==B(a,0)&&32!==B(a,0)){e=1;j=1}if(!j){aS(c,0,B(a,0));ax(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a4(c,0,x(a,0));aK(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===B(a,0)){var
-k=0;if(bQ!==B(a,1)&&88!==B(a,1)){f=1;k=1}if(!k){aS(c,1,B(a,1));ax(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)ax(a,0,c,d-b|0,b)}}return R(c)}function
-aY(l,b){var
-c=b_(l),a=i(b),d=B(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+cQ>>>0))e=1}else
+f=0;if(1<b&&48===x(a,0)){var
+j=0;if(ca!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a4(c,1,x(a,1));aK(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)aK(a,0,c,d-b|0,b)}}return X(c)}function
+ba(l,b){var
+c=cw(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dl>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-k=0;if(bQ===B(b,1)||88===B(b,1))k=1;if(k){var
-h=aN(c+2|0,48);aS(h,1,B(b,1));ax(b,2,h,(c-a|0)+4|0,a-2|0);return R(h)}}e=1;f=1;break;case
+j=0;if(ca===x(b,1)||88===x(b,1))j=1;if(j){var
+h=aT(c+2|0,48);a4(h,1,x(b,1));aK(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aN(c+1|0,48);aS(g,0,d);ax(b,1,g,(c-a|0)+2|0,a-1|0);return R(g)}}if(e&&a<c){var
-j=aN(c,48);ax(b,0,j,c-a|0,a);return R(j)}return b}function
-gF(l){var
-k=0,F=i(l);for(;;){if(F<=k)var
+g=aT(c+1|0,48);a4(g,0,d);aK(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
+i=aT(c,48);aK(b,0,i,c-a|0,a);return X(i)}return b}function
+hB(l){var
+j=0,E=k(l);for(;;){if(E<=j)var
 p=l;else{var
-o=$(l,k)+eP|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+o=ab(l,j)+fD|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
-k=k+1|0;continue}var
-e=au(l),a=[0,0],u=ac(e)-1|0,B=0;if(!(u<0)){var
-j=B;for(;;){var
-f=av(e,j),g=0;if(32<=f){var
+j=j+1|0;continue}var
+e=as(l),a=[0,0],u=ag(e)-1|0,A=0;if(!(u<0)){var
+i=A;for(;;){var
+f=at(e,i),g=0;if(32<=f){var
 m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
 if(56<m-1>>>0){g=1;r=1}if(!r){var
 n=1;g=2}}else
@@ -1463,34 +1561,34 @@ if(8<=f)g=1;switch(g){case
 n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
-E=j+1|0;if(u!==j){var
-j=E;continue}break}}if(a[1]===ac(e)){var
-s=ac(e),t=A(s);aR(e,0,t,0,s);var
+D=i+1|0;if(u!==i){var
+i=D;continue}break}}if(a[1]===ag(e)){var
+s=ag(e),t=G(s);a3(e,0,t,0,s);var
 x=t}else{var
-b=A(a[1]);a[1]=0;var
-v=ac(e)-1|0,C=0;if(!(v<0)){var
-h=C;for(;;){var
-c=av(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(cM<=c)d=1;else
+b=G(a[1]);a[1]=0;var
+w=ag(e)-1|0,B=0;if(!(w<0)){var
+h=B;for(;;){var
+c=at(e,h),d=0;if(35<=c)if(92===c)d=2;else
+if(dh<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:w(b,a[1],92);a[1]++;w(b,a[1],98);break;case
-9:w(b,a[1],92);a[1]++;w(b,a[1],116);break;case
-10:w(b,a[1],92);a[1]++;w(b,a[1],110);break;case
-13:w(b,a[1],92);a[1]++;w(b,a[1],114);break;default:d=1}switch(d){case
-1:w(b,a[1],92);a[1]++;w(b,a[1],48+(c/eG|0)|0);a[1]++;w(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;w(b,a[1],48+(c%10|0)|0);break;case
-2:w(b,a[1],92);a[1]++;w(b,a[1],c);break;case
-3:w(b,a[1],c);break}a[1]++;var
-D=h+1|0;if(v!==h){var
-h=D;continue}break}}var
+8:v(b,a[1],92);a[1]++;v(b,a[1],98);break;case
+9:v(b,a[1],92);a[1]++;v(b,a[1],116);break;case
+10:v(b,a[1],92);a[1]++;v(b,a[1],110);break;case
+13:v(b,a[1],92);a[1]++;v(b,a[1],114);break;default:d=1}switch(d){case
+1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dn|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
+2:v(b,a[1],92);a[1]++;v(b,a[1],c);break;case
+3:v(b,a[1],c);break}a[1]++;var
+C=h+1|0;if(w!==h){var
+h=C;continue}break}}var
 x=b}var
-p=R(x)}var
-y=i(p),z=aN(y+2|0,34);at(p,0,z,1,y);return R(z)}}function
-dD(c,f){var
-g=b_(f),e=hu[1];switch(c[2]){case
+p=X(x)}var
+y=k(p),z=aT(y+2|0,34);aH(p,0,z,1,y);return X(z)}}function
+d$(c,f){var
+g=cw(f),e=is[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1498,7 +1596,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=ec;break;case
+a=eX;break;case
 4:var
 a=71;break;case
 5:var
@@ -1508,210 +1606,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=dA(16);aX(b,37);switch(c[1]){case
+b=d8(16);a$(b,37);switch(c[1]){case
 0:break;case
-1:aX(b,43);break;default:aX(b,32)}if(8<=c[2])aX(b,35);aX(b,46);L(b,d(h+g));aX(b,a);return dC(b)}function
-bH(n,a){if(13<=n){var
-g=[0,0],h=i(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<$(a,c)+cH>>>0))g[1]++;var
+1:a$(b,43);break;default:a$(b,32)}if(8<=c[2])a$(b,35);a$(b,46);R(b,d(j+g));a$(b,a);return d_(b)}function
+bY(n,a){if(13<=n){var
+g=[0,0],h=k(a)-1|0,o=0;if(!(h<0)){var
+c=o;for(;;){if(!(9<ab(a,c)+dc>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-j=g[1],k=A(i(a)+((j-1|0)/3|0)|0),l=[0,0],d=function(a){aS(k,l[1],a);l[1]++;return 0},e=[0,((j-1|0)%3|0)+1|0],m=i(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=G(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a4(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
 b=p;for(;;){var
-f=$(a,b);if(9<f+cH>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=ab(a,b);if(9<f+dc>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
-b=q;continue}break}}return R(k)}return a}function
-hv(b,c){switch(b){case
+b=q;continue}break}}return X(j)}return a}function
+it(b,c){switch(b){case
 1:var
-a=gH;break;case
+a=hD;break;case
 2:var
-a=gI;break;case
+a=hE;break;case
 4:var
-a=gK;break;case
+a=hG;break;case
 5:var
-a=gL;break;case
+a=hH;break;case
 6:var
-a=gM;break;case
+a=hI;break;case
 7:var
-a=gN;break;case
+a=hJ;break;case
 8:var
-a=gO;break;case
+a=hK;break;case
 9:var
-a=gP;break;case
+a=hL;break;case
 10:var
-a=gQ;break;case
+a=hM;break;case
 11:var
-a=gR;break;case
+a=hN;break;case
 0:case
 13:var
-a=gG;break;case
+a=hC;break;case
 3:case
 14:var
-a=gJ;break;default:var
-a=gS}return bH(b,bZ(a,c))}function
-hw(b,c){switch(b){case
+a=hF;break;default:var
+a=hO}return bY(b,cj(a,c))}function
+iu(b,c){switch(b){case
 1:var
-a=g7;break;case
+a=h3;break;case
 2:var
-a=g8;break;case
+a=h4;break;case
 4:var
-a=g_;break;case
+a=h6;break;case
 5:var
-a=g$;break;case
+a=h7;break;case
 6:var
-a=ha;break;case
+a=h8;break;case
 7:var
-a=hb;break;case
+a=h9;break;case
 8:var
-a=hc;break;case
+a=h_;break;case
 9:var
-a=hd;break;case
+a=h$;break;case
 10:var
-a=he;break;case
+a=ia;break;case
 11:var
-a=hf;break;case
+a=ib;break;case
 0:case
 13:var
-a=g6;break;case
+a=h2;break;case
 3:case
 14:var
-a=g9;break;default:var
-a=hg}return bH(b,bZ(a,c))}function
-hx(b,c){switch(b){case
+a=h5;break;default:var
+a=ic}return bY(b,cj(a,c))}function
+iv(b,c){switch(b){case
 1:var
-a=hi;break;case
+a=ie;break;case
 2:var
-a=hj;break;case
+a=ig;break;case
 4:var
-a=hl;break;case
+a=ii;break;case
 5:var
-a=hm;break;case
+a=ij;break;case
 6:var
-a=hn;break;case
+a=ik;break;case
 7:var
-a=ho;break;case
+a=il;break;case
 8:var
-a=hp;break;case
+a=im;break;case
 9:var
-a=hq;break;case
+a=io;break;case
 10:var
-a=hr;break;case
+a=ip;break;case
 11:var
-a=hs;break;case
+a=iq;break;case
 0:case
 13:var
-a=hh;break;case
+a=id;break;case
 3:case
 14:var
-a=hk;break;default:var
-a=ht}return bH(b,bZ(a,c))}function
-hy(b,c){switch(b){case
+a=ih;break;default:var
+a=ir}return bY(b,cj(a,c))}function
+iw(b,c){switch(b){case
 1:var
-a=gU;break;case
+a=hQ;break;case
 2:var
-a=gV;break;case
+a=hR;break;case
 4:var
-a=gX;break;case
+a=hT;break;case
 5:var
-a=gY;break;case
+a=hU;break;case
 6:var
-a=gZ;break;case
+a=hV;break;case
 7:var
-a=g0;break;case
+a=hW;break;case
 8:var
-a=g1;break;case
+a=hX;break;case
 9:var
-a=g2;break;case
+a=hY;break;case
 10:var
-a=g3;break;case
+a=hZ;break;case
 11:var
-a=g4;break;case
+a=h0;break;case
 0:case
 13:var
-a=gT;break;case
+a=hP;break;case
 3:case
 14:var
-a=gW;break;default:var
-a=g5}return bH(b,fe(a,c))}function
-ay(c,j,b){function
-k(d){switch(c[1]){case
+a=hS;break;default:var
+a=h1}return bY(b,f2(a,c))}function
+aL(c,i,b){function
+j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return jP(b,j,a)}function
+a=32}return mK(b,i,a)}function
 r(c){var
-a=jH(b);return 3===a?b<0.?hA:hB:4<=a?hC:c}switch(c[2]){case
+a=my(b);return 3===a?b<0.?iy:iz:4<=a?iA:c}switch(c[2]){case
 5:var
-e=fb(dD(c,j),b),d=0,v=i(e);for(;;){if(d===v)var
+e=f0(d$(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
 q=0;else{var
-l=B(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
+l=x(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
 if(21<l-1>>>0)m=1;if(!m){var
 d=d+1|0;continue}var
 q=1}var
-x=q?e:aM(e,hz);return r(x)}case
-6:return k(0);case
+y=q?e:aJ(e,ix);return r(y)}case
+6:return j(0);case
 7:var
-h=au(k(0)),f=ac(h);if(0===f)var
+h=as(j(0)),f=ag(h);if(0===f)var
 p=h;else{var
-n=A(f),o=f-1|0,s=0;if(!(o<0)){var
+n=G(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=av(h,a),t=25<g+cQ>>>0?g:g+eP|0;w(n,a,t);var
+g=at(h,a),t=25<g+dl>>>0?g:g+fD|0;v(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
-p=n}return R(p);case
-8:return r(k(0));default:return fb(dD(c,j),b)}}function
-br(d,J,I,H){var
-b=J,a=I,c=H;for(;;)if(typeof
+p=n}return X(p);case
+8:return r(j(0));default:return f0(d$(c,i),b)}}function
+bF(d,I,H,F){var
+b=I,a=H,c=F;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-L=c[1];return function(c){return l(b,[5,a,c],L)};case
+J=c[1];return function(c){return n(b,[5,a,c],J)};case
 1:var
-M=c[1];return function(c){var
+L=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=fz;else
-if(cM<=c)e=1;else
+d=go;else
+if(dh<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=fA;else
+d=gp;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=fB;break;case
+d=gq;break;case
 9:var
-d=fC;break;case
+d=gr;break;case
 10:var
-d=fD;break;case
+d=gs;break;case
 13:var
-d=fE;break;default:e=1}switch(e){case
+d=gt;break;default:e=1}switch(e){case
 1:var
-f=A(4);w(f,0,92);w(f,1,48+(c/eG|0)|0);w(f,2,48+((c/10|0)%10|0)|0);w(f,3,48+(c%10|0)|0);var
-d=R(f);break;case
+f=G(4);v(f,0,92);v(f,1,48+(c/dn|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
+d=X(f);break;case
 2:var
-g=A(1);w(g,0,c);var
-d=R(g);break}var
-h=i(d),j=aN(h+2|0,39);at(d,0,j,1,h);return l(b,[4,a,R(j)],M)};case
+g=G(1);v(g,0,c);var
+d=X(g);break}var
+h=k(d),i=aT(h+2|0,39);aH(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
 2:var
-N=c[2],O=c[1];return cf(b,a,N,O,function(a){return a});case
-3:return cf(b,a,c[2],c[1],gF);case
-4:return bI(b,a,c[4],c[2],c[3],hv,c[1]);case
-5:return bI(b,a,c[4],c[2],c[3],hw,c[1]);case
-6:return bI(b,a,c[4],c[2],c[3],hx,c[1]);case
-7:return bI(b,a,c[4],c[2],c[3],hy,c[1]);case
+M=c[2],N=c[1];return cE(b,a,M,N,function(a){return a});case
+3:return cE(b,a,c[2],c[1],hB);case
+4:return bZ(b,a,c[4],c[2],c[3],it,c[1]);case
+5:return bZ(b,a,c[4],c[2],c[3],iu,c[1]);case
+6:return bZ(b,a,c[4],c[2],c[3],iv,c[1]);case
+7:return bZ(b,a,c[4],c[2],c[3],iw,c[1]);case
 8:var
-h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
-k==="number"){if(typeof
-j==="number")return j?function(d,c){return l(b,[4,a,ay(g,d,c)],h)}:function(c){return l(b,[4,a,ay(g,cd(g),c)],h)};var
-af=j[1];return function(c){return l(b,[4,a,ay(g,af,c)],h)}}else{if(0===k[0]){var
-q=k[2],s=k[1];if(typeof
-j==="number")return j?function(d,c){return l(b,[4,a,Y(s,q,ay(g,d,c))],h)}:function(c){return l(b,[4,a,Y(s,q,ay(g,cd(g),c))],h)};var
-ag=j[1];return function(c){return l(b,[4,a,Y(s,q,ay(g,ag,c))],h)}}var
-u=k[1];if(typeof
-j==="number")return j?function(e,d,c){return l(b,[4,a,Y(u,e,ay(g,d,c))],h)}:function(d,c){return l(b,[4,a,Y(u,d,ay(g,cd(g),c))],h)};var
-ah=j[1];return function(d,c){return l(b,[4,a,Y(u,d,ay(g,ah,c))],h)}}case
-9:return cf(b,a,c[2],c[1],fv);case
+h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
+j==="number"){if(typeof
+i==="number")return i?function(d,c){return n(b,[4,a,aL(g,d,c)],h)}:function(c){return n(b,[4,a,aL(g,cC(g),c)],h)};var
+af=i[1];return function(c){return n(b,[4,a,aL(g,af,c)],h)}}else{if(0===j[0]){var
+p=j[2],q=j[1];if(typeof
+i==="number")return i?function(d,c){return n(b,[4,a,ad(q,p,aL(g,d,c))],h)}:function(c){return n(b,[4,a,ad(q,p,aL(g,cC(g),c))],h)};var
+ag=i[1];return function(c){return n(b,[4,a,ad(q,p,aL(g,ag,c))],h)}}var
+t=j[1];if(typeof
+i==="number")return i?function(e,d,c){return n(b,[4,a,ad(t,e,aL(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(t,d,aL(g,cC(g),c))],h)};var
+ah=i[1];return function(d,c){return n(b,[4,a,ad(t,d,aL(g,ah,c))],h)}}case
+9:return cE(b,a,c[2],c[1],gk);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1719,102 +1817,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-P=c[3],Q=c[2],x=dA(16);ce(x,Q);var
-F=dC(x);return function(c){return l(b,[4,a,F],P)};case
+O=c[3],P=c[2],w=d8(16);cD(w,P);var
+E=d_(w);return function(c){return n(b,[4,a,E],O)};case
 14:var
-S=c[3],T=c[2];return function(d){var
-e=d[1],c=p(e,v(z(T)));if(typeof
-c[2]==="number")return l(b,a,t(c[1],S));throw G};case
+R=c[3],S=c[2];return function(d){var
+e=d[1],c=s(e,y(D(S)));if(typeof
+c[2]==="number")return n(b,a,u(c[1],R));throw K};case
 15:var
-U=c[1];return function(d,c){return l(b,[6,a,function(a){return r(d,a,c)}],U)};case
+T=c[1];return function(d,c){return n(b,[6,a,function(a){return m(d,a,c)}],T)};case
 16:var
-V=c[1];return function(c){return l(b,[6,a,c],V)};case
+U=c[1];return function(c){return n(b,[6,a,c],U)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
 o=c[1];if(0===o[0]){var
-W=c[2],X=o[1][1],Z=0,b=function(b,c,d){return function(a){return l(c,[1,b,[0,a]],d)}}(a,b,W),a=Z,c=X;continue}var
-_=c[2],$=o[1][1],aa=0,b=function(b,c,d){return function(a){return l(c,[1,b,[1,a]],d)}}(a,b,_),a=aa,c=$;continue;case
-19:throw[0,y,hE];case
+V=c[2],W=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
+Z=c[2],_=o[1][1],$=0,b=function(b,c,d){return function(a){return n(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
+19:throw[0,B,iC];case
 20:var
-ab=c[3],ac=[8,a,hF];return function(a){return l(b,ac,ab)};case
+aa=c[3],ab=[8,a,iD];return function(a){return n(b,ab,aa)};case
 21:var
-ad=c[2];return function(c){return l(b,[4,a,bZ(hG,c)],ad)};case
+ac=c[2];return function(c){return n(b,[4,a,cj(iE,c)],ac)};case
 22:var
-ae=c[1];return function(c){return l(b,[5,a,c],ae)};case
+ae=c[1];return function(c){return n(b,[5,a,c],ae)};case
 23:var
-f=c[2],m=c[1];if(typeof
-m==="number")switch(m){case
-0:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-1:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-2:throw[0,y,hH];default:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f])}else
-switch(m[0]){case
-0:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-1:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-2:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-3:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-4:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-5:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-6:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-7:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
-8:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);case
+f=c[2],l=c[1];if(typeof
+l==="number")switch(l){case
+0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+2:throw[0,B,iF];default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}else
+switch(l[0]){case
+0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+2:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+3:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+4:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+5:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+6:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+7:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+8:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
 9:var
-E=m[2];return d<50?cE(d+1|0,b,a,E,f):K(cE,[0,b,a,E,f]);case
-10:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f]);default:return d<50?n(d+1|0,b,a,f):K(n,[0,b,a,f])}default:var
-B=c[3],C=c[1],D=e(c[2],0);return d<50?cD(d+1|0,b,a,B,C,D):K(cD,[0,b,a,B,C,D])}}function
-cE(e,d,c,a,b){if(typeof
-a==="number")return e<50?n(e+1|0,d,c,b):K(n,[0,d,c,b]);else
+C=l[2];return d<50?c_(d+1|0,b,a,C,f):Q(c_,[0,b,a,C,f]);case
+10:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}default:var
+x=c[3],z=c[1],A=e(c[2],0);return d<50?c9(d+1|0,b,a,x,z,A):Q(c9,[0,b,a,x,z,A])}}function
+c_(e,d,c,a,b){if(typeof
+a==="number")return e<50?r(e+1|0,d,c,b):Q(r,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return aa(d,c,f,b)};case
+f=a[1];return function(a){return ae(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return aa(d,c,g,b)};case
+g=a[1];return function(a){return ae(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return aa(d,c,h,b)};case
+h=a[1];return function(a){return ae(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return aa(d,c,i,b)};case
+i=a[1];return function(a){return ae(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return aa(d,c,j,b)};case
+j=a[1];return function(a){return ae(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return aa(d,c,k,b)};case
+k=a[1];return function(a){return ae(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return aa(d,c,l,b)};case
+l=a[1];return function(a){return ae(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return aa(d,c,m,b)};case
+m=a[1];return function(a){return ae(d,c,m,b)};case
 8:var
-o=a[2];return function(a){return aa(d,c,o,b)};case
+n=a[2];return function(a){return ae(d,c,n,b)};case
 9:var
-p=a[3],q=a[2],r=D(z(a[1]),q);return function(a){return aa(d,c,S(r,p),b)};case
+o=a[3],p=a[2],q=H(D(a[1]),p);return function(a){return ae(d,c,Y(q,o),b)};case
 10:var
-s=a[1];return function(e,a){return aa(d,c,s,b)};case
+s=a[1];return function(e,a){return ae(d,c,s,b)};case
 11:var
-t=a[1];return function(a){return aa(d,c,t,b)};case
+t=a[1];return function(a){return ae(d,c,t,b)};case
 12:var
-u=a[1];return function(a){return aa(d,c,u,b)};case
-13:throw[0,y,hI];default:throw[0,y,hJ]}}function
-n(d,b,e,a){var
-c=[8,e,hK];return d<50?br(d+1|0,b,c,a):K(br,[0,b,c,a])}function
-cD(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return hD(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?br(h+1|0,b,g,a):K(br,[0,b,g,a])}function
-l(a,b,c){return db(br(0,a,b,c))}function
-aa(a,b,c,d){return db(cE(0,a,b,c,d))}function
-hD(a,b,c,d,e){return db(cD(0,a,b,c,d,e))}function
-cf(f,d,c,a,b){if(typeof
-a==="number")return function(a){return l(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return l(f,[4,d,Y(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return l(f,[4,d,Y(i,g,e(b,a))],c)}}}function
-bI(f,e,d,g,c,b,a){if(typeof
+u=a[1];return function(a){return ae(d,c,u,b)};case
+13:throw[0,B,iG];default:throw[0,B,iH]}}function
+r(d,b,e,a){var
+c=[8,e,iI];return d<50?bF(d+1|0,b,c,a):Q(bF,[0,b,c,a])}function
+c9(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return iB(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?bF(h+1|0,b,g,a):Q(bF,[0,b,g,a])}function
+n(a,b,c){return dL(bF(0,a,b,c))}function
+ae(a,b,c,d){return dL(c_(0,a,b,c,d))}function
+iB(a,b,c,d,e){return dL(c9(0,a,b,c,d,e))}function
+cE(f,d,c,a,b){if(typeof
+a==="number")return function(a){return n(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
+g=a[2],h=a[1];return function(a){return n(f,[4,d,ad(h,g,e(b,a))],c)}}var
+i=a[1];return function(g,a){return n(f,[4,d,ad(i,g,e(b,a))],c)}}}function
+bZ(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return l(f,[4,e,aY(g,r(b,a,c))],d)}:function(c){return l(f,[4,e,r(b,a,c)],d)};var
-k=c[1];return function(c){return l(f,[4,e,aY(k,r(b,a,c))],d)}}else{if(0===g[0]){var
+c==="number")return c?function(g,c){return n(f,[4,e,ba(g,m(b,a,c))],d)}:function(c){return n(f,[4,e,m(b,a,c)],d)};var
+k=c[1];return function(c){return n(f,[4,e,ba(k,m(b,a,c))],d)}}else{if(0===g[0]){var
 h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return l(f,[4,e,Y(i,h,aY(g,r(b,a,c)))],d)}:function(c){return l(f,[4,e,Y(i,h,r(b,a,c))],d)};var
-m=c[1];return function(c){return l(f,[4,e,Y(i,h,aY(m,r(b,a,c)))],d)}}var
+c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,ba(g,m(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,m(b,a,c))],d)};var
+l=c[1];return function(c){return n(f,[4,e,ad(i,h,ba(l,m(b,a,c)))],d)}}var
 j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return l(f,[4,e,Y(j,h,aY(g,r(b,a,c)))],d)}:function(g,c){return l(f,[4,e,Y(j,g,r(b,a,c))],d)};var
-n=c[1];return function(g,c){return l(f,[4,e,Y(j,g,aY(n,r(b,a,c)))],d)}}}function
-aJ(b,h){var
+c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,ba(g,m(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,m(b,a,c))],d)};var
+o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,ba(o,m(b,a,c)))],d)}}}function
+aU(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1822,572 +1920,1149 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=f1;break;case
+c=gX;break;case
 1:var
-c=f2;break;case
+c=gY;break;case
 2:var
-c=f3;break;case
+c=gZ;break;case
 3:var
-c=f4;break;case
+c=g0;break;case
 4:var
-c=f5;break;case
+c=g1;break;case
 5:var
-c=f6;break;default:var
-c=f7}else
+c=g2;break;default:var
+c=g3}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aM(f8,dt(1,d[1]))}aJ(b,i);return aW(b,c);case
+c=aJ(g4,d4(1,d[1]))}aU(b,i);return a_(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aJ(b,g);aW(b,hL);var
+j=f[1];aU(b,g);a_(b,iJ);var
 a=j;continue}var
-k=f[1];aJ(b,g);aW(b,hM);var
+k=f[1];aU(b,g);a_(b,iK);var
 a=k;continue;case
 6:var
-n=a[2];aJ(b,a[1]);return aW(b,e(n,0));case
+n=a[2];aU(b,a[1]);return a_(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aJ(b,a[1]);return aw(o);case
+o=a[2];aU(b,a[1]);return am(o);case
 2:case
 4:var
-l=a[2];aJ(b,a[1]);return aW(b,l);default:var
-m=a[2];aJ(b,a[1]);return ag(b,m)}}function
-cg(b){var
-a=b[1];return l(function(b){var
-a=bE(64);aJ(a,b);return bF(a)},0,a)}var
-ch=[O,hN,c2(0)],f=C(0),c=C(1);function
-ab(a){if(fs(a))return kw(a);throw ch}function
-dE(a){return ak(a,c)}function
-az(a){return bz(a,f)}function
-u(b,a){return 0===bz(b,a)?1:0}function
-N(b,a){return bz(b,a)<0?1:0}function
-dF(b,a){return 0<bz(b,a)?1:0}function
-Z(b,a){return bz(b,a)<=0?1:0}function
-bm(b,a){return N(b,a)?a:b}function
-hO(b,a){return N(b,a)?b:a}var
-hP=o;function
-a(a){return fu(b(a,1))}function
-aZ(b,a){if(typeof
+l=a[2];aU(b,a[1]);return a_(b,l);default:var
+m=a[2];aU(b,a[1]);return ao(b,m)}}function
+cF(b){var
+a=b[1];return n(function(b){var
+a=bV(64);aU(a,b);return bW(a)},0,a)}try{var
+mn=gc(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;try{var
+ml=gc(mk),ea=ml}catch(a){a=aS(a);if(a!==ah)throw a;var
+ea=iM}var
+eb=ea}var
+iN=gK(eb,82),b0=[fg,function(A){var
+p=ng(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+z=a+1|0;if(54!==a){var
+a=z;continue}var
+h=[0,iL],n=54+d0(55,m)|0,u=0;if(!(n<0)){var
+c=u;for(;;){var
+e=c%55|0,o=f8(c,m),v=g(l,o)[1+o],i=aJ(h[1],d(j+v));h[1]=m1(i,0,k(i));var
+f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e5;g(b[1],e)[1+e]=w;var
+y=c+1|0;if(n!==c){var
+c=y;continue}break}}b[2]=0;return b}}];function
+ec(i,l){var
+m=i?i[1]:iN,b=16;for(;;){if(!(l<=b)&&!(cx<(b*2|0))){var
+b=b*2|0;continue}if(m){var
+j=m7(b0),a=cc===j?b0[1]:fg===j?gT(b0):b0;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e5,h=a[2];g(a[1],h)[1+h]=f;var
+k=f}else
+var
+k=0;return[0,0,aQ(b,0),k,b]}}function
+bx(a,b){return 4<=a.length-1?mE(10,dn,a[3],b)&(a[2].length-1-1|0):am(iO)}function
+ed(a,h,y){var
+i=bx(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
+K=c[3];if(0!==au(c[1],h)){var
+c=K;continue}c[1]=h;c[2]=y;var
+o=0}else
+var
+o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
+A=a[2].length-1<<1<a[1]?1:0;if(A){var
+l=a[2],w=(l.length-1)*2|0,x=w<cx?1:0;if(x){var
+m=aQ(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
+p=m.length-1,j=aQ(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
+f=G;a:for(;;){var
+b=g(l,f)[1+f];for(;;){if(b){var
+q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bx(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
+g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
+b=F;continue}var
+J=f+1|0;if(s!==f){var
+f=J;continue a}break}break}}if(n){var
+t=p-1|0,H=0;if(!(t<0)){var
+e=H;for(;;){var
+v=g(j,e)[1+e];if(v)v[3]=0;var
+I=e+1|0;if(t!==e){var
+e=I;continue}break}}var
+u=0}else
+var
+u=n;return u}return x}var
+B=A}else
+var
+B=o;return B}}var
+cG=[N,iP,ck(0)],f=C(0),c=C(1);function
+af(a){if(gh(a))return nt(a);throw cG}function
+ee(a){return ay(a,c)}function
+ap(a){return bR(a,f)}function
+l(b,a){return 0===bR(b,a)?1:0}function
+E(b,a){return bR(b,a)<0?1:0}function
+ef(b,a){return 0<bR(b,a)?1:0}function
+z(b,a){return bR(b,a)<=0?1:0}function
+by(b,a){return E(b,a)?a:b}function
+iQ(b,a){return E(b,a)?b:a}var
+iR=q;function
+eg(a){return typeof
+a==="number"?C(a>>1):bT(a,1)}function
+a(a){return gj(b(a,1))}function
+cH(g,f,d,a){if(l(a,c))return e(d,0);var
+h=typeof
+a==="number"?1===(a&1)?1:0:1-l(a,b(bT(a,1),1));return h?e(g,eg(a)):e(f,eg(a))}function
+bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(e$(b,a));return 0===az(a)?f:bg(b,a)}function
-bJ(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(fY(b,a));return 0===ap(a)?f:bs(b,a)}function
+b1(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(j9(b,a));return 0===az(a)?b:ak(b,o(a,bg(b,a)))}function
-al(b,a){return 0<=az(a)?ft(b,ab(a)):f}function
-dG(a){return 0<az(a)?C(ks(a)-1|0):f}function
-ci(c,d){var
-a=ab(d);return 0<=a?b(c,a):df(c,-a|0)}function
-cj(a){return 0<az(a)?ab(a):0}function
-dH(d){var
-b=0,a=bi(d);for(;;){if(a){var
+a==="number"&&0<=b&&0<a)return C(f8(b,a));return 0===ap(a)?b:ay(b,q(a,bs(b,a)))}function
+ai(b,a){return 0<=ap(a)?gi(b,af(a)):f}function
+eh(a){return 0<ap(a)?C(np(a)-1|0):f}function
+cI(c,d){var
+a=af(d);return 0<=a?b(c,a):bT(c,-a|0)}function
+cJ(a){return 0<ap(a)?af(a):0}function
+aq(d){var
+b=0,a=bu(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=dy(b),f=c.length-1;return function(a){var
+c=cB(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-aK(a){return a?0:1}function
-hQ(a){return a[1]}function
-hR(a){return a[2]}function
-P(a,b){if(a){var
-c=P(a[2],b);return[0,a[1],c]}return b}function
-bn(d,c){var
+cK(a,h,g){var
+c=typeof
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aT(b,0);bU(function(a){var
+c=e(h,a);return bU(function(a){var
+d=typeof
+a==="number"?1:0;if(d)var
+e=0<=a?1:0,c=e?a<b?1:0:e;else
+var
+c=d;var
+g=c?(v(f,a,1),0):c;return g},c)},g);return function(a){var
+d=typeof
+a==="number"?1:0;if(d){var
+e=0<=a?1:0;if(e)var
+g=a<b?1:0,c=g?1===at(f,a)?1:0:g;else
+var
+c=e}else
+var
+c=d;return c}}function
+L(a){return a?0:1}function
+ei(a){return a[1]}function
+ej(a){return a[2]}function
+ek(a){var
+b=a?ek(a[2])+1|0:a;return b}function
+M(a,b){if(a){var
+c=M(a[2],b);return[0,a[1],c]}return b}function
+el(a){var
+b=a?a[2]:a;return b}function
+ar(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-ad(b,a){if(a)var
-d=ad(b,a[2]),c=[0,e(b,a[1]),d];else
+T(b,a){if(a)var
+d=T(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-ck(b,a){if(a){var
-c=ck(b,a[2]);return P(e(b,a[1]),c)}return a}function
-cl(e,d,c){var
+cL(b,a){if(a){var
+c=cL(b,a[2]);return M(e(b,a[1]),c)}return a}function
+b2(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=r(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-a0(c,b,a){if(a){var
-d=a0(c,b,a[2]);return r(c,a[1],d)}return b}function
-am(d,c){var
+f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+bc(c,b,a){if(a){var
+d=bc(c,b,a[2]);return m(c,a[1],d)}return b}function
+cM(f,d){var
+a=d;for(;;){if(a){var
+b=e(f,a[1]);if(!b){var
+a=a[2];continue}var
+c=b}else
+var
+c=a;return c}}function
+U(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-dI(b,a){return 0===a?0:[0,b,dI(b,a-1|0)]}function
-cm(f,d,c){var
+em(b,a){if(0===b)return 0;var
+e=b-1|0;if(a)var
+d=em(e,a[2]),c=[0,a[1],d];else
+var
+c=a;return c}function
+cN(b,a){return 0===a?0:[0,b,cN(b,a-1|0)]}function
+cO(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return bn(b,0)}}function
-_(e,d){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ar(b,0)}}function
+F(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=s(a,c),b=b[2],a=f;continue}return a}}var
-hS=a(a(a(a(a(c))))),cn=al(b(c,1),hS);function
-aO(a){var
-b=Z(aI(cn),a);return b?N(a,cn):b}function
-dJ(d,f){var
-g=[0,r(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,r(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
-dK(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!Z(b,n)&&!Z(g,k)){var
+f=p(a,c),b=b[2],a=f;continue}return a}}var
+iS=a(a(a(a(a(c))))),cP=ai(b(c,1),iS);function
+aY(a){var
+b=z(al(cP),a);return b?E(a,cP):b}function
+en(d,f){var
+g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
+eo(i,h,g,n,a){if(a){var
+j=a[1],k=j[2],b=j[1];if(!z(b,n)&&!z(g,k)){var
 c=e(i,b);if(c){var
 d=e(h,k);if(d)var
-f=dK(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=eo(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
 var
 l=d;var
 m=l}else
 var
-m=c;return m}return 0}return hT}function
-co(b,d,a){if(a){var
-e=a[2],c=a[1];return e?r(b,c,co(b,d,e)):d?r(b,c,f):c}return f}function
-hU(h,l,an,al,k,aV){var
-ao=dH(k),ap=Z(f,l);if(ap){var
-q=0,m=al;for(;;){if(m){var
-d=m[1],U=q?r(h[5],q[1],d[1]):1;if(U){var
-Q=aO(d[2]),R=Q?aO(d[3]):Q,S=R?Z(d[2],d[3]):R,T=S?N(f,d[4]):S;if(T)var
-as=dJ(h,d),at=e(h[9],as),V=r(h[4],d[6],at);else
-var
-V=T;var
-t=V}else
-var
-t=U;if(t){var
-q=[0,d[1]],m=m[2];continue}var
-aq=t}else
-var
-aq=1;var
-J=aq;break}}else
-var
-J=ap;if(J){var
-E=f,D=0,p=k,aW=dH(al);for(;;){if(p){var
-a=p[1],aH=a[8],v=dK(aW,ao,E,aI(c),aH);if(v){var
-g=v[1],au=a0(function(b,a){return bm(s(c,b[2][2]),a)},f,g),ab=u(a[2],au);if(ab)var
-av=a[1]?c:f,aw=s(a0(function(b,a){return s(b[2][3],a)},f,g),av),w=u(a[3],aw);else
-var
-w=ab;if(w){var
-ac=a[2],ax=aK(a[1]),W=ax||N(o(l,ac),an),ae=W?am(function(d){return function(a){var
-b=a[2][2];return N(o(l,ak(ak(d,c),b)),an)}}(ac),g):W;if(ae)var
-af=a[2],ay=a[1]?ci(c,o(l,af)):f,az=s(a0(function(f){return function(a,b){var
-d=a[2][2],e=o(l,ak(ak(f,c),d));return s(ci(o(a[1][4],a[2][4]),e),b)}}(af),f,g),ay),n=u(a[4],az);else
-var
-n=ae}else
-var
-n=w;if(n)var
-aJ=ad(function(a){return s(a[1][2],a[2][5])},g),aL=co(hO,a[1],aJ),x=u(a[5],aL);else
-var
-x=n;if(x)var
-aM=ad(function(a){return s(a[1][5],a[2][6])},g),aN=co(bm,a[1],aM),y=u(a[6],aN);else
-var
-y=x;if(y)var
-aP=a[1],aA=0,aB=a0(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},aA,g),aC=0,aD=aP?c:f,aE=[0,b(b(b(b(c,1),1),1),1),[0,aD,aC]],aF=[0,e(h[2],aE),aB],aG=e(h[6],aF),aQ=e(h[9],aG),z=r(h[4],a[7],aQ);else
-var
-z=y;if(z){if(D){var
-X=D[1],Y=X[1],_=N(Y,a[2]),O=0;if(_){var
-$=_;O=1}else{var
-aa=u(Y,a[2]);if(aa)var
-A=r(h[5],X[2],a[7]);else{var
-$=aa;O=1}}if(O)var
-A=$}else
-var
-A=1;var
-B=A}else
-var
-B=z;if(B)var
-aR=a[1],ag=aR||(g?1:g);else
-var
-ag=B;var
-C=ag}else
-var
-C=v;if(C){var
-aS=p[2],aT=[0,[0,a[2],a[7]]],E=s(E,c),D=aT,p=aS;continue}var
-ar=C}else
-var
-ar=1;var
-K=ar;break}}else
-var
-K=J;if(K){var
-G=f,F=k,j=aV;for(;;){if(F){var
-ah=F[2];if(ah){if(j){var
-H=e(ao,j[1]);if(H){var
-i=H[1][8];for(;;){if(i){var
-ai=u(i[1][2],G);if(!ai){var
-i=i[2];continue}var
-P=ai}else
-var
-P=i;var
-I=P;break}}else
-var
-I=H;if(I){var
-aU=j[2],G=s(G,c),F=ah,j=aU;continue}var
-aj=I}else
-var
-aj=j;var
-L=aj}else
-var
-L=1}else
-var
-L=1;var
-M=L;break}}else
-var
-M=K;var
-aX=M?k?1:k:M;return aX}function
-dL(i){var
-g=cj(dG(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
-j=bJ(d,b(a(b(c,1)),1)),h=[0,s(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(u(aZ(d,b(a(b(c,1)),1)),f))return h;var
-g=k,d=aZ(d,b(a(b(c,1)),1)),e=h;continue}}function
-dM(d){if(N(d,f)){var
-e=dL(aI(d));return[0,a(b(a(a(b(c,1))),1)),e]}return dL(d)}function
-bK(d){return N(d,b(a(b(c,1)),1))?s(b(b(b(b(a(c),1),1),1),1),d):s(a(a(a(b(a(b(c,1)),1)))),d)}function
-hV(d){if(u(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(u(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(Z(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(u(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(u(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(u(d,b(a(b(c,1)),1))){var
-i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(u(d,b(b(a(c),1),1))){var
-j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(u(d,a(b(a(c),1)))){var
+m=c;return m}return 0}return iT}function
+cQ(b,d,a){if(a){var
+e=a[2],c=a[1];return e?m(b,c,cQ(b,d,e)):d?m(b,c,f):c}return f}function
+ep(h,g,f){var
+b=g,a=f;for(;;){if(a){var
+d=e(h,b);if(d){var
+i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
+eq(i){var
+g=cJ(eh(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
+j=b1(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(l(bb(d,b(a(b(c,1)),1)),f))return h;var
+g=k,d=bb(d,b(a(b(c,1)),1)),e=h;continue}}function
+b3(d){if(E(d,f)){var
+e=eq(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eq(d)}function
+b4(d){return E(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
+iU(d){if(l(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(l(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(z(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(l(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(l(d,a(b(b(c,1),1)))){var
+h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(l(d,b(a(b(c,1)),1))){var
+i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(l(d,b(b(a(c),1),1))){var
+j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(l(d,a(b(a(c),1)))){var
 k=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}var
-l=[0,bK(bJ(d,b(b(b(b(c,1),1),1),1))),0],m=[0,bK(aZ(d,b(b(b(b(c,1),1),1),1))),l],n=[0,b(b(b(b(a(c),1),1),1),1),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o];return[0,b(b(a(a(a(b(c,1)))),1),1),p]}function
-dN(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=P(ck(hV,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cp(d,f,g){switch(f[0]){case
+m=[0,b4(b1(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b4(bb(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
+cR(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=M(cL(iU,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cS(d,f,g){switch(f[0]){case
 0:var
-q=dM(f[1]);return[0,e(d[2],q),g];case
+y=b3(f[1]);return[0,e(d[2],y),g];case
 1:var
-r=dN(f[1]);return[0,e(d[2],r),g];case
-2:var
-u=[0,a(a(b(a(a(b(c,1))),1))),0],v=[0,e(d[2],u),g],l=1,i=f[1],h=v;for(;;){if(i){if(l)var
-m=h;else
+z=cR(f[1]);return[0,e(d[2],z),g];case
+2:if(f[1])var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
 var
-t=[0,b(b(a(a(b(c,1))),1),1),0],m=[0,e(d[2],t),h];var
-s=cp(d,i[1],m),l=0,i=i[2],h=s;continue}var
-w=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],w),h]}default:var
-C=[0,a(a(b(a(a(a(c))),1))),0],D=[0,e(d[2],C),g],n=1,k=f[1],j=D;for(;;){if(k){var
-o=k[1];if(n)var
-p=j;else
+u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,b(b(a(a(b(a(c),1))),1),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],l=[0,b(a(a(b(b(a(c),1),1))),1),x];return[0,e(d[2],l),g];case
+3:var
+C=[0,a(a(b(a(a(b(c,1))),1))),0],D=[0,e(d[2],C),g],m=1,i=f[1],h=D;for(;;){if(i){if(m)var
+n=h;else
 var
-B=[0,b(b(a(a(b(c,1))),1),1),0],p=[0,e(d[2],B),j];var
-x=[0,b(a(b(a(a(c)),1)),1),0],y=P(dN(o[1]),x),z=[0,e(d[2],y),p],A=cp(d,o[2],z),n=0,k=k[2],j=A;continue}var
-E=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],E),j]}}}function
-cq(a,b){var
-c=bn(cp(a,b,0),0);return e(a[6],c)}function
-dO(a){return ck(function(a){var
-d=[0,bK(bJ(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aZ(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cr(a){return cl(function(b,a){return _(a[8],b)},a,f)}function
-cs(j,i){var
-k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,l=a(a(a(a(a(c)))));for(;;){if(g){var
-h=bm(d,e(j,g[1])),g=g[2],d=h;continue}var
-m=u(d,f)?f:s(dG(d),c);return bm(c,aZ(s(m,l),k))}}function
-dP(a){var
-b=a[12];return aK(am(function(a){return u(a[4],a[3])},b))}var
-hW=[0,b(b(a(b(a(c),1)),1),1),0],hX=[0,b(a(a(b(a(c),1))),1),hW],bL=[0,a(b(b(a(b(b(c,1),1)),1),1)),hX],hY=[0,b(b(a(b(a(c),1)),1),1),0],hZ=[0,b(a(a(b(a(c),1))),1),hY],bo=[0,a(b(a(b(a(b(c,1)),1)),1)),hZ],h0=[0,b(a(b(b(a(c),1),1)),1),0],h1=[0,a(a(b(b(a(c),1),1))),h0],dQ=[0,a(b(a(b(a(b(c,1)),1)),1)),h1],h2=[0,b(b(b(a(a(c)),1),1),1),0],ct=[0,a(b(a(b(a(b(c,1)),1)),1)),h2];function
-cu(h,g,f,e,d,a){var
-i=cm(d,a,0),j=r(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-cv(f,e,d,a){var
-g=r(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bo,[0,e,0],g]}function
-a1(h,g,f,e,d,c,b,a){var
-i=cm(b,a,0),j=cj(c);return[0,g,f,e,d,r(h[7],j,i)]}function
-dR(k,j,i,h,g){var
+B=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],B),h];var
+A=cS(d,i[1],n),m=0,i=i[2],h=A;continue}var
+E=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],E),h]}default:var
+K=[0,a(a(b(a(a(a(c))),1))),0],L=[0,e(d[2],K),g],o=1,k=f[1],j=L;for(;;){if(k){var
+p=k[1];if(o)var
+q=j;else
+var
+J=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],J),j];var
+F=[0,b(a(b(a(a(c)),1)),1),0],G=M(cR(p[1]),F),H=[0,e(d[2],G),q],I=cS(d,p[2],H),o=0,k=k[2],j=I;continue}var
+N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
+bz(a,b){var
+c=ar(cS(a,b,0),0);return e(a[6],c)}function
+er(a){return cL(function(a){var
+d=[0,b4(b1(a,b(b(b(b(c,1),1),1),1))),0];return[0,b4(bb(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cT(a){return b2(function(b,a){return F(a[8],b)},a,f)}function
+cU(j,i){var
+k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+h=by(d,e(j,g[1])),g=g[2],d=h;continue}var
+n=l(d,f)?f:p(eh(d),c);return by(c,bb(p(n,m),k))}}function
+es(a){var
+b=a[12];return L(U(function(a){return l(a[4],a[3])},b))}var
+iV=[0,b(b(a(b(a(c),1)),1),1),0],iW=[0,b(a(a(b(a(c),1))),1),iV],b5=[0,a(b(b(a(b(b(c,1),1)),1),1)),iW],iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],bA=[0,a(b(a(b(a(b(c,1)),1)),1)),iY],iZ=[0,b(a(b(b(a(c),1),1)),1),0],i0=[0,a(a(b(b(a(c),1),1))),iZ],et=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(b(b(a(a(c)),1),1),1),0],cV=[0,a(b(a(b(a(b(c,1)),1)),1)),i1];function
+cW(h,g,f,e,d,a){var
+i=cO(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+cX(f,e,d,a){var
+g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bA,[0,e,0],g]}function
+bd(h,g,f,e,d,c,b,a){var
+i=cO(b,a,0),j=cJ(c);return[0,g,f,e,d,m(h[7],j,i)]}function
+eu(k,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
-e=bn(ad(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=bn(d,0),l=r(k[7],4,f);return[0,j,b(b(c,1),1),dQ,[0,i,0],l]}}function
-bM(d,b,a){return[0,b,c,ct,[0,e(d[3],a),0],a]}function
-h3(e,d){var
-g=_(d[8],f),h=_(d[12],f),v=d[12],l=cs(function(a){return a[3]},v),w=d[12],m=cs(function(a){return a[4]},w),x=0,y=d[12];function
+e=ar(T(h,a[1][8]),d),a=a[2],d=e;continue}var
+f=ar(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),et,[0,i,0],l]}}function
+b6(d,b,a){return[0,b,c,cV,[0,e(d[3],a),0],a]}function
+i2(e,d){var
+g=F(d[8],f),h=F(d[12],f),v=d[12],l=cU(function(a){return a[3]},v),w=d[12],n=cU(function(a){return a[4]},w),x=0,y=d[12];function
 z(a){return a[6]}var
-A=b(b(b(c,1),1),1),B=b(b(b(c,1),1),1),C=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,a(a(a(a(a(b(c,1)))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(b(b(a(c),1),1)),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(a(a(c)),1),1))),M],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,a1(e,[0,b(a(b(b(a(a(c)),1),1)),1),O],B,bL,[0,h,0],A,z,y),x],n=dP(d);if(n)var
-R=0,S=d[12],T=function(a){return a[4]},U=o(b(b(b(c,1),1),1),m),V=b(b(b(c,1),1),1),W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(a(b(a(a(c)),1)),1)),X],Z=[0,a(a(a(a(b(a(c),1))))),Y],$=[0,a(a(b(b(b(a(c),1),1),1))),Z],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],p=[0,a1(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],V,bo,[0,h,[0,m,0]],U,T,S),R];else
+A=b(b(b(c,1),1),1),B=b(b(b(c,1),1),1),C=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),E],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),L],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],B,b5,[0,h,0],A,z,y),x],o=es(d);if(o)var
+S=0,T=d[12],U=function(a){return a[4]},V=q(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],r=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bA,[0,h,[0,n,0]],V,U,T),S];else
 var
-p=n;var
-ae=P(p,Q),af=0,ag=d[12];function
+r=o;var
+ae=M(r,R),af=0,ag=d[12];function
 ah(a){return a[3]}var
-ai=o(b(b(b(c,1),1),1),l),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,a1(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bo,[0,h,[0,l,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
-t=i[2],q=[0,j,k],j=_(i[1][8],j),i=t,k=q;continue}var
-u=bn([0,j,k],0),ap=r(e[7],8,u),aq=[0,s(h,c),0],ar=b(b(b(c,1),1),1),as=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(a(b(b(a(a(c)),1),1)),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,b(b(a(b(a(a(c)),1)),1),1),au],aw=[0,a(a(b(b(a(a(c)),1),1))),av],ax=[0,a(a(a(a(a(b(c,1)))))),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(a(b(b(a(c),1),1)))),ay],aA=[0,b(b(a(b(b(a(c),1),1)),1),1),az],aB=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aA],ar,bo,aq,ap],ao],aC=d[12],aD=function(a){return a[5]},aE=b(b(b(c,1),1),1),aF=b(b(b(c,1),1),1),aG=[0,a(a(a(a(b(a(c),1))))),0],aH=[0,a(a(a(b(b(a(c),1),1)))),aG],aI=[0,a(a(a(a(a(b(c,1)))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(b(b(a(a(c)),1),1))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,a1(e,[0,a(a(b(b(b(a(c),1),1),1))),aO],aF,bL,[0,h,0],aE,aD,aC),aB],aQ=d[8],aR=function(a){return a[4]},aS=[0,b(b(a(b(a(a(c)),1)),1),1),0],aT=[0,b(b(b(a(b(a(c),1)),1),1),1),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,a(a(a(b(a(a(c)),1)))),aW],aY=[0,a(a(a(a(a(b(c,1)))))),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a3=[0,cu(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bo,aR,aQ),aP],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cv(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],be=[0,a(a(b(b(a(a(c)),1),1))),0],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(a(a(a(a(b(c,1)))))),bf],bh=[0,a(b(b(a(a(a(c))),1),1)),bg],bi=[0,a(a(b(b(b(a(c),1),1),1))),bh],bj=[0,b(a(a(a(b(a(c),1)))),1),bi],bk=[0,a(b(a(b(b(a(c),1),1)),1)),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],bm=[0,a(b(b(b(b(a(c),1),1),1),1)),bl],bp=[0,b(b(a(a(b(a(c),1))),1),1),bm],bq=[0,a(a(a(a(a(b(c,1)))))),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],bu=[0,cv(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bt],bd),bc],bv=d[11],bw=[0,b(a(a(a(b(a(c),1)))),1),0],bx=[0,a(a(a(a(b(a(c),1))))),bw],by=[0,b(b(a(a(b(a(c),1))),1),1),bx],bz=[0,a(b(b(a(b(a(c),1)),1),1)),by],bA=[0,a(a(b(b(a(a(c)),1),1))),bz],bB=[0,b(b(b(b(a(a(c)),1),1),1),1),bA],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cv(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bv),bu],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bM=[0,a(a(a(a(b(a(c),1))))),bK],bN=[0,b(b(a(a(b(a(c),1))),1),1),bM],bO=[0,a(a(a(a(a(b(c,1)))))),bN],bP=[0,b(b(a(b(a(a(c)),1)),1),1),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(a(a(a(b(c,1)))))),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,b(b(a(a(b(a(c),1))),1),1),bU],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=[0,cu(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bW],bL,bJ,bI),bH],bY=d[8],bZ=function(a){return a[3]},b0=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b1=[0,a(a(a(b(b(a(c),1),1)))),b0],b2=[0,a(b(b(a(b(a(c),1)),1),1)),b1],b3=[0,b(b(b(a(b(a(c),1)),1),1),1),b2],b4=[0,a(a(a(a(a(b(c,1)))))),b3],b5=[0,b(b(a(b(a(a(c)),1)),1),1),b4],b6=[0,a(a(b(b(a(a(c)),1),1))),b5],b7=[0,a(a(a(a(b(a(c),1))))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return P([0,cu(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],bL,bZ,bY),bX],ae)}}function
-dS(d,c){if(c){var
+ai=q(b(b(b(c,1),1),1),l),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bd(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bA,[0,h,[0,l,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
+t=i[2],s=[0,j,k],j=F(i[1][8],j),i=t,k=s;continue}var
+u=ar([0,j,k],0),ap=m(e[7],8,u),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bA,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bd(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b5,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bA,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],be=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],be),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bB=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b5,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b6=[0,a(a(b(b(a(a(c)),1),1))),b4],b7=[0,a(a(a(a(b(a(c),1))))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return M([0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b5,bY,bX),bW],ae)}}function
+ev(d,c){if(c){var
 k=c[1],b=d[1],a=k[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(N(h,g))var
+g=a[1],h=b[1];if(E(h,g))var
 e=1;else{var
-i=u(h,g);if(i){var
+i=l(h,g);if(i){var
 b=b[2],a=a[2];continue}var
 j=i;f=1}}else{var
 j=a;f=1}if(f)var
 e=j}else
 var
-l=a?1:a,e=l;return e?[0,d,c]:[0,k,dS(d,c[2])]}}return[0,d,0]}function
-dT(a){return a0(dS,0,a)}function
-a2(b,a){return[1,e(b[1],a)]}function
-h4(g,d,B){var
-o=d[7],k=o?1:o,C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(a(a(a(b(a(c),1))))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(b(b(a(a(c)),1),1)),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),H],[2,[0,[0,c],[0,[0,f],0]]]],0],J=[0,_(d[12],f)],K=[0,a(a(b(b(a(a(c)),1),1))),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],O=[0,a(b(b(b(b(a(c),1),1),1),1)),M],Q=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],J],I],i=d[12],S=0;for(;;){if(i){var
-n=i[2];if(n){var
-i=n;continue}var
-p=e(g[1],i[1][7])}else
+m=a?1:a,e=m;return e?[0,d,c]:[0,k,ev(d,c[2])]}}return[0,d,0]}function
+ew(a){return bc(ev,0,a)}function
+be(b,a){return[1,e(b[1],a)]}function
+i3(g,d,A){var
+n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],G=[0,a(a(b(b(a(a(c)),1),1))),D],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,F(d[12],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),L],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],K],J],i=d[12],S=0;for(;;){if(i){var
+m=i[2];if(m){var
+i=m;continue}var
+o=e(g[1],i[1][7])}else
 var
-p=S;var
-T=[1,dO(p)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),W],T],R],l=d[7];if(l)var
-q=l[1],r=q[1],Y=0,Z=0,$=q[2],aa=[2,ad(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ac],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],Z],ak=r[2],am=[2,ad(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=r[1],au=[2,ad(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[3,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],s=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Y];else
+o=S;var
+U=[1,er(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],R],k=d[7];if(k)var
+p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],am=[3,T(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
 var
-s=l;var
-aJ=P(s,X),aK=[0,d[5]],aL=[0,b(b(a(b(a(a(c)),1)),1),1),0],aM=[0,b(b(a(a(b(a(c),1))),1),1),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aN],aK],0],aP=[0,d[4]],aQ=[0,a(a(b(b(a(a(c)),1),1))),0],aR=[0,b(b(a(b(a(a(c)),1)),1),1),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,b(a(b(b(b(a(c),1),1),1)),1),aS],aU=[0,a(a(a(a(a(b(c,1)))))),aT],aV=[0,b(a(a(a(b(a(c),1)))),1),aU],aW=[0,a(a(a(a(b(a(c),1))))),aV],aX=[0,a(b(b(a(b(a(c),1)),1),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(a(b(b(b(a(c),1),1),1))),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,b(a(b(b(a(a(c)),1),1)),1),a0],a3=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a1],aP],aO],a4=a2(g,d[3]),a5=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a6=[0,b(b(a(b(a(a(c)),1)),1),1),a5],a7=[0,a(b(a(b(b(a(c),1),1)),1)),a6],a8=[3,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a7],a4],a3]],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(a(a(a(b(a(c),1)))),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,b(b(a(b(a(a(c)),1)),1),1),ba],bc=[0,b(b(b(b(a(a(c)),1),1),1),1),bb],bd=[0,[0,[0,a(a(a(a(b(a(c),1))))),bc],a8],0],be=[0,b(a(a(a(b(a(c),1)))),1),0],bf=[0,a(a(a(a(b(a(c),1))))),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,a(a(b(b(a(a(c)),1),1))),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bj],[0,c]],0],bl=a2(g,d[2]),bn=[0,b(a(a(a(b(a(c),1)))),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(b(b(a(b(a(c),1)),1),1)),bo],bq=[0,a(a(b(b(a(a(c)),1),1))),bp],br=[0,b(a(b(b(a(a(c)),1),1)),1),bq],bs=[0,a(b(a(b(b(a(c),1),1)),1)),br],bt=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bs],bl],0],bu=d[6],bv=[2,ad(function(a){return a2(g,a)},bu)],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(b(a(a(c)),1)),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(b(a(a(b(a(c),1))),1)),by],bA=[0,a(b(b(a(b(a(c),1)),1),1)),bz],bB=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bA],bv],bt],bC=a2(g,d[1]),bD=[0,b(a(b(b(a(a(c)),1),1)),1),0],bE=[0,a(b(b(b(b(a(c),1),1),1),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(a(a(b(a(c),1))),1)),bF],bH=[0,a(b(b(b(b(a(c),1),1),1),1)),bG],bI=[0,b(a(b(b(a(a(c)),1),1)),1),bH],bJ=[3,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bI],bC],bB]],bK=[0,b(b(a(b(a(a(c)),1)),1),1),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,a(a(a(a(b(a(c),1))))),bL],bN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bM],bJ],bk],bO=[0,b(a(a(b(b(a(c),1),1))),1),0],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,b(a(a(a(b(c,1)))),1),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[0,a(a(b(b(b(a(c),1),1),1))),bT],bV=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bU]],bW=[0,a(b(a(b(b(a(c),1),1)),1)),0],bX=[0,a(b(a(a(b(a(c),1))),1)),bW],bY=[0,a(b(b(b(b(a(c),1),1),1),1)),bX],bZ=[3,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bY],bV],bN]],b0=[0,a(b(b(a(a(a(c))),1),1)),0],b1=[0,a(a(b(b(b(a(c),1),1),1))),b0],b2=[0,a(b(b(a(b(a(c),1)),1),1)),b1],b3=[0,b(b(a(a(b(a(c),1))),1),1),b2],b4=[0,a(a(a(a(b(a(c),1))))),b3],b5=[0,b(b(b(b(a(a(c)),1),1),1),1),b4],b6=[0,a(a(a(a(a(b(c,1)))))),b5],b7=[0,b(a(a(b(b(a(c),1),1))),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7],b9=[0,a(b(a(b(b(a(c),1),1)),1)),b8],b_=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b9],bZ],bd],b$=a2(g,d[2]),ca=[0,b(a(a(a(b(a(c),1)))),1),0],cb=[0,a(a(a(a(b(a(c),1))))),ca],cc=[0,a(b(b(a(b(a(c),1)),1),1)),cb],cd=[0,a(a(b(b(a(a(c)),1),1))),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(b(a(b(b(a(c),1),1)),1)),ce],cg=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cf],b$],0],ch=a2(g,d[1]),ci=[0,a(b(a(b(b(a(c),1),1)),1)),0],cj=[0,a(b(a(a(b(a(c),1))),1)),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cm=[3,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),ck],ch],cg]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],ct=[0,b(a(b(b(a(a(c)),1),1)),1),cs],cu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),ct],cm],b_],cv=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cx]],cz=[0,b(b(a(b(a(a(c)),1)),1),1),0],cA=[0,a(b(b(b(b(a(c),1),1),1),1)),cz],cB=[0,a(b(a(a(b(a(c),1))),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(a(a(a(b(a(c),1))))),cC],cE=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cD],cy],cu],cF=[0,cr(d[12])],cG=[0,a(a(b(b(a(a(c)),1),1))),0],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(a(b(b(a(c),1),1)))),cH],cJ=[0,b(b(a(b(b(a(c),1),1)),1),1),cI],cK=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cJ],cF],cE];if(k)var
-cL=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cM=[0,a(b(a(b(b(a(c),1),1)),1)),cL],cN=[0,b(b(b(a(a(a(c))),1),1),1),cM],cO=[0,a(b(b(b(b(a(c),1),1),1),1)),cN],cP=[0,b(b(a(a(b(a(c),1))),1),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],t=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cQ]],0];else
+r=k;var
+aI=M(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=be(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],bf=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=be(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return be(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],bz=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bA=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bz],bt],br],bB=be(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bA]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b4=[0,b(b(a(a(b(a(c),1))),1),1),b1],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=be(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=be(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cT(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
+cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cP]],0];else
 var
-t=k;var
-cR=[0,b(b(a(a(b(a(c),1))),1),1),0],cS=[0,a(b(b(b(b(a(c),1),1),1),1)),cR],cT=[0,a(a(b(b(b(a(c),1),1),1))),cS],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cT],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[2,t]],cK];if(k)var
-cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],u=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
+s=j;var
+cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
+cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
 var
-dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],u=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,u]],cY],m=d[8],A=m?m[1][3]:f,j=d[8],x=j?j[2]:j,h=cl(function(b,a){return bm(b,a[3])},x,A),y=a(b(a(b(a(c),1)),1)),w=0;if(N(h,al(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(N(aI(al(b(c,1),z)),h)){var
-v=[0,h];w=1}}if(!w)var
-v=[1,dM(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],v],c8],df=[3,dT(ad(function(a){var
-b=e(g[9],a[5]),c=[1,dO(e(g[1],b))];return[0,a[1],c]},B))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,_(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[3,P([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aJ)]}}function
-h5(g,d){var
-O=_(d[12],f),Q=d[13],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,bM(g,[0,a(a(b(b(b(a(c),1),1),1))),T],Q),0],N=d[8],V=cq(g,[2,ad(function(a){return[1,e(g[1],a[1])]},N)]),W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(b(b(a(a(a(c))),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],$=[0,a(a(a(a(a(b(c,1)))))),Z],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ae=[0,bM(g,[0,a(a(b(b(b(a(c),1),1),1))),ac],V),U],af=d[12];function
+dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
+c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=el(d[8]),h=b2(function(b,a){return by(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(E(h,ai(b(c,1),w))){var
+x=a(b(a(b(a(c),1)),1));if(E(al(ai(b(c,1),x)),h)){var
+u=[0,h];v=1}}if(!v)var
+u=[1,b3(h)];var
+c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ew(T(function(a){var
+b=e(g[9],a[5]),c=[1,er(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,F(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,M([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
+i4(g,d){var
+Q=F(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bz(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
 ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,a1(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,ct,[0,O,0],c,ag,af),ae],i=_(d[12],f),h=cr(d[12]),j=0,k=d[12];function
+ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bd(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cV,[0,Q,0],c,ag,af),ae],i=F(d[12],f),h=cT(d[12]),j=0,k=d[12];function
 l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,a1(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,dQ,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,dR(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,hR,s),r],E=d[12],F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(a(a(a(a(b(c,1)))))),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,a(a(a(b(b(a(c),1),1)))),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],an=P([0,dR(g,[0,a(b(a(b(b(a(c),1),1)),1)),M],h,hQ,E),D],am);return P(h3(g,d),an)}function
-dU(a){return cl(hP,a[4],a[2])}function
-dV(f,e){if(e)var
-d=e[1],h=e[2],i=dV(s(f,dU(d)),h),j=0,k=d[4],l=[2,ad(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(b(a(b(a(c),1)),1),1),1),o],q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),p],l],j],r=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],r],q],y=[2,[0,[0,f],[0,[0,s(f,dU(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[3,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bd(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,et,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,ej,s),r],E=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),L],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=M([0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,ei,E),D],am);return M(i2(g,d),an)}function
+ex(a){return b2(iR,a[4],a[2])}function
+ey(f,e){if(e)var
+d=e[1],h=e[2],i=ey(p(f,ex(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,ex(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-h6=b(b(b(b(b(c,1),1),1),1),1),bN=al(b(c,1),h6),h7=b(b(b(b(b(b(c,1),1),1),1),1),1),bO=al(b(c,1),h7);function
-an(d,c,a){var
-b=Z(d,a);return b?N(a,c):b}function
-h8(a){var
-b=aO(a[2]),d=b?aO(a[3]):b,e=d?an(c,cn,a[4]):d;return e?aO(a[5]):e}function
-h9(g,S,d,aY){var
-q=e(g[2],0),j=_(d[8],f),aQ=d[12],A=am(function(a){var
-h=an(f,bN,a[2]),i=h?Z(f,a[3]):h,j=i?Z(f,a[4]):i,k=j?aO(a[5]):j,l=k?aO(a[6]):k;if(l)var
-m=b(b(b(b(b(c,1),1),1),1),1),d=u(e(g[3],a[7]),m);else
+i5=b(b(b(b(b(c,1),1),1),1),1),b7=ai(b(c,1),i5),i6=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=ai(b(c,1),i6);function
+az(d,c,a){var
+b=z(d,a);return b?E(a,c):b}function
+i7(a){var
+b=aY(a[2]),d=b?aY(a[3]):b,e=d?az(c,cP,a[4]):d;return e?aY(a[5]):e}function
+i8(d,aU,g){var
+Y=e(d[2],0),Q=F(g[8],f),ca=g[12],aE=U(function(a){var
+h=az(f,b7,a[2]),i=h?z(f,a[3]):h,j=i?z(f,a[4]):i,k=j?aY(a[5]):j,m=k?aY(a[6]):k;if(m)var
+n=b(b(b(b(b(c,1),1),1),1),1),g=l(e(d[3],a[7]),n);else
 var
-d=l;if(d){var
-n=a[8];return am(function(a){var
-b=an(f,bN,a[1]);return b?an(f,bN,a[2]):b},n)}return d},aQ),B=A?am(h8,d[8]):A,C=B?N(cr(d[12]),bO):B;if(C)var
-aR=d[9],k=am(function(a){return an(f,bO,a)},aR);else
+g=m;if(g){var
+o=a[8];return U(function(a){var
+b=az(f,b7,a[1]);return b?az(f,b7,a[2]):b},o)}return g},ca),aF=aE?U(i7,g[8]):aE,aG=aF?E(cT(g[12]),b8):aF;if(aG)var
+cb=g[9],R=U(function(a){return az(f,b8,a)},cb);else
 var
-k=C;if(k)var
-aS=d[10],l=am(function(a){return an(f,bO,a)},aS);else
+R=aG;if(R)var
+cc=g[10],S=U(function(a){return az(f,b8,a)},cc);else
 var
-l=k;if(l)var
-aT=d[11],m=am(function(a){return an(f,bO,a)},aT);else
+S=R;if(S)var
+cd=g[11],V=U(function(a){return az(f,b8,a)},cd);else
 var
-m=l;var
-D=m?u(_(d[9],f),j):m,E=D?u(_(d[10],f),j):D,F=E?u(_(d[11],f),j):E;if(F)var
-aU=d[4],n=an(f,a(b(b(b(b(b(c,1),1),1),1),1)),aU);else
+V=S;var
+aH=V?l(F(g[9],f),Q):V,aI=aH?l(F(g[10],f),Q):aH,aJ=aI?l(F(g[11],f),Q):aI;if(aJ)var
+ce=g[4],W=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
 var
-n=F;if(n)var
-aV=d[5],p=an(f,a(b(b(b(b(b(c,1),1),1),1),1)),aV);else
+W=aJ;if(W)var
+cf=g[5],X=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
 var
-p=n;var
-t=0;if(p){var
-G=d[7];if(G)var
-H=G[1],I=H[1],J=I[2],K=I[1],L=H[2],aW=P(K,P(J,L)),M=am(function(a){return an(f,bN,a)},aW),T=M?aK(u(_(P(K,P(J,L)),f),f)):M;else{var
-O=1;t=1}}else{var
-O=p;t=1}if(t)var
-T=O;if(aK(T))return[0,c,q];var
-aZ=d[12],a0=d[8],W=d[12],X=cs(function(a){return dP(d)?a[4]:a[3]},W),Y=o(b(b(b(b(b(b(c,1),1),1),1),1),1),X);if(aK(hU(g,d[4],Y,a0,aZ,aY)))return[0,b(c,1),q];var
-U=h5(g,d),$=d[14],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(a(a(a(b(a(c),1))))),ac],af=[0,bM(g,[0,b(b(a(b(a(a(c)),1)),1),1),ae],$),0],ag=0,ah=d[12],ai=cm(function(a){return a[7]},ah,ag),aj=e(g[6],ai),ak=[0,b(b(b(b(b(c,1),1),1),1),1),0],al=[0,_(d[12],f),ak],ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,a(a(b(b(a(a(c)),1),1))),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,a(b(b(a(b(a(c),1)),1),1)),ar],at=[0,b(b(a(b(b(a(c),1),1)),1),1),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],v=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),ay],c,ct,al,aj],af],w=cq(g,h4(g,d,P(U,v))),az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,a(a(b(b(a(a(c)),1),1))),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,b(a(a(b(b(a(c),1),1))),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,b(a(a(a(b(a(c),1)))),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],x=P(U,P([0,bM(g,[0,a(b(a(a(b(a(c),1))),1)),aF],w),0],v)),y=cq(g,[3,dT(dV(f,x))]),aG=b(b(b(b(b(b(c,1),1),1),1),1),1),aH=e(g[3],y),aJ=cj(bJ(aI(s(b(b(b(c,1),1),1),aH)),aG)),aL=dI(b(b(b(b(b(c,1),1),1),1),1),aJ),aM=[0,y,[0,e(g[2],aL),0]],z=e(g[6],aM),aN=[0,z,ad(function(a){return a[5]},x)],aP=[0,e(g[3],z),0],i=[0,r(g[7],8,aP),aN],h=f;for(;;){if(i){var
-Q=i[1],R=d5(g[8],S,h,Q);if(R){var
-aX=s(h,e(g[3],Q)),i=i[2],h=aX;continue}var
-V=R}else
+X=W;var
+Z=0;if(X){var
+aK=g[7];if(aK)var
+aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=M(aO,M(aN,aP)),aQ=U(function(a){return az(f,b7,a)},cg),aV=aQ?L(l(F(M(aO,M(aN,aP)),f),f)):aQ;else{var
+aR=1;Z=1}}else{var
+aR=X;Z=1}if(Z)var
+aV=aR;if(L(aV))return[0,c,Y];var
+k=g[12],v=g[8],bt=g[12],bu=cU(function(a){return es(g)?a[4]:a[3]},bt),aw=q(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=z(f,n);if(as){var
+w=0,o=v;for(;;){if(o){var
+i=o[1],ad=w?m(d[5],w[1],i[1]):1;if(ad){var
+$=aY(i[2]),aa=$?aY(i[3]):$,ab=aa?z(i[2],i[3]):aa,ac=ab?E(f,i[4]):ab;if(ac)var
+a0=en(d,i),a1=e(d[9],a0),ae=m(d[4],i[6],a1);else
 var
-V=u(e(g[3],S),h);return aK(V)?[0,a(c),q]:[0,f,e(g[9],w)]}}function
-dW(p,n,m,l){var
-d=p,h=n,e=m,g=l;for(;;){if(d){var
-i=d[2],f=d[1];if(u(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+ae=ac;var
+x=ae}else
+var
+x=ad;if(x){var
+w=[0,i[1]],o=o[2];continue}var
+at=x}else
+var
+at=1;var
+N=at;break}}else
+var
+N=as;if(N){var
+K=f,J=0,s=k,bp=aq(v);for(;;){if(s){var
+h=s[1],be=h[8],y=eo(bp,bo,K,al(c),be);if(y){var
+j=y[1],a2=bc(function(b,a){return by(p(c,b[2][2]),a)},f,j),am=l(h[2],a2);if(am)var
+a3=h[1]?c:f,a4=p(bc(function(b,a){return p(b[2][3],a)},f,j),a3),A=l(h[3],a4);else
+var
+A=am;if(A){var
+an=h[2],a5=L(h[1]),af=a5||E(q(n,an),aw),ao=af?U(function(d){return function(a){var
+b=a[2][2];return E(q(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
+ap=h[2],a6=h[1]?cI(c,q(n,ap)):f,a7=p(bc(function(f){return function(a,b){var
+d=a[2][2],e=q(n,ay(ay(f,c),d));return p(cI(q(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),r=l(h[4],a7);else
+var
+r=ao}else
+var
+r=A;if(r)var
+bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cQ(iQ,h[1],bf),B=l(h[5],bg);else
+var
+B=r;if(B)var
+bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cQ(by,h[1],bh),C=l(h[6],bi);else
+var
+C=B;if(C)var
+bj=h[1],a8=0,a9=bc(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bd=e(d[6],bb),bk=e(d[9],bd),D=m(d[4],h[7],bk);else
+var
+D=C;if(D){if(J){var
+ag=J[1],ah=ag[1],ai=E(ah,h[2]),_=0;if(ai){var
+aj=ai;_=1}else{var
+ak=l(ah,h[2]);if(ak)var
+G=m(d[5],ag[2],h[7]);else{var
+aj=ak;_=1}}if(_)var
+G=aj}else
+var
+G=1;var
+H=G}else
+var
+H=D;if(H)var
+bl=h[1],ar=bl||(j?1:j);else
+var
+ar=H;var
+I=ar}else
+var
+I=y;if(I){var
+bm=s[2],bn=[0,[0,h[2],h[7]]],K=p(K,c),J=bn,s=bm;continue}var
+au=I}else
+var
+au=1;var
+O=au;break}}else
+var
+O=N;if(O)var
+bq=el(k),br=function(a){return T(ej,a[8])},P=ep(cK(F(k,f),br,k),f,bq);else
+var
+P=O;var
+av=P?k?1:k:P;if(av)var
+bs=function(a){return T(ei,a[8])},aW=ep(cK(F(v,f),bs,k),f,v);else
+var
+aW=av;if(L(aW))return[0,b(c,1),Y];var
+aX=i4(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],bA=[0,a(a(a(a(b(a(c),1))))),bx],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,b6(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bv),0],bD=0,bE=g[12],bF=cO(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,F(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cV,bI,bG],bC],aA=bz(d,i3(d,g,M(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=M(aX,M([0,b6(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bz(d,[4,ew(ey(f,aB))]),b2=b(b(b(b(b(b(c,1),1),1),1),1),1),b3=e(d[3],aC),b4=cJ(b1(al(p(b(b(b(c,1),1),1),b3)),b2)),b5=cN(b(b(b(b(b(c,1),1),1),1),1),b4),b9=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b9),b_=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],u=[0,m(d[7],8,b$),b_],t=f;for(;;){if(u){var
+aS=u[1],aT=eO(d[8],aU,t,aS);if(aT){var
+ch=p(t,e(d[3],aS)),u=u[2],t=ch;continue}var
+aZ=aT}else
+var
+aZ=l(e(d[3],aU),t);return L(aZ)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
+ez(r,o,n,m){var
+d=r,h=o,e=n,g=m;for(;;){if(d){var
+i=d[2],f=d[1];if(l(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=i,g=1;continue}var
-j=Z(b(b(b(b(a(c),1),1),1),1),f),k=j?N(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
-q=g?o(b(a(b(c,1)),1),e):e,r=ak(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=s(o(b(a(b(c,1)),1),h),r),e=q;continue}return k}return[0,[0,h,e]]}}var
-dX=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cw=al(b(c,1),dX),dY=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),h_=bQ;function
-cx(t,g,r,q,p,n){var
-u=o(g,dY),v=b(b(b(b(b(c,1),1),1),1),1),h=o(al(b(c,1),v),u),w=o(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=o(al(b(c,1),x),w),z=s(o(n,o(g,dY)),y),l=C(bQ),m=o(h,al(b(c,1),l)),e=s(cw,aZ(o(z,cw),m)),i=Z(f,e),j=i?N(f,h):i;if(j){var
-d=h_,a=e;for(;;){if(0===d){var
-A=o(p,a);return Z(o(al(b(c,1),r),cw),A)}var
-k=o(a,a),d=d-1|0,a=ci(k,aI(dX));continue}}return j}function
-h$(i,s,a,r){var
-d=dW(e(i[1],a[3]),f,c,0),p=0;if(d){var
-j=d[1],g=j[2],h=j[1],k=Z(f,h),l=k?N(f,g):k;if(l){var
-m=a[4],q=a[8],o=am(function(a){var
-b=cx(h,g,m,a[2],a[4],a[5]);if(b){var
-d=ak(a[5],c);return aK(cx(h,g,m,a[2],a[4],d))}return b},q);p=1}else
+j=z(b(b(b(b(a(c),1),1),1),1),f),k=j?E(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
+s=g?q(b(a(b(c,1)),1),e):e,t=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(q(b(a(b(c,1)),1),h),t),e=s;continue}return k}return[0,[0,h,e]]}}var
+eA=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cY=ai(b(c,1),eA),eB=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i9=ca;function
+cZ(t,g,s,r,o,n){var
+u=q(g,eB),v=b(b(b(b(b(c,1),1),1),1),1),h=q(ai(b(c,1),v),u),w=q(t,r),x=b(b(b(b(b(c,1),1),1),1),1),y=q(ai(b(c,1),x),w),A=p(q(n,q(g,eB)),y),l=C(ca),m=q(h,ai(b(c,1),l)),e=p(cY,bb(q(A,cY),m)),i=z(f,e),j=i?E(f,h):i;if(j){var
+d=i9,a=e;for(;;){if(0===d){var
+B=q(o,a);return z(q(ai(b(c,1),s),cY),B)}var
+k=q(a,a),d=d-1|0,a=cI(k,al(eA));continue}}return j}var
+i_=0;function
+c0(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c0(a,e)};return cH(function(a){return c0(a,c)},g,f,b)}return a}function
+bB(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bB(b,a,d),f,c]};return cH(function(b){return[0,d,f,bB(b,a,c)]},h,g,e)}function
+i(b){return[0,0,[0,a],0]}function
+j(b){return[0,bB(b,a,0),0,0]}return cH(function(b){return[0,0,0,bB(b,a,0)]},j,i,e)}function
+aZ(g,f,d){var
+a=f,b=d;for(;;){if(a){var
+c=e(g,a[1]);if(c){var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,ar(b,0)]}}function
+eC(d){var
+f=z(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?z(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+e=g;else
 var
-n=l}else
+h=z(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?z(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:l(d,a(a(a(a(a(b(c,1)))))))}var
+i$=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ja=[0,b(b(a(b(a(a(c)),1)),1),1),i$],jb=[0,a(b(b(a(b(a(c),1)),1),1)),ja],jc=[0,[0,a(a(a(b(a(a(c)),1)))),jb],0],jd=[0,b(a(b(b(a(a(c)),1),1)),1),0],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,b(b(a(b(a(a(c)),1)),1),1),je],jg=[0,b(a(a(b(b(a(c),1),1))),1),jf],jh=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jg],jc],ji=[0,a(b(a(b(b(a(c),1),1)),1)),0],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,a(a(a(a(b(a(c),1))))),jj],jl=[0,b(a(a(b(b(a(c),1),1))),1),jk],jm=[0,a(b(a(b(b(a(c),1),1)),1)),jl],jn=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jm],jh],jo=[0,b(a(a(a(b(a(c),1)))),1),0],jp=[0,a(b(a(b(b(a(c),1),1)),1)),jo],jq=[0,b(b(b(a(b(a(c),1)),1),1),1),jp],jr=[0,[0,a(a(a(b(a(a(c)),1)))),jq],jn],js=[0,a(b(b(a(a(a(c))),1),1)),0],jt=[0,b(a(a(a(b(a(c),1)))),1),js],ju=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jt],jr],jv=[0,b(a(a(a(b(a(c),1)))),1),0],jw=[0,a(a(a(a(b(a(c),1))))),jv],jx=[0,a(b(b(a(b(a(c),1)),1),1)),jw],jy=[0,a(a(b(b(a(a(c)),1),1))),jx],jz=[0,b(a(b(b(a(a(c)),1),1)),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(a(b(a(a(c)),1))),1),jA],ju],jC=[0,b(b(a(b(a(a(c)),1)),1),1),0],jD=[0,a(a(b(b(b(a(c),1),1),1))),jC],jE=[0,a(b(a(b(b(a(c),1),1)),1)),jD],jF=[0,b(b(b(b(a(a(c)),1),1),1),1),jE],jG=[0,b(b(b(a(a(a(c))),1),1),1),jF],jH=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jG],jB],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,a(a(b(b(b(a(c),1),1),1))),jI],jK=[0,a(b(a(b(b(a(c),1),1)),1)),jJ],jL=[0,b(a(b(a(b(a(c),1)),1)),1),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jM],jH],jO=[0,b(b(a(b(a(a(c)),1)),1),1),0],jP=[0,b(b(b(b(a(a(c)),1),1),1),1),jO],jQ=[0,a(b(a(b(b(a(c),1),1)),1)),jP],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(a(b(b(b(a(c),1),1),1))),jR],jT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jS],jN],jU=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jV=[0,a(b(b(a(b(a(c),1)),1),1)),jU],jW=[0,b(a(b(b(b(a(c),1),1),1)),1),jV],jX=[0,b(a(b(b(a(a(c)),1),1)),1),jW],jY=[0,a(a(a(a(b(a(c),1))))),jX],jZ=[0,[0,b(a(a(b(b(a(c),1),1))),1),jY],jT],j0=[0,a(b(a(b(b(a(c),1),1)),1)),0],j1=[0,b(a(b(b(a(a(c)),1),1)),1),j0],j2=[0,a(b(b(a(b(a(c),1)),1),1)),j1],j3=[0,a(b(a(b(a(a(c)),1)),1)),j2],j4=[0,a(b(b(b(a(a(c)),1),1),1)),j3],j5=[0,a(b(a(b(b(a(c),1),1)),1)),j4],j6=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j5],jZ],j7=[0,b(b(a(b(a(a(c)),1)),1),1),0],j8=[0,a(b(b(a(b(a(c),1)),1),1)),j7],j9=[0,a(b(a(a(b(a(c),1))),1)),j8],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,[0,b(b(a(a(b(a(c),1))),1),1),j_],j6],ka=[0,b(b(a(a(b(a(c),1))),1),1),0],kb=[0,a(b(b(b(b(a(c),1),1),1),1)),ka],kc=[0,a(a(a(a(b(a(c),1))))),kb],kd=[0,[0,a(a(a(b(b(a(c),1),1)))),kc],j$],ke=[0,b(b(a(b(a(a(c)),1)),1),1),0],kf=[0,b(a(b(b(a(a(c)),1),1)),1),ke],kg=[0,a(b(b(b(b(a(c),1),1),1),1)),kf],kh=[0,b(b(a(b(a(a(c)),1)),1),1),kg],ki=[0,[0,a(a(b(b(a(a(c)),1),1))),kh],kd],kj=[0,b(a(a(a(b(a(c),1)))),1),0],kk=[0,a(b(b(b(b(a(c),1),1),1),1)),kj],kl=[0,b(b(a(a(b(a(c),1))),1),1),kk],km=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kl],ki],kn=[0,a(b(a(b(b(a(c),1),1)),1)),0],ko=[0,b(b(a(a(b(a(c),1))),1),1),kn],kp=[0,a(b(a(b(a(a(c)),1)),1)),ko],kq=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kp],km],kr=[0,b(b(a(a(b(a(c),1))),1),1),0],ks=[0,a(a(a(a(b(a(c),1))))),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kt],kq],kv=[0,a(b(a(b(b(a(c),1),1)),1)),0],kw=[0,a(a(b(b(a(a(c)),1),1))),kv],kx=[0,[0,a(b(a(b(a(a(c)),1)),1)),kw],ku],ky=[0,b(a(b(b(a(a(c)),1),1)),1),0],kz=[0,a(b(b(b(b(a(c),1),1),1),1)),ky],kA=[0,a(b(a(a(b(a(c),1))),1)),kz],kB=[0,a(b(a(a(b(a(c),1))),1)),kA],kC=[0,a(b(b(b(b(a(c),1),1),1),1)),kB],kD=[0,b(a(b(b(a(a(c)),1),1)),1),kC],kE=[0,[0,a(a(a(b(b(a(c),1),1)))),kD],kx];function
+aV(f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=l(b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
 var
-n=d;if(!p)var
-o=n;if(aK(o)){var
-t=e(i[2],0);return[0,b(b(c,1),1),t]}return h9(i,s,a,r)}var
-aP=ia.slice(),cy=ib.slice(),cz=bd(7,bj(16,function(a){return a})),a5=1;for(;;){var
-d3=function(c){return function(a){var
-b=c-1|0;return k(k(cz,b)[1+b],a)[1+a]}}(a5),cc=cy.length-1;if(0===cc)var
-d4=[0];else{var
-dw=bd(cc,d3(cy[1])),dx=cc-1|0,fV=1;if(!(dx<1)){var
-bk=fV;for(;;){dw[1+bk]=d3(cy[1+bk]);var
-fW=bk+1|0;if(dx!==bk){var
-bk=fW;continue}break}}var
-d4=dw}k(cz,a5)[1+a5]=d4;var
-jw=a5+1|0;if(6!==a5){var
-a5=jw;continue}var
-bp=bd(16,0),T=function(b,a){return bp[1+b[1+a]]},m=function(b,a){return(b>>>a|0|b<<(32-a|0))&-1},dZ=function(b,aI,aH,aG){var
-aJ=k(b,0)[1],aK=k(b,1)[2],aL=k(b,2)[3],aM=k(b,3)[4],aN=k(b,4)[5],aO=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(aP,0)[1],aT=k(aP,1)[2],aU=k(aP,2)[3],c=0,G=aG,F=aH,E=0,D=aI&-1,C=k(aP,3)[4],B=aU,A=aT,z=aS,g=aR,f=aQ,e=aO,d=aN,y=aM,x=aL,w=aK,v=aJ;for(;;){var
-a=k(cz,c)[1+c],H=((v+d|0)+T(a,0)|0)&-1,I=m(D^H,16),J=(z+I|0)&-1,K=m(d^J,12),L=((H+K|0)+T(a,1)|0)&-1,M=m(I^L,8),N=(J+M|0)&-1,O=m(K^N,7),P=((w+e|0)+T(a,2)|0)&-1,Q=m(E^P,16),R=(A+Q|0)&-1,S=m(e^R,12),U=((P+S|0)+T(a,3)|0)&-1,V=m(Q^U,8),W=(R+V|0)&-1,X=m(S^W,7),Y=((x+f|0)+T(a,4)|0)&-1,Z=m(F^Y,16),_=(B+Z|0)&-1,$=m(f^_,12),aa=((Y+$|0)+T(a,5)|0)&-1,ab=m(Z^aa,8),ac=(_+ab|0)&-1,ad=m($^ac,7),ae=((y+g|0)+T(a,6)|0)&-1,af=m(G^ae,16),ag=(C+af|0)&-1,ah=m(g^ag,12),ai=((ae+ah|0)+T(a,7)|0)&-1,aj=m(af^ai,8),ak=(ag+aj|0)&-1,al=m(ah^ak,7),am=((L+X|0)+T(a,8)|0)&-1,an=m(aj^am,16),ao=(ac+an|0)&-1,ap=m(X^ao,12),h=((am+ap|0)+T(a,9)|0)&-1,i=m(an^h,8),j=(ao+i|0)&-1,aq=m(ap^j,7),ar=((U+ad|0)+T(a,10)|0)&-1,as=m(M^ar,16),at=(ak+as|0)&-1,au=m(ad^at,12),l=((ar+au|0)+T(a,11)|0)&-1,n=m(as^l,8),o=(at+n|0)&-1,av=m(au^o,7),aw=((aa+al|0)+T(a,12)|0)&-1,ax=m(V^aw,16),ay=(N+ax|0)&-1,az=m(al^ay,12),p=((aw+az|0)+T(a,13)|0)&-1,q=m(ax^p,8),r=(ay+q|0)&-1,aA=m(az^r,7),aB=((ai+O|0)+T(a,14)|0)&-1,aC=m(ab^aB,16),aD=(W+aC|0)&-1,aE=m(O^aD,12),s=((aB+aE|0)+T(a,15)|0)&-1,t=m(aC^s,8),u=(aD+t|0)&-1,aF=m(aE^u,7),aV=c+1|0;if(6!==c){var
-c=aV,G=i,F=t,E=q,D=n,C=o,B=j,A=u,z=r,g=aA,f=av,e=aq,d=aF,y=s,x=p,w=l,v=h;continue}return[0,h^r,l^u,p^j,s^o,aF^n,aq^q,av^t,aA^i]}},cA=function(h,m,e,l,g){if(1===l){var
-v=dk(aC,m-(aC*e|0)|0),i=dl(1,(v+63|0)/64|0),n=i-1|0,J=aC*e|0,E=0;if(n<0)var
-o=aP;else{var
-a=E,p=aP;for(;;){var
-j=a<(i-1|0)?64:v-(64*a|0)|0,q=J+(64*a|0)|0;if(64===j){var
+d=a;return d}return a?0:1}}function
+eD(d){var
+i=0;if(d){var
+f=eC(d[1]);if(f)var
+j=d[2],e=U(function(d){var
+e=eC(d);if(e)var
+f=e;else{var
+g=z(b(b(b(b(a(c),1),1),1),1),d);if(g)return z(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f},j);else
+var
+e=f;if(e){var
+h=L(cM(function(a){return aV(d,a)},kE));i=1}else
+var
+g=e}else
+var
+g=d;if(!i)var
+h=g;return h?d:cR(d)}function
+eE(i){var
+e=10,g=ek(i);for(;;){if(0!==e){var
+m=e-1|0;if(0!==g){var
+e=m,g=g-1|0;continue}}var
+p=cN(b(b(b(b(a(c),1),1),1),1),e),j=M(ar(i,0),p),d=em(9,j);for(;;){if(d){var
+o=b(b(b(b(a(c),1),1),1),1);if(l(d[1],o)){var
+d=d[2];continue}}if(d)var
+q=ar([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
+var
+k=d;var
+h=9,f=j;for(;;){if(0!==h){var
+n=h-1|0;if(f){var
+h=n,f=f[2];continue}}return ar(f,k)}}}}function
+b9(b,a){switch(a[0]){case
+0:return[0,a[1]];case
+1:return[1,e(b[1],a[1])];case
+2:return[2,a[1]];case
+3:var
+c=a[1];return[3,T(function(a){return b9(b,a)},c)];default:var
+d=a[1];return[4,T(function(a){var
+c=b9(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+c1(d,c){switch(c[0]){case
+3:var
+i=c[1];return U(function(a){return c1(d,a)},i);case
+4:var
+h=c[1],b=0,a=h;for(;;){if(a){var
+f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
+b=[0,f],a=a[2];continue}var
+e=g}else
+var
+e=1;return e?U(function(a){return c1(d,a[2])},h):e}default:return 1}}function
+aA(f,g,d){if(4===d[0]){var
+h=e(f[2],g),a=d[1];for(;;){if(a){var
+c=a[1];if(!m(f[4],c[1],h)){var
+a=a[2];continue}var
+b=[0,c]}else
+var
+b=a;var
+i=b?[0,b[1][2]]:b;return i}}return 0}function
+aW(e,d,c){var
+a=aA(e,d,c);if(a){var
+b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
+aB(e,d,c){var
+a=aA(e,d,c);if(a){var
+b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
+eF(a){if(a){var
+b=a[1];return 2===b[0]?b[1]:0}return a}function
+kF(a){return 1===a[0]?[0,a[1]]:0}function
+eG(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aW(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aB(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+v=0,w=i[1],j=aZ(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aW(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aB(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
+i=aZ(kF,h[1],0);if(i)var
+k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eF(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),E=F(k,f),G=aq(k),H=eD(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,E,D]];else
+var
+l=i;var
+m=l}else
+var
+m=h;var
+n=m}else
+var
+n=g;return n},w,v);if(j)var
+x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eF(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],E=eD(e(d[1],h[1])),k=[0,[0,e(d[2],E),D,C]];else
+var
+k=j;var
+l=k}else
+var
+l=i;var
+m=l}else
+var
+m=h;return m}function
+c2(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,c2(b,c)]];var
+e=[0,d,0]}else
+var
+e=a;return e}function
+eH(g,m,h,d){if(h){if(d){var
+n=d[1],i=h[1];if(0===n[0]){var
+j=e(i[2],n[1]);if(j){var
+o=j[1],k=eH(g,m,h[2],d[2]);if(k){var
+p=k[1],t=0;if(!l(e(g[3],o),f)){var
+u=0;if(L(m)&&i[4])u=1;if(!u){var
+v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,i[1],w]),p];t=1}}if(!t)var
+q=p;var
+r=[0,q]}else
+var
+r=k;var
+s=r}else
+var
+s=j;return s}return 0}return d}return d?0:kG}function
+eI(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=M(c2(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+c3(c,e,b,d){var
+a=eH(c,e,b[2],d),f=a?[0,eI(c,b[1],a[1])]:a;return f}function
+bC(h,g,d){var
+k=a(b(a(b(a(c),1)),1)),i=E(d,ai(b(c,1),k));if(i)var
+n=a(b(a(b(a(c),1)),1)),f=E(al(ai(b(c,1),n)),d);else
+var
+f=i;switch(g[0]){case
+0:return f?l(g[1],d):f;case
+1:var
+j=L(f);if(j){var
+o=b3(d),p=e(h[2],o);return m(h[4],g[1],p)}return j;default:return 0}}function
+eJ(d,h,g){var
+b=h,a=g;for(;;){if(a){var
+f=a[2];if(e(d,b)){var
+i=eJ(d,p(b,c),f);return[0,a[1],i]}var
+b=p(b,c),a=f;continue}return a}}function
+kH(d,t,i){var
+I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aW(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
+k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aW(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(m){var
+u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
+o=n[1];switch(o[0]){case
+0:var
+g=[0,b3(o[1])];break;case
+1:var
+g=[0,e(d[1],o[1])];break;default:var
+g=0}if(g){var
+f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aV(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
+p=v;else
+var
+ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aV(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
+w=p;else
+var
+ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aV(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
+G=a(b(a(a(b(c,1))),1));if(l(f[1],G))var
+H=eE(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+var
+q=eE(f)}else
+var
+q=f;var
+x=q}else
+var
+x=f;var
+y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aV(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
+z=function(n){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
+j=f[1];if(0===j[0]){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aB(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
+h=e(t,j[1]);if(h)var
+k=h[1],x=g[1],w=0,y=aq(k[2]),i=aZ(function(o){if(3===o[0]){var
+f=o[1];if(f){var
+g=f[2],j=f[1];if(0===j[0]){if(g){var
+k=g[1];if(3===k[0]){if(g[2])return 0;var
+h=e(y,j[1]);if(h){var
+l=h[1],p=0,q=k[1],i=aZ(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c2(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+var
+m=i;var
+n=m}else
+var
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eI(d,k[1],i[1])]:i,l=z;else
+var
+l=h;var
+m=l}else
+var
+m=g;return m}return 0}return f};else{var
+aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aV(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
+z=function(o){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+j=f[1];if(0===j[0]){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aA(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+k=g[1];if(0===k[0]){var
+h=e(t,j[1]);if(h){var
+l=h[1],x=k[1],i=e(aq(l[2]),x);if(i)var
+y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
+var
+m=i;var
+n=m}else
+var
+n=h;return n}return 0}return g}return 0}return f}}var
+W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aA(d,[0,a(a(a(a(b(a(c),1))))),W],i);if(r){var
+s=z(r[1]);if(s)var
+X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,k,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
+var
+A=s;var
+B=A}else
+var
+B=r;var
+C=B}else
+var
+C=g;var
+D=C}else
+var
+D=n;var
+E=D}else
+var
+E=m;var
+F=E}else
+var
+F=j;return F}function
+eK(c,b){var
+a=e(c,b),d=a?a[1]:a;return d}function
+eL(c,b){var
+a=c0(b,c);return a?a[1]:f}function
+kJ(d,g,ad){var
+h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aW(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b3=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b3],h),u=0;if(ac){var
+M=ac[1];if(M){var
+N=M[2],a_=M[1];if(0===a_[0])if(N){var
+a$=N[1];if(0===a$[0]&&!N[2]){var
+ba=a$[1],b4=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b$],bb=aV(e(d[1],ab[1]),ca),bc=bb?l(a_[1],c):bb,bd=bc?z(f,ba):bc;if(bd){var
+j=z(ba,b(c,1));u=1}else{var
+j=bd;u=1}}else{var
+j=0;u=1}}else{var
+j=N;u=1}else{var
+j=0;u=1}}else
+var
+be=M}else
+var
+be=ac;if(!u){var
+bf=be;ak=1}}else{var
+bf=ab;ak=1}if(ak)var
+j=bf;var
+bg=j?c1(d,h):j;if(bg)var
+cb=bz(d,b9(d,h)),bh=m(d[4],g[13],cb);else
+var
+bh=bg;if(L(bh))return a(b(c,1));var
+cc=[0,b(a(b(b(a(a(c)),1),1)),1),0],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(a(a(b(a(c),1))),1)),ce],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],ch=[0,b(a(b(b(a(a(c)),1),1)),1),cg],bi=aA(d,[0,a(a(a(b(b(a(c),1),1)))),ch],h);if(bi){var
+bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aB(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
+ae=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aB(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
+bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aB(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
+af=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aB(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aB(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
+cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aW(d,[0,b(a(a(a(b(a(c),1)))),1),cL],bj);if(bq){var
+cN=[0,b(a(a(a(b(a(c),1)))),1),0],cO=[0,a(a(a(a(b(a(c),1))))),cN],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cO],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aW(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
+cT=0,bs=aZ(function(a){return eG(d,a)},ae,cT);if(bs){var
+ag=bs[1],bt=m(d[4],bq[1],g[1]),cU=bt?m(d[4],br[1],g[2]):bt;if(L(cU))return b(a(c),1);var
+bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],G=cZ,r=cY,o=cX,n=cW,k=cV,S=0,c0=aq(bm);for(;;){if(G){if(r)if(o)if(n)if(k){var
+V=e(c0,k[1]);if(V){var
+W=G[1],aL=V[1],bG=n[1],bH=o[1],bI=r[1];if(3===aL[0]){var
+w=aL[1];if(w){var
+x=w[2],an=w[1];if(0===an[0])if(x){var
+y=x[2],ao=x[1],as=an[1];if(3===ao[0]){var
+al=0;if(y){var
+A=y[2],by=0;if(A){var
+B=A[2],bA=0;if(B){var
+C=B[2],bD=0;if(C){var
+D=C[2],bE=0;if(D)if(D[2]){var
+i=0;by=1;bA=1;bD=1;bE=1}else{var
+at=ao[1],P=e(bu,as);if(P){var
+au=P[1],Q=c3(d,1,au,at);if(Q){var
+R=c3(d,0,au,at);if(R)var
+av=m(d[4],Q[1],W[1]),aw=av?bC(d,y[1],W[2]):av,ax=aw?bC(d,A[1],W[3]):aw,ay=ax?bC(d,B[1],bI):ax,az=ay?bC(d,C[1],bH):ay,aC=az?bC(d,D[1],bG):az,aD=aC?[0,[0,as,R[1]]]:aC;else
+var
+aD=R;var
+aE=aD}else
+var
+aE=Q;var
+aF=aE}else
+var
+aF=P;var
+aG=aF}else
+var
+aG=D;if(!bE)var
+aH=aG}else
+var
+aH=C;if(!bD)var
+aI=aH}else
+var
+aI=B;if(!bA)var
+aJ=aI}else
+var
+aJ=A;if(!by){var
+aK=aJ;al=1}}else{var
+aK=y;al=1}if(al)var
+i=aK}else
+var
+i=0}else
+var
+i=x;else
+var
+i=0}else
+var
+i=w}else
+var
+i=0;if(i){var
+G=G[2],r=r[2],o=o[2],n=n[2],k=k[2],S=[0,i[1],S];continue}var
+aM=i}else
+var
+aM=V;var
+v=aM}else
+var
+v=k;else
+var
+v=n;else
+var
+v=o;else
+var
+v=r;var
+ah=v}else
+var
+ah=r?0:o?0:n?0:k?0:[0,ar(S,0)];if(ah){var
+ai=ah[1],c2=function(a){return[0,a[1],0]},c4=eJ(cK(F(ae,f),c2,ai),f,ae),c5=bz(d,[3,T(function(a){return b9(d,a)},c4)]);if(L(m(d[4],g[14],c5)))return a(a(c));var
+c6=0,bv=aZ(function(a){return kH(d,bu,a)},af,c6);if(bv){var
+H=bv[1],s=g[6];for(;;){if(H){if(s){var
+aN=m(d[4],H[1],s[1]);if(aN){var
+H=H[2],s=s[2];continue}var
+aO=aN}else
+var
+aO=s;var
+bw=aO}else
+var
+bw=s?0:1;if(L(bw))return b(b(b(c,1),1),1);var
+bx=g[7],c7=bp[1],c8=bo[1];if(bx){var
+aP=bx[1],aQ=aP[1],aR=aQ[2],X=function(c){function
+a(a){var
+b=z(f,a);return b?E(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(F(c8,f)),bK),aT=aS?e(X(F(af,f)),aR):aS;if(aT)var
+bL=aP[2],Y=e(X(F(c7,f)),bL);else
+var
+Y=aT;var
+am=0;if(Y){var
+aU=L(cM(function(o){var
+g=e(bJ,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aW(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aV(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
+aX=aU;am=1}else
+var
+aj=U(function(D){if(3===D[0]){var
+i=D[1];if(i){var
+j=i[2];if(j){var
+h=j[2];if(h){var
+g=h[2],k=h[1];switch(k[0]){case
+0:if(g){var
+m=g[2];if(m){var
+n=m[2];if(n){var
+o=n[2];if(o)return o[2]?0:z(f,k[1]);var
+t=o}else
+var
+t=n;var
+u=t}else
+var
+u=m;var
+v=u}else
+var
+v=g;return v;case
+1:if(g){var
+p=g[2];if(p){var
+q=p[2];if(q){var
+r=q[2];if(r){if(r[2])return 0;var
+s=e(d[1],k[1]);if(s){var
+E=a(b(a(a(b(c,1))),1));return L(l(s[1],E))}var
+w=s}else
+var
+w=r;var
+x=w}else
+var
+x=q;var
+y=x}else
+var
+y=p;var
+A=y}else
+var
+A=g;return A;default:return 0}}var
+B=h}else
+var
+B=j;var
+C=B}else
+var
+C=i;return C}return 0},bm)}else{var
+aX=Y;am=1}if(am)var
+aj=aX}else
+var
+aj=1;if(L(aj))return a(b(b(c,1),1));var
+c9=ad[3];if(cM(function(a){return a[3]},ag))if(g[7])var
+O=0;else{var
+bP=aq(ai),I=ai,t=c9,$=0,bQ=aq(ag);for(;;){if(I){if(t){var
+a7=t[1],aa=I[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
+aY=Z[1];if(aY[3]){var
+_=e(bP,a7);if(_){var
+a0=_[1],a1=l(a0[1],aa[1]),a2=a1?m(d[4],a0[2],aa[2]):a1;if(a2)var
+bM=aY[2],bN=b2(function(b,a){return a[4]?q(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
+var
+a4=a2;var
+a5=a4}else
+var
+a5=_;var
+J=a5;bF=1}else
+var
+a6=kI}else
+var
+a6=Z;if(!bF)var
+J=a6;if(J){var
+I=I[2],t=t[2],$=[0,J[1],$];continue}var
+a8=J}else
+var
+a8=t;var
+K=a8}else
+var
+K=t?0:[0,ar($,0)];if(K)var
+a9=aq(K[1]),bR=g[12],O=U(function(g){var
+b=g[8],a=i_;for(;;){if(b){var
+d=eK(a9,b[1][1]);if(d)var
+e=d[1][1],f=bB(e,p(eL(a,e),c),a);else
+var
+f=a;var
+b=b[2],a=f;continue}var
+h=g[8];return U(function(d){var
+b=eK(a9,d[1]);if(b){var
+c=b[1],e=c[2];return l(eL(a,c[1]),e)}return 1},h)}},bR);else
+var
+O=K;break}}else
+var
+O=1;return L(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kK(d,y,a,x){var
+q=i8(d,y,a),t=0;if(l(q[1],f)){var
+h=ez(e(d[1],a[3]),f,c,0),u=0;if(h){var
+k=h[1],i=k[2],j=k[1],m=z(f,j),n=m?E(f,i):m;if(n){var
+o=a[4],v=a[8],r=U(function(a){var
+b=cZ(j,i,o,a[2],a[4],a[5]);if(b){var
+d=ay(a[5],c);return L(cZ(j,i,o,a[2],a[4],d))}return b},v);u=1}else
+var
+p=n}else
+var
+p=h;if(!u)var
+r=p;if(L(r)){var
+w=e(d[2],0),g=[0,b(b(c,1),1),w];t=1}}if(!t)var
+g=q;if(l(g[1],f)){var
+s=kJ(d,a,x);return l(s,f)?g:[0,s,e(d[2],0)]}return g}var
+a0=kL.slice(),kN=kM.slice(),c4=aQ(7,bv(16,function(a){return a})),bi=1;for(;;){var
+mi=gO(function(c){return function(a){var
+b=c-1|0;return g(g(c4,b)[1+b],a)[1+a]}}(bi),kN);g(c4,bi)[1+bi]=mi;var
+mj=bi+1|0;if(6!==bi){var
+bi=mj;continue}var
+bD=aQ(16,0),Z=function(b,a){return bD[1+b[1+a]]},o=function(b,a){return(b>>>a|0|b<<(32-a|0))&-1},eM=function(b,aI,aH,aG){var
+aJ=g(b,0)[1],aK=g(b,1)[2],aL=g(b,2)[3],aM=g(b,3)[4],aN=g(b,4)[5],aO=g(b,5)[6],aP=g(b,6)[7],aQ=g(b,7)[8],aR=g(a0,0)[1],aS=g(a0,1)[2],aT=g(a0,2)[3],c=0,G=aG,F=aH,E=0,D=aI&-1,C=g(a0,3)[4],B=aT,A=aS,z=aR,h=aQ,f=aP,e=aO,d=aN,y=aM,x=aL,w=aK,v=aJ;for(;;){var
+a=g(c4,c)[1+c],H=((v+d|0)+Z(a,0)|0)&-1,I=o(D^H,16),J=(z+I|0)&-1,K=o(d^J,12),L=((H+K|0)+Z(a,1)|0)&-1,M=o(I^L,8),N=(J+M|0)&-1,O=o(K^N,7),P=((w+e|0)+Z(a,2)|0)&-1,Q=o(E^P,16),R=(A+Q|0)&-1,S=o(e^R,12),T=((P+S|0)+Z(a,3)|0)&-1,U=o(Q^T,8),V=(R+U|0)&-1,W=o(S^V,7),X=((x+f|0)+Z(a,4)|0)&-1,Y=o(F^X,16),_=(B+Y|0)&-1,$=o(f^_,12),aa=((X+$|0)+Z(a,5)|0)&-1,ab=o(Y^aa,8),ac=(_+ab|0)&-1,ad=o($^ac,7),ae=((y+h|0)+Z(a,6)|0)&-1,af=o(G^ae,16),ag=(C+af|0)&-1,ah=o(h^ag,12),ai=((ae+ah|0)+Z(a,7)|0)&-1,aj=o(af^ai,8),ak=(ag+aj|0)&-1,al=o(ah^ak,7),am=((L+W|0)+Z(a,8)|0)&-1,an=o(aj^am,16),ao=(ac+an|0)&-1,ap=o(W^ao,12),i=((am+ap|0)+Z(a,9)|0)&-1,j=o(an^i,8),k=(ao+j|0)&-1,aq=o(ap^k,7),ar=((T+ad|0)+Z(a,10)|0)&-1,as=o(M^ar,16),at=(ak+as|0)&-1,au=o(ad^at,12),l=((ar+au|0)+Z(a,11)|0)&-1,m=o(as^l,8),n=(at+m|0)&-1,av=o(au^n,7),aw=((aa+al|0)+Z(a,12)|0)&-1,ax=o(U^aw,16),ay=(N+ax|0)&-1,az=o(al^ay,12),p=((aw+az|0)+Z(a,13)|0)&-1,q=o(ax^p,8),r=(ay+q|0)&-1,aA=o(az^r,7),aB=((ai+O|0)+Z(a,14)|0)&-1,aC=o(ab^aB,16),aD=(V+aC|0)&-1,aE=o(O^aD,12),s=((aB+aE|0)+Z(a,15)|0)&-1,t=o(aC^s,8),u=(aD+t|0)&-1,aF=o(aE^u,7),aU=c+1|0;if(6!==c){var
+c=aU,G=j,F=t,E=q,D=m,C=n,B=k,A=u,z=r,h=aA,f=av,e=aq,d=aF,y=s,x=p,w=l,v=i;continue}return[0,i^r,l^u,p^k,s^n,aF^m,aq^q,av^t,aA^j]}},c5=function(i,m,e,l,h){if(1===l){var
+v=dT(aO,m-(aO*e|0)|0),j=dU(1,(v+63|0)/64|0),n=j-1|0,J=aO*e|0,E=0;if(n<0)var
+o=a0;else{var
+a=E,p=a0;for(;;){var
+k=a<(j-1|0)?64:v-(64*a|0)|0,q=J+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-w=jD(au(h),q+(4*b|0)|0)&-1;k(bp,b)[1+b]=w;var
-x=b+1|0;if(15!==b){var
-b=x;continue}break}}else{var
+w=mu(as(i),q+(4*b|0)|0)&-1;g(bD,b)[1+b]=w;var
+y=b+1|0;if(15!==b){var
+b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?B(h,g+a|0):b;return d}}(c,j,q),y=f(3)<<24,z=f(2)<<16,A=f(1)<<8,C=f(0)|A|z|y;k(bp,c)[1+c]=C;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;g(bD,c)[1+c]=C;var
 D=c+1|0;if(15!==c){var
 c=D;continue}break}}var
-r=a===(i-1|0)?1:0;if(r)var
-F=g?8:g,s=2|F;else
+r=a===(j-1|0)?1:0;if(r)var
+F=h?8:h,s=2|F;else
 var
 s=r;var
-t=0===a?1:0,G=t?1:t,u=dZ(p,e,j,G|s),H=a+1|0;if(n!==a){var
+t=0===a?1:0,G=t?1:t,u=eM(p,e,k,G|s),H=a+1|0;if(n!==a){var
 a=H,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-K=cA(h,m,e,d,0),L=cA(h,m,e+d|0,l-d|0,0);dv(K,0,bp,0,8);dv(L,0,bp,8,8);var
-I=g?8:g;return dZ(aP,0,64,4|I)}},d0=function(c){var
-d=i(c),b=A(32),a=0,g=cA(c,d,0,dl(1,(d+eO|0)/aC|0),1);for(;;){var
-e=a/4|0;w(b,a,dn((k(g,e)[1+e]>>>(8*(a%4|0)|0)|0)&a6));var
+K=c5(i,m,e,d,0),L=c5(i,m,e+d|0,l-d|0,0);d6(K,0,bD,0,8);d6(L,0,bD,8,8);var
+I=h?8:h;return eM(a0,0,64,4|I)}},eN=function(c){var
+d=k(c),b=G(32),a=0,h=c5(c,d,0,dU(1,(d+fC|0)/aO|0),1);for(;;){var
+e=a/4|0;v(b,a,dW((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a1));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return R(b)}},ic=bj(cV,C),d1=function(a){return b$(i(a),function(c){var
-b=B(a,c);return k(ic,b)[1+b]})},id=function(a){var
-c=bE(64);ca(function(a){var
+a=f;continue}return X(b)}},kO=bv(bH,C),c6=function(a){return cy(k(a),function(c){var
+b=x(a,c);return g(kO,b)[1+b]})},kP=function(a){var
+c=bV(64);bU(function(a){var
 d=typeof
-a==="number"?a&a6:ab(ak(a,b(df(a,8),8)));return ag(c,d)},a);return bF(c)},ie=function(a,c){var
-f=bE(eX);ca(function(c){if(fs(c)){var
-j=a-1|0,k=ab(c),l=0;if(!(j<0)){var
-d=l;for(;;){ag(f,k>>dk(8*d|0,31)&a6);var
-m=d+1|0;if(j!==d){var
+a==="number"?a&a1:af(ay(a,b(bT(a,8),8)));return ao(c,d)},a);return bW(c)},kQ=function(a,c){var
+f=bV(fL);bU(function(c){if(gh(c)){var
+i=a-1|0,j=af(c),l=0;if(!(i<0)){var
+d=l;for(;;){ao(f,j>>dT(8*d|0,31)&a1);var
+m=d+1|0;if(i!==d){var
 d=m;continue}break}}return 0}var
-g=8*a|0,e=kv(ak(c,b(df(c,g),g))),h=i(e),n=a<=h?af(e,0,a):aM(e,dt(a-h|0,0));return aW(f,n)},c);return bF(f)},ig=function(d,b,c){var
-e=i(c),j=0<=az(b)?1:0;if(j){var
-k=Z(b,C(i(d)-e|0));if(k){var
-a=0,m=ab(b);for(;;){var
+g=8*a|0,e=ns(ay(c,b(bT(c,g),g))),h=k(e),n=a<=h?an(e,0,a):aJ(e,d4(a-h|0,0));return a_(f,n)},c);return bW(f)},kR=function(d,b,c){var
+e=k(c),i=0<=ap(b)?1:0;if(i){var
+j=z(b,C(k(d)-e|0));if(j){var
+a=0,m=af(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
-h=$(d,m+a|0)===$(c,a)?1:0;if(h){var
+h=ab(d,m+a|0)===ab(c,a)?1:0;if(h){var
 a=a+1|0;continue}var
 g=h}return g}}var
-l=k}else
+l=j}else
 var
-l=j;return l},ii=function(a){return cb(ih,a)},ij=function(b,a){return kh(b,a)<0?1:0},d2=[0,d1,id,function(a){return C(i(a))},fS,ij,ii,ie,ig,d0],cB=[O,ik,c2(0)],H=function(a){throw[0,cB,a]},cC=function(d){var
-f=i(d),a=[0,0];function
-c(b){return a[1]<f?B(d,a[1]):H(il)}function
+l=i;return l},kT=function(a){return cz(kS,a)},kU=function(b,a){return ne(b,a)<0?1:0},bE=[0,c6,kP,function(a){return C(k(a))},gL,kU,kT,kQ,kR,eN],c7=[N,kV,ck(0)],A=function(a){throw[0,c7,a]},b_=function(d){var
+f=k(d),a=[0,0];function
+c(b){return a[1]<f?x(d,a[1]):A(kW)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return H(e(cg(im),d))}function
-k(l){g(34);var
-b=bE(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bF(b)}if(92===e){a[1]++;var
+d=a[1];return A(e(cF(kX),d))}function
+l(l){g(34);var
+b=bV(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return bW(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:ag(b,8);break;case
-4:ag(b,12);break;case
-12:ag(b,10);break;case
-16:ag(b,13);break;case
-18:ag(b,9);break;case
-19:if(f<(a[1]+4|0))H(io);else
-ag(b,dn(j1(aM(ip,af(d,a[1],4)))&a6));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ag(b,h);continue}ag(b,e);a[1]++;continue}}function
+0:ao(b,8);break;case
+4:ao(b,12);break;case
+12:ao(b,10);break;case
+16:ao(b,13);break;case
+18:ao(b,9);break;case
+19:if(f<(a[1]+4|0))A(kY);else
+ao(b,dW(mW(aJ(kZ,an(d,a[1],4)))&a1));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return iq}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k0}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bi(e)]}}if(123===b){a[1]++;if(eJ===c(0)){a[1]++;return ir}var
-l=function(b){var
-a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(eJ);return[3,bi(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+e=[0,h(0),e];continue}g(93);return[2,bu(e)]}}if(123===b){a[1]++;if(fw===c(0)){a[1]++;return k1}var
+k=function(b){var
+a=l(0);g(58);return[0,a,h(0)]},i=[0,k(0),0];for(;;){if(44===c(0)){a[1]++;var
+i=[0,k(0),i];continue}g(fw);return[3,bu(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<B(d,a[1])+cH>>>0?0:1;if(p){a[1]++;continue}}return[0,af(d,n,a[1]-n|0)]}}var
+p=9<x(d,a[1])+dc>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<B(d,a[1])+cQ>>>0?0:1;if(o){a[1]++;continue}}return[4,af(d,m,a[1]-m|0)]}}return h(0)},Q=function(b,a){if(3===a[0])try{var
-c=fM(b,a[1]);return c}catch(a){a=bx(a);if(a===bB)return H(aM(it,b));throw a}return H(is)},a3=function(a){return 1===a[0]?a[1]:H(iu)},bq=function(a){if(0===a[0]){var
-b=a[1];return 40<i(b)?H(iv):de(b)}return H(iw)},a4=function(a){return 2===a[0]?a[1]:H(ix)},jj=function(h){var
-c=au(h);function
-b(a,f){if(a===ac(c))return 0;var
-d=e6(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+o=25<x(d,a[1])+dl>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+c=gA(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return A(aJ(k3,b));throw a}return A(k2)},bf=function(a){return 1===a[0]?a[1]:A(k4)},bg=function(a){if(0===a[0]){var
+b=a[1];return 40<k(b)?A(k5):dO(b)}return A(k6)},bh=function(a){return 2===a[0]?a[1]:A(k7)},c8=function(a){switch(a[0]){case
+0:return[0,bg(a)];case
+1:return[1,a[1]];case
+2:return[3,a9(c8,a[1])];case
+3:var
+c=a[1];return[4,a9(function(a){var
+b=c8(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return dJ(b,la)?dJ(b,lb)?A(lc):ld:le}},lf=function(y,x){var
+j=c8(b_(y));function
+k(a){var
+b=aB(bE,c6(a),j);return b?b[1]:A(aJ(lg,a))}var
+z=0,B=k(lh),l=aZ(function(a){return eG(bE,a)},B,z),D=l?l[1]:A(lm),m=cB(D),q=ec(0,64),f=ec(0,64);function
+n(d,c,b){var
+a=c3(bE,d,c,b);return a?a[1]:A(li)}var
+d=0,a=k(lj);for(;;){if(a){var
+i=a[1],v=0,w=a[2];if(3===i[0]){var
+e=i[1];if(e){var
+o=e[1];if(0===o[0]){var
+p=e[2];if(p){var
+r=p[1];if(3===r[0]){var
+s=r[1],b=o[1],H=0;if(0<=ap(b)&&E(b,C(m.length-1))){var
+t=af(b),h=g(m,t)[1+t],F=h[3]?n(0,h,s):ll,G=[0,C(d),[0,b,F]];ed(q,n(1,h,s),G);v=1;H=1}}}}}}if(!v)A(lk);var
+d=d+1|0,a=w;continue}var
+u=dZ(dY(0,function(M,L){var
+h=L[1],s=bx(q,h),l=g(q[2],s)[1+s];if(l){var
+m=l[3],G=l[2];if(0===au(h,l[1]))var
+a=[0,G];else
+if(m){var
+n=m[3],H=m[2];if(0===au(h,m[1]))var
+a=[0,H];else
+if(n){var
+I=n[2],J=n[3];if(0===au(h,n[1]))var
+a=[0,I];else{var
+e=J;for(;;){if(e){var
+E=e[2],F=e[3];if(0!==au(h,e[1])){var
+e=F;continue}var
+a=[0,E]}else
+var
+a=0;break}}}else
+var
+a=0}else
+var
+a=0}else
+var
+a=0;if(a){var
+v=a[1],b=v[2],u=bx(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
+K=o[3],t=0===au(o[1],b)?1:0;if(!t){var
+o=K;continue}var
+w=t}else
+var
+w=0;if(1-w)ed(f,b,C(M));var
+r=bx(f,b),i=g(f[2],r)[1+r];if(i){var
+j=i[3],z=i[2];if(0===au(b,i[1]))var
+p=z;else{if(!j)throw ah;var
+k=j[3],A=j[2];if(0===au(b,j[1]))var
+p=A;else{if(!k)throw ah;var
+B=k[2],D=k[3];if(0===au(b,k[1]))var
+p=B;else{var
+d=D;for(;;){if(!d)throw ah;var
+x=d[2],y=d[3];if(0!==au(b,d[1])){var
+d=y;continue}var
+p=x;break}}}}return[0,v[1],p]}throw ah}}var
+N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l7=function(h){var
+c=as(h);function
+b(a,f){if(a===ag(c))return 0;var
+d=fU(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bi(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bu(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cb(jl,bC(function(a){return e(cg(jk),a)},a))},jn=jm.slice(),jo=function(e){try{var
-r=i(e);if(r<8)H(iC);var
-l=fg(du(e,0)),T=l<2?1:0,U=T||((r-8|0)<l?1:0);if(U)H(iD);var
-V=cC(af(e,8,l)),m=function(b){var
-c=a4(Q(iE,Q(b,V)));if(c){var
+a=f(500,g);return cz(l9,a9(function(a){return e(cF(l8),a)},a))},l$=l_.slice(),ma=function(e){try{var
+t=k(e);if(t<8)A(ln);var
+j=f4(d5(e,0)),Q=j<2?1:0,R=Q||((t-8|0)<j?1:0);if(R)A(lo);var
+S=b_(an(e,8,j)),m=function(b){var
+c=bh(V(lp,V(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=ab(bq(c[1])),e=ab(bq(d[1]));if(0<=a&&!(e<a)&&!(r<((8+l|0)+e|0)))return[0,(8+l|0)+a|0,e-a|0];return H(b)}}return H(b)},h=function(b){var
-a=m(b);return af(e,a[1],a[2])},d=function(f,d){var
+a=af(bg(c[1])),e=af(bg(d[1]));if(0<=a&&!(e<a)&&!(t<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return A(b)}}return A(b)},h=function(b){var
+a=m(b);return an(e,a[1],a[2])},d=function(f,d){var
 a=m(d),g=a[1];function
 h(d){var
-a=de(fe(fX,du(e,g+(8*d|0)|0)));if(!f&&!(0<=az(a)))return s(a,b(c,64));return a}return bj(a[2]/8|0,h)},t=function(c){var
+a=dO(f2(gP,d5(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bv(a[2]/8|0,h)},u=function(c){var
 a=m(c),d=a[1];function
 f(c){function
-a(a){return B(e,(d+(4*c|0)|0)+a|0)}var
-f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return s(C((a(0)+h|0)+g|0),f)}return bj(a[2]/4|0,f)},g=cC(h(iF)),x=t(iG),j=x.length-1;if(0===j)H(iH);var
-W=a4(Q(iI,g));if(fL(function(a){return ki(a3(a),iJ)},W))H(iK);var
-y=function(c){var
-a=m(c),n=a[1],k=e$(a[2],j);return bj(j,function(o){var
-j=af(e,n+c9(k,o)|0,k),c=i(j)-1|0;if(c<0)var
+a(a){return x(e,(d+(4*c|0)|0)+a|0)}var
+f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(C((a(0)+h|0)+g|0),f)}return bv(a[2]/4|0,f)},i=b_(h(lq)),y=u(lr),n=y.length-1;if(0===n)A(ls);var
+T=bh(V(lt,i));if(gz(function(a){return dJ(bf(a),lu)},T))A(lv);var
+z=function(c){var
+a=m(c),o=a[1],i=fY(a[2],n);return bv(n,function(n){var
+j=an(e,o+bO(i,n)|0,i),c=k(j)-1|0;if(c<0)var
 d=f;else{var
 a=c,g=f;for(;;){var
-l=C(B(j,a)),h=s(b(g,8),l),m=a-1|0;if(0!==a){var
+l=C(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},z=y(iL);try{var
-ax=y(ji),A=ax}catch(a){a=bx(a);if(a[1]!==cB)throw a;var
-A=z}var
-X=d(1,iM),Y=d(1,iN),D=d(0,iO),Z=h(iP),_=h(iQ),aa=t(iR),ac=t(iS),v=Q(iT,g),a=a3(Q(iU,v)),n=bq(Q(iV,v)),ad=az(n)<0?1:0,ae=ad||dF(n,C(64));if(ae)H(iW);var
-F=d(1,iX),ag=d(1,iY),G=d(0,iZ),I=dy(a4(cC(h(i0)))),ah=function(d){var
-v=ab(n),w=k(G,d)[1+d],x=k(F,d)[1+d];if(64<i(a))H(iz);var
-A=dW(d1(a),f,c,0);if(A){var
-B=A[1],t=B[2],D=B[1],E=function(a){var
-c=C(64),d=b(o(t,C(cP)),32),e=b(o(D,x),32);if(dF(bg(s(o(a,o(t,C(cP))),e),d),c))H(iA);return cx(D,t,C(v),x,w,a)},p=[0,0],q=[0,i(a)],y=i(a)-1|0;if(!(y<0)){var
-e=y;for(;;){if($(a,e)===46){var
-M=p[1];p[1]=[0,af(a,e+1|0,(q[1]-e|0)-1|0),M];q[1]=e}var
+d=h;break}}return d})},B=z(lw);try{var
+ax=z(l6),D=ax}catch(a){a=aS(a);if(a[1]!==c7)throw a;var
+D=B}var
+U=d(1,lx),W=d(1,ly),E=d(0,lz),X=h(lA),Y=h(lB),Z=u(lC),_=u(lD),v=V(lE,i),a=bf(V(lF,v)),o=bg(V(lG,v)),$=ap(o)<0?1:0,aa=$||ef(o,C(64));if(aa)A(lH);var
+G=d(1,lI),ac=d(1,lJ),H=d(0,lK),I=cB(bh(b_(h(lL)))),ad=function(d){var
+v=af(o),w=g(H,d)[1+d],x=g(G,d)[1+d];if(64<k(a))A(k9);var
+B=ez(c6(a),f,c,0);if(B){var
+D=B[1],u=D[2],E=D[1],F=function(a){var
+c=C(64),d=b(q(u,C(dk)),32),e=b(q(E,x),32);if(ef(bs(p(q(a,q(u,C(dk))),e),d),c))A(k_);return cZ(E,u,C(v),x,w,a)},r=[0,0],s=[0,k(a)],y=k(a)-1|0;if(!(y<0)){var
+e=y;for(;;){if(ab(a,e)===46){var
+M=r[1];r[1]=[0,an(a,e+1|0,(s[1]-e|0)-1|0),M];s[1]=e}var
 N=e-1|0;if(0!==e){var
 e=N;continue}break}}var
-L=p[1],j=0,Q=cb(iy,[0,af(a,0,q[1]),L]),K=i(a);for(;;){if(K<=j)var
-m=0;else{if($(a,j)!==46){var
+L=r[1],j=0,Q=cz(k8,[0,an(a,0,s[1]),L]),K=k(a);for(;;){if(K<=j)var
+n=0;else{if(ab(a,j)!==46){var
 j=j+1|0;continue}var
-m=[0,j]}var
-R=m?(i(a)-m[1]|0)-1|0:m,S=ft(C(10),R),l=o(C(cP),S),r=aI(o(de(Q),x)),P=aI(bg(aI(b(r,32)),l));if(u(w,b(c,v)))var
-g=P;else
+n=[0,j]}var
+R=n?(k(a)-n[1]|0)-1|0:n,S=gi(C(10),R),m=q(C(dk),S),t=al(q(dO(Q),x)),P=al(bs(al(b(t,32)),m));if(l(w,b(c,v)))var
+h=P;else
 var
-T=Math.log(dg(w))-v*0.693147180559945286,z=b(r,32),O=ak(z,o(l,bg(z,l))),U=bg(b(r,32),l),V=dg(l),g=s(U,kt(Math.ceil(dg(O)/V-T*4294967296.)));var
-J=E(g)?E(dE(g))?dE(g):g:fu(g);break}}else
+T=Math.log(dP(w))-v*0.693147180559945286,z=b(t,32),O=ay(z,q(m,bs(z,m))),U=bs(b(t,32),m),V=dP(m),h=p(U,nq(Math.ceil(dP(O)/V-T*4294967296.)));var
+J=F(h)?F(ee(h))?ee(h):h:gj(h);break}}else
 var
-J=H(iB);var
-W=G[1+d],X=k(ag,d)[1+d],Y=F[1+d],h=[0,a3(k(I,d)[1+d]),Y,X,W,J,i1],Z=d0(dJ(d2,h));return[0,h[1],h[2],h[3],h[4],h[5],Z]},E=b$(j,function(a){var
-d=a+1|0,b=ab(k(D,d)[1+d])-1|0,c=0;for(;;){if(b<ab(k(D,a)[1+a])){var
-g=af(_,32*a|0,32),h=k(Y,a)[1+a],i=k(X,a)[1+a],j=k(A,a)[1+a],l=k(z,a)[1+a],m=k(x,a)[1+a];return[0,0!==B(Z,a)?1:0,m,l,j,i,h,g,c]}var
-e=k(ac,b)[1+b],f=[0,[0,k(aa,b)[1+b],e],c],b=b-1|0,c=f;continue}}),J=bd(j,f);fJ(function(e,a){var
-b=a[8];return ca(function(f){var
-a=f[2],b=N(a,C(j));if(b){var
-g=C(e),c=ab(a);k(J,c)[1+c]=g;var
-d=0}else
+J=A(k$);var
+W=H[1+d],X=g(ac,d)[1+d],Y=G[1+d],i=[0,bf(g(I,d)[1+d]),Y,X,W,J,lM],Z=eN(en(bE,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},ae=cy(n,function(a){var
+d=a+1|0,b=af(g(E,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(E,a)[1+a])){var
+h=an(Y,32*a|0,32),i=g(W,a)[1+a],j=g(U,a)[1+a],k=g(D,a)[1+a],l=g(B,a)[1+a],m=g(y,a)[1+a];return[0,0!==x(X,a)?1:0,m,l,k,j,i,h,c]}var
+e=g(_,b)[1+b],f=[0,[0,g(Z,b)[1+b],e],c],b=b-1|0,c=f;continue}}),F=cy(I.length-1,ad),ag=V(lO,V(lN,i)),w=function(a){return a9(bg,bh(V(a,V(lP,i))))},ai=lf(h(lQ),F),aj=h(lR),ak=h(lS),am=cA(d(0,lT)),ao=cA(d(0,lU)),aq=cA(d(0,lV)),J=bh(V(lW,i));if(J)var
+ar=w(lX),as=w(lY),K=[0,[0,[0,w(lZ),as],ar]];else
 var
-d=b;return d},b)},E);var
-ai=Q(i3,Q(i2,g)),w=function(a){return bC(bq,a4(Q(a,Q(i4,g))))},aj=bD(J),al=h(i5),am=h(i6),an=bD(d(0,i7)),ao=bD(d(0,i8)),ap=bD(d(0,i9)),aq=b$(I.length-1,ah),K=a4(Q(i_,g));if(K)var
-ar=w(i$),as=w(ja),L=[0,[0,[0,w(jb),as],ar]];else
-var
-L=K;var
-at=a4(Q(jc,ai)),au=bC(function(a){return a3(a)},at),av=bq(Q(jd,v)),aw=a3(Q(jf,Q(je,g))),p=[0,a3(Q(jh,Q(jg,g))),aw,a,n,av,au,L,aq,ap,ao,an,E,am,al]}catch(a){a=bx(a);if(a[1]===cB){var
-q=a[2],S=0;if(8<i(q)&&da(af(q,0,8),jp)){var
-M=q;S=1}if(!S)var
-M=aM(jq,q);return[0,0,M]}if(a!==b9&&a!==b8){if(a[1]!==b6&&a[1]!==b7&&a!==ch&&a!==dj&&a!==bB)throw a;return js}return jr}try{var
-O=h$(d2,e,p,aj)}catch(a){a=bx(a);if(a!==ch&&a!==b9&&a!==b8)throw a;return jt}var
-P=O[1];if(0===az(P)){var
-ay=p[12],aA=fG(p[12]),aB=fK(function(b,a){return a},aA,ay),aC=jj(O[2]),aD=kx(aB[3]),aE=fF(p[12]);return[0,1,d5(cg(ju),aE,aD,aC)]}var
-R=ab(P);return[0,0,aM(jv,k(jn,R)[1+R])]};kq(function(a){return jo(a)[2]});dm(0);return}}(globalThis));
+K=J;var
+at=bh(V(l0,ag)),au=a9(function(a){return bf(a)},at),av=bg(V(l1,v)),aw=bf(V(l3,V(l2,i))),r=[0,bf(V(l5,V(l4,i))),aw,a,o,av,au,K,F,aq,ao,am,ae,ak,aj]}catch(a){a=aS(a);if(a[1]===c7){var
+s=a[2],P=0;if(8<k(s)&&dI(an(s,0,8),mb)){var
+L=s;P=1}if(!P)var
+L=aJ(mc,s);return[0,0,L]}if(a!==cv&&a!==cu){if(a[1]!==cs&&a[1]!==ct&&a!==cG&&a!==dS&&a!==ah)throw a;return me}return md}try{var
+M=kK(bE,e,r,ai)}catch(a){a=aS(a);if(a!==cG&&a!==cv&&a!==cu)throw a;return mf}var
+N=M[1];if(0===ap(N)){var
+az=r[12],aA=gv(r[12]),aB=gy(function(b,a){return a},aA,az),aC=l7(M[2]),aD=nu(aB[3]),aE=gu(r[12]);return[0,1,eO(cF(mg),aE,aD,aC)]}var
+O=af(N);return[0,0,aJ(mh,g(l$,O)[1+O])]};nn(function(a){return ma(a)[2]});dV(0);return}}(globalThis));

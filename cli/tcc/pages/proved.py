@@ -19,13 +19,13 @@ _DOES = (
     "What it says of a file that it calls VALID is a theorem about the program: the file is, byte "
     "for byte, what the format writes for an automaton whose counts, weights, bounds and digests "
     "are right in every state, no two of whose states have the same plans, and all of whose states "
-    "are reached."
+    "are reached; its calls, costs, tools and limits are those of the grammar inside the file."
 )
 _DOES_NOT = (
-    "It does not look at the grammar inside the file: that the calls, costs and plans are the "
-    "grammar's, tcc check --core shows. It reads no ledger. Trusted are Coq, its extraction, this "
-    "browser, and the code for bytes, whole numbers and BLAKE3; and that this page holds the "
-    "program: the page's bytes are as trustworthy as where they came from."
+    "That the plans are the grammar's it does not show: tcc check --core does. It reads no ledger. "
+    "Trusted are Coq, its extraction, this browser, and the code for bytes, whole numbers and "
+    "BLAKE3; and that this page holds the program: the page's bytes are as trustworthy as where "
+    "they came from."
 )
 
 

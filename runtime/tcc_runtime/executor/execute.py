@@ -29,6 +29,7 @@ from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import executing
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
@@ -44,7 +45,6 @@ from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import KEY, MODEL
 from tcc_runtime.outcome import Run
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.quotes import Quoter
 
 # Calls a tool with a deadline: in this process, or on an MCP server over stdio.
@@ -356,7 +356,7 @@ class Execution:
     calls: tuple[Happened, ...]
     results: Mapping[int, object]
     runs: tuple[Run, ...]
-    spent: Spending | None = None
+    spent: SpentAmounts | None = None
     left: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -21,20 +21,18 @@ from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
+from tcc_certs.replay.controller import Choice, Controller, SpentAmounts, cap_fields, spent_fields
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import Adapter, adapter_of, adapters_of
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.ledger.lines import (
     account_member,
-    cap_fields,
     left_field,
     left_texts,
     rule_field,
-    spent_fields,
     weights,
 )
-from tcc_runtime.pricing.controller import Choice, Controller, Spending
 from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish, answer_of, left_in, reservation_name
 from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.pricing.refine import drawn_amounts, taken_amounts
@@ -85,7 +83,7 @@ class Budget:
         record: dict[str, Json] = {
             "kind": "budget",
             "controller": weights(self.settings),
-            **cap_fields(self.settings),
+            **cap_fields(self.settings.spending_caps),
         }
         if self.taken is not None:
             record.update({"delta": self.taken.delta.text, **rule_field(self.taken)})
@@ -98,7 +96,7 @@ class Budget:
         return record
 
 
-def used(spent: Spending) -> AccountAmounts:
+def used(spent: SpentAmounts) -> AccountAmounts:
     """What was spent, as caps are held against it."""
     return AccountAmounts(spent.price, spent.latency, spent.epsilon_used)
 
@@ -228,14 +226,14 @@ class ModelCalls:
         self.budget = budget
         self.account: Account | None = None
         self.pending: ModelCall | None = None
-        self._controller = Controller(budget.settings, budget.taken)
+        self._controller = Controller(budget.settings.ask_rule("never", budget.taken))
         self._models = [executing(tool.models) for tool in core.tools]
         self._session_id = session_id
         self._wishes = 0
         self._searches = 0
 
     @property
-    def spent(self) -> Spending:
+    def spent(self) -> SpentAmounts:
         """By all asks and calls so far."""
         return self._controller.spent
 
@@ -261,14 +259,14 @@ class ModelCalls:
                 return None
             number = self._wishes + len(refused) + 1
             name = reservation_name(self.account.id, self._session_id, number)
-            amounts = drawn_amounts(self.spent, self.spent + choice.expected, choice.expected)
+            amounts = drawn_amounts(self.spent, self.spent.plus(choice.reserved), choice.reserved)
             found = self.account.reserve(name, self._session_id, amounts)
             if found.granted:
                 # Begun before anything says that the call is made: whatever comes, it counts.
                 self.account.begin(name)
                 wish = Wish(name=name, granted=True, left=found.left)
                 return ModelCall(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
-            refused.append((choice.place, choice.model.name, found.left))
+            refused.append((choice.number, choice.model.name, found.left))
         return None
 
     def fields(self, execution: ModelCall) -> dict[str, Json]:
@@ -279,8 +277,8 @@ class ModelCalls:
         return {
             "model_id": choice.model.name,
             **({} if adapter is None else adapter.asked),
-            **_amounts(choice.expected),
-            **self._sums(self.spent + choice.expected),
+            **_amounts(choice.reserved),
+            **self._sums(self.spent.plus(choice.reserved)),
             **({"refused": refused} if refused else {}),
             **({} if wish is None else {"reservation": wish.name, **left_field(wish.left)}),
         }
@@ -318,10 +316,10 @@ class ModelCalls:
             Rejected: as :meth:`reserve`.
         """
         if self.account is not None and execution.wish is not None:
-            nothing = drawn_amounts(self.spent, self.spent, Spending())
+            nothing = drawn_amounts(self.spent, self.spent, SpentAmounts())
             self.account.settle(execution.wish.name, nothing)
 
-    def took(self, answer: Answer | None, ms: int) -> Spending:
+    def took(self, answer: Answer | None, ms: int) -> SpentAmounts:
         """What the call under way took: as is said, else as declared and measured.
 
         Raises:
@@ -332,7 +330,7 @@ class ModelCalls:
             raise SettingsError("atom", "none, as the session has no delta", "one")
         return took
 
-    def draw(self, took: Spending) -> Remainder | None:
+    def draw(self, took: SpentAmounts) -> Remainder | None:
         """Puts what the call under way took in the place of what was reserved; what is left.
 
         Raises:
@@ -341,29 +339,29 @@ class ModelCalls:
         wish = self._execution().wish
         if self.account is None or wish is None:
             return None
-        amounts = drawn_amounts(self.spent, self.spent + took, took)
+        amounts = drawn_amounts(self.spent, self.spent.plus(took), took)
         return self.account.settle(wish.name, amounts)
 
-    def took_fields(self, took: Spending, left: Remainder | None) -> dict[str, Json]:
+    def took_fields(self, took: SpentAmounts, left: Remainder | None) -> dict[str, Json]:
         """`took` of an `outcome`."""
         return {
             **_amounts(took),
             **({} if took.atom is None else {"atom": atom_document(took.atom)}),
-            **self._sums(self.spent + took),
+            **self._sums(self.spent.plus(took)),
             **left_field(left),
         }
 
-    def told_took(self, record: Mapping[str, Any], line: int) -> Spending:
+    def told_took(self, record: Mapping[str, Any], line: int) -> SpentAmounts:
         """What `took` of an `outcome` says; the record was held to what follows."""
         return taken_amounts(answer_of(record, line), self._execution().choice.model, 0)
 
-    def settle(self, took: Spending, done: bool) -> None:
+    def settle(self, took: SpentAmounts, done: bool) -> None:
         """The call under way is over."""
         execution = self._execution()
         self.pending = None
         self._controller.settle(execution.tool, execution.choice, took, WIDTH, int(done))
 
-    def asked_record(self, took: Spending, atoms: Sequence[Atom]) -> dict[str, Json]:
+    def asked_record(self, took: SpentAmounts, atoms: Sequence[Atom]) -> dict[str, Json]:
         """`asked`."""
         listed = [atom_document(atom) for atom in atoms]
         return {
@@ -373,7 +371,7 @@ class ModelCalls:
             **self._sums(self._with(took, atoms)),
         }
 
-    def asked(self, took: Spending, atoms: Sequence[Atom]) -> None:
+    def asked(self, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
         """A search asked what calls cost."""
         self._controller.spent = self._with(took, atoms)
         self._searches += 1
@@ -388,13 +386,13 @@ class ModelCalls:
         """What is left of each cap."""
         return left_texts(self.budget.caps.left(used(self.spent)))
 
-    def _with(self, took: Spending, atoms: Sequence[Atom]) -> Spending:
-        spent = self.spent + took
+    def _with(self, took: SpentAmounts, atoms: Sequence[Atom]) -> SpentAmounts:
+        spent = self.spent.plus(took)
         for atom in atoms:
-            spent += Spending(atom=atom)
+            spent = spent.plus(SpentAmounts(atom=atom))
         return spent
 
-    def _sums(self, spent: Spending) -> dict[str, Json]:
+    def _sums(self, spent: SpentAmounts) -> dict[str, Json]:
         left = left_texts(self.budget.caps.left(used(spent)))
         return {**spent_fields(spent), "left": left}
 
@@ -404,7 +402,7 @@ class ModelCalls:
         return self.pending
 
 
-def _amounts(took: Spending) -> dict[str, Json]:
+def _amounts(took: SpentAmounts) -> dict[str, Json]:
     return {
         "price": str(took.price),
         "latency": str(took.latency),
@@ -412,7 +410,7 @@ def _amounts(took: Spending) -> dict[str, Json]:
     }
 
 
-def asked_in(record: Mapping[str, Any], line: int) -> tuple[Spending, tuple[Atom, ...]]:
+def asked_in(record: Mapping[str, Any], line: int) -> tuple[SpentAmounts, tuple[Atom, ...]]:
     """What an `asked` record says that asks took, and their atoms.
 
     Raises:
@@ -422,5 +420,7 @@ def asked_in(record: Mapping[str, Any], line: int) -> tuple[Spending, tuple[Atom
     listed = record.get("atoms", ())
     answers = [answer_of({**bare, "atom": item}, line) for item in listed]
     told = answer_of(bare, line)
-    spent = Spending(price=told.price or 0, latency=told.latency_ms or 0, epsilon=told.epsilon or 0)
+    spent = SpentAmounts(
+        price=told.price or 0, latency=told.latency_ms or 0, epsilon=told.epsilon or 0
+    )
     return spent, tuple([answer.atom for answer in answers if answer.atom is not None])

@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
@@ -52,7 +53,6 @@ from tcc_runtime.gate.shared import (
 )
 from tcc_runtime.gate.wrapping import wrap
 from tcc_runtime.outcome import Run
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
 from tcc_runtime.settings.settings import Settings
@@ -102,7 +102,7 @@ class Budgeted(Inspection):
             shared.leave(ticket)
 
     @property
-    def spent(self) -> Spending | None:
+    def spent(self) -> SpentAmounts | None:
         """What asks and calls of models have taken; None where there is no budget."""
         self._looked_at()
         executions = self._shared.follower.executions
@@ -168,7 +168,7 @@ class Budgeted(Inspection):
         executions = self._shared.follower.executions
         return None if executions is None else executions.drawing()
 
-    def searched(self, run: Run, before: Spending | None) -> None:
+    def searched(self, run: Run, before: SpentAmounts | None) -> None:
         """Notes what the asks of a search took, where there is a budget and they took anything.
 
         Args:
@@ -179,13 +179,13 @@ class Budgeted(Inspection):
         """
         if run.spent is None or self._shared.follower.executions is None:
             return
-        then = Spending() if before is None else before
-        took = Spending(
+        then = SpentAmounts() if before is None else before
+        took = SpentAmounts(
             price=run.spent.price - then.price,
             latency=run.spent.latency - then.latency,
             epsilon=run.spent.epsilon - then.epsilon,
         )
-        if took == Spending() and not run.atoms:
+        if took == SpentAmounts() and not run.atoms:
             return
         shared = self._shared
         ticket = shared.enter_alone()

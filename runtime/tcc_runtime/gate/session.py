@@ -715,7 +715,7 @@ class Follower:
         """A call under way has no outcome: it took all that was expected."""
         executions = self.executions
         if executions is not None and executions.pending is not None:
-            executions.settle(executions.pending.choice.expected, False)
+            executions.settle(executions.pending.choice.reserved, False)
         self.session.settle("unknown", None, False, seq=seq)
 
     def unknown(self, seq: int) -> Made | None:

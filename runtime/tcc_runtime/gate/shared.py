@@ -27,6 +27,7 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
@@ -56,7 +57,6 @@ from tcc_runtime.gate.session import (
     resolve_record,
     session_record,
 )
-from tcc_runtime.pricing.controller import Spending
 from tcc_runtime.pricing.quotes import Answer
 
 # Decisions; they have no effect.
@@ -678,7 +678,7 @@ class Shared:
         executions = follower.executions
         took, fields = None, None
         if executions is not None and executions.pending is not None:
-            took = executions.pending.choice.expected
+            took = executions.pending.choice.reserved
             fields = executions.took_fields(took, None)
         record = outcome_record(seq, "unknown", 0, None, False, None, fields)
 
@@ -1046,7 +1046,7 @@ def settle(
     return outcome, unforeseen or session.lost
 
 
-def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
+def _drawn(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
     """What the record of an outcome says of what a model took; the account is told."""
     executions, left = shared.follower.executions, None
     if executions is None:
@@ -1078,7 +1078,7 @@ def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> boo
     return known is None
 
 
-def note_search(shared: Shared, took: Spending, atoms: Sequence[Atom]) -> None:
+def note_search(shared: Shared, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
     """Asks of a search took so much.
 
     Raises:

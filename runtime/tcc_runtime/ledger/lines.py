@@ -8,19 +8,25 @@ bytes of the canonical writer.  Cost: the formatting of a few numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from json.encoder import encode_basestring
 
 from tcc_certs.core.atoms import atom_document
-from tcc_certs.formats.codec import Json, divide_nearest, encode, format_decimal
-from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
+from tcc_certs.formats.codec import Json, encode, format_decimal
+from tcc_certs.formats.ledger import digits_q64, format_q32, format_q64
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
+from tcc_certs.replay.controller import (
+    Choice,
+    SpentAmounts,
+    cap_fields,
+    margin_fields,
+    slack,
+    spent_fields,
+)
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.guards import SearchGuard
 from tcc_runtime.item import ID, LEFT, ORDER, Item, call_of, step_of
-from tcc_runtime.pricing.controller import Choice, Spending
 from tcc_runtime.pricing.drawing import Wish
 from tcc_runtime.pricing.refine import AnsweredAsk
 from tcc_runtime.settings.modes import Terms
@@ -175,11 +181,10 @@ class AskLines:
     """
 
     def __init__(self, beta: tuple[int, int], terms: Terms) -> None:
-        self._beta = beta[0]
-        self._unit: int = 10 ** (beta[1] + _PLACES)
-        self._caps = cap_fields(terms.settings)
+        self._beta = beta
+        self._caps = cap_fields(terms.settings.spending_caps)
         self._adapters = terms.adapters
-        self._margin = terms.settings.margin is not None
+        self._rule = terms.ask_rule
 
     def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
         """`requeue`."""
@@ -197,7 +202,7 @@ class AskLines:
         node: Item,
         node_id: str,
         choice: Choice,
-        spent: Spending,
+        spent: SpentAmounts,
         wish: Wish | None,
         marks: Marks,
     ) -> Mapping[str, Json]:
@@ -213,22 +218,19 @@ class AskLines:
             **({} if refused or choice.slack is None else {"slack": q64_text(choice.slack)}),
             **({} if wish is None else {"reservation": wish.name}),
             **left_field(None if wish is None else wish.left),
-            **spent_fields(spent if refused else spent + choice.expected),
+            **spent_fields(spent if refused else spent.plus(choice.reserved)),
             **self._caps,
             **marks.guards([SearchGuard.CLAMP] * clamped, False),
         }
 
     def _predicted(self, choice: Choice) -> tuple[Mapping[str, Json], bool]:
         """What an ask is expected to gain, and whether a number of it had to be clamped."""
-        predicted, clamped = self.slack(choice.gain)
-        fields: dict[str, Json] = {"dkey_pred": format_q32(predicted)}
-        if not self._margin:
-            return fields, clamped
-        margin, also = self.slack(choice.raised - choice.gain)
-        return {**fields, "dkey_margin": format_q32(margin)}, clamped or also
+        predicted, clamped = slack(self._beta, choice.gain)
+        margin, also = margin_fields(self._rule, self._beta, choice)
+        return {"dkey_pred": format_q32(predicted), **margin}, clamped or also
 
     def exhausted(
-        self, node: Item | None, node_id: str | None, spent: Spending, marks: Marks
+        self, node: Item | None, node_id: str | None, spent: SpentAmounts, marks: Marks
     ) -> Mapping[str, Json]:
         """`budget`, where no ask is left; `node` has the edge that wanted one."""
         return {
@@ -241,11 +243,11 @@ class AskLines:
         }
 
     def refine(
-        self, asked: AnsweredAsk, node_id: str, spent: Spending, marks: Marks
+        self, asked: AnsweredAsk, node_id: str, spent: SpentAmounts, marks: Marks
     ) -> Mapping[str, Json]:
         """`refine`: the answer as it was given, inside or not."""
         predicted, one = self._predicted(asked.choice)
-        realised, other = self.slack(Fraction(asked.gained))
+        realised, other = slack(self._beta, (asked.gained, 1))
         answer: dict[str, Json] = {}
         if asked.answer is not None:
             low, high = asked.answer
@@ -273,13 +275,6 @@ class AskLines:
         adapter = adapter_of(choice.model, self._adapters)
         return {"model_id": choice.model.name, **({} if adapter is None else adapter.asked)}
 
-    def slack(self, gain: Fraction) -> tuple[int, bool]:
-        """beta * gain, a cost in nano-units, as Q32.32; and whether it had to be clamped."""
-        numerator = self._beta * gain.numerator << 32
-        rounded = divide_nearest(numerator, self._unit * gain.denominator)
-        held = max(Q32_MIN, min(Q32_MAX, rounded))
-        return held, held != rounded
-
 
 def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
     call = call_of(node)
@@ -287,16 +282,6 @@ def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
         "node_id": node_id,
         "ctx_digest": node[ID].hex(),
         "call": "" if call is None else call.text,
-    }
-
-
-def spent_fields(spent: Spending) -> Mapping[str, Json]:
-    """The three sums, and what is stated of the atoms among them."""
-    return {
-        "price_spent": str(spent.price),
-        "latency_ms": str(spent.latency),
-        "epsilon_used": format_decimal(spent.epsilon_used, _PLACES),
-        **taken_fields(spent.taken),
     }
 
 
@@ -338,16 +323,6 @@ def adapters_field(terms: Terms) -> Mapping[str, Json]:
 def rule_field(taken: Taken) -> Mapping[str, Json]:
     """What a first record says of how an account of privacy is added up."""
     return {} if taken.rule == RENYI else {"accounting": taken.rule}
-
-
-def taken_fields(taken: Taken | None) -> Mapping[str, Json]:
-    """What is stated of the atoms that a run has taken."""
-    return {} if taken is None else taken.fields()
-
-
-def cap_fields(settings: Settings) -> Mapping[str, Json]:
-    """The caps on asking that are set."""
-    return {name: getattr(settings, name) for name in settings.capped_asking}
 
 
 def controller_field(terms: Terms) -> Mapping[str, Json]:

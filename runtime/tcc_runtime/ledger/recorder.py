@@ -19,6 +19,7 @@ from blake3 import blake3
 
 from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import seed_commitment, uuid7
+from tcc_certs.replay.controller import Choice, SpentAmounts
 from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, SearchGuard
@@ -27,7 +28,6 @@ from tcc_runtime.ledger.lines import AskLines, Contexts, Marks, node_id, stamp_o
 from tcc_runtime.ledger.sinks import HashOnly, LineSink
 from tcc_runtime.ledger.steps import StepLines, Waiting, close_record, downgrade_record, open_record
 from tcc_runtime.outcome import Run
-from tcc_runtime.pricing.controller import Choice, Spending
 from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish
 from tcc_runtime.pricing.refine import AnsweredAsk
 from tcc_runtime.races.race import Race, Step, clamps
@@ -217,7 +217,7 @@ class Recorder:
         self._write(self._asks.requeue(item, named, clamp, self._marks))
 
     def reserve(
-        self, edge: Item, choice: Choice, spent: Spending, wish: Wish | None = None
+        self, edge: Item, choice: Choice, spent: SpentAmounts, wish: Wish | None = None
     ) -> None:
         """Writes `budget`, before an ask or where the account refuses it.
 
@@ -229,12 +229,12 @@ class Recorder:
         named = self._named(edge)
         self._write(self._asks.reserve(edge, named, choice, spent, wish, self._marks))
 
-    def refine(self, asked: AnsweredAsk, spent: Spending) -> None:
+    def refine(self, asked: AnsweredAsk, spent: SpentAmounts) -> None:
         """Writes `refine` and makes it durable: answers may cost money."""
         self._write(self._asks.refine(asked, self._named(asked.node), spent, self._marks))
         self._sink.sync()
 
-    def exhausted(self, edge: Item | None, spent: Spending) -> None:
+    def exhausted(self, edge: Item | None, spent: SpentAmounts) -> None:
         """Writes `budget`, where no ask is left."""
         self.flush()
         named = None if edge is None else self._named(edge)

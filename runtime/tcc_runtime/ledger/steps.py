@@ -15,6 +15,7 @@ from typing import TypeAlias
 from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import format_q32
+from tcc_certs.replay.controller import cap_fields, spent_fields
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, SearchGuard, Stop
 from tcc_runtime.item import EDGE, ID, LEFT, ORDER, SOURCE, VIEW, WORD, Item, node_of, step_of
@@ -30,7 +31,6 @@ from tcc_runtime.ledger.lines import (
     Marks,
     account_field,
     adapters_field,
-    cap_fields,
     clamp_members,
     controller_field,
     key_texts,
@@ -39,8 +39,6 @@ from tcc_runtime.ledger.lines import (
     q64_text,
     rare_digits,
     rule_field,
-    spent_fields,
-    taken_fields,
 )
 from tcc_runtime.outcome import Run
 from tcc_runtime.races.race import Race, Step, clamps
@@ -108,7 +106,7 @@ def _caps(settings: Settings) -> Mapping[str, Json]:
         limits["max_expansions"] = settings.max_expansions
     if settings.max_ms is not None:
         limits["max_ms"] = settings.max_ms
-    return {**limits, **cap_fields(settings)}
+    return {**limits, **cap_fields(settings.spending_caps)}
 
 
 def _public(settings: Settings) -> dict[str, Json]:
@@ -164,9 +162,9 @@ def close_record(run: Run, settings: Settings) -> dict[str, Json]:
     if run.tail_lse is not None:
         record["tail_lse"] = run.tail_lse
     if run.spent is not None:
-        record |= {**spent_fields(run.spent), **cap_fields(settings)}
+        record |= {**spent_fields(run.spent), **cap_fields(settings.spending_caps)}
     else:
-        record |= taken_fields(run.taken)
+        record |= {} if run.taken is None else run.taken.fields()
     ending = _ending_guard(run)
     if ending is not None:
         record["guards"] = [ending.value]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
+from tcc_certs.replay.controller import AskRule, Choice, Controller, SpentAmounts, most_useful
 from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import AnswerError
@@ -29,7 +29,6 @@ from tcc_runtime.item import (
     node_of,
     nodes_up,
 )
-from tcc_runtime.pricing.controller import Choice, Controller, Spending
 from tcc_runtime.pricing.drawing import Drawing, Wish
 from tcc_runtime.pricing.quotes import Answer, Question, Quoter, models_of
 from tcc_runtime.settings.modes import Terms
@@ -69,7 +68,7 @@ class AnsweredAsk:
     node: Item
     choice: Choice
     answer: tuple[int, int] | None
-    took: Spending
+    took: SpentAmounts
     gained: int
     fails: bool
     left: Remainder | None = None
@@ -80,7 +79,7 @@ class Refinement:
 
     Args:
         artifact: with costs that are ranges.
-        terms: when to ask.
+        terms, rule: when to ask, and whom.
         quoter: who is asked; None where nobody is.
         clock: seconds; times the answers that do not say how long they took.
 
@@ -97,10 +96,11 @@ class Refinement:
         self,
         artifact: Artifact,
         terms: Terms,
+        rule: AskRule,
         quoter: Quoter | None,
         clock: Callable[[], float],
     ) -> None:
-        self.controller = Controller(terms.settings, terms.taken)
+        self.controller = Controller(rule)
         self._counts_atoms = terms.taken is not None
         self.closed = False
         self.same = True
@@ -179,16 +179,9 @@ class Refinement:
         known = self._edges.get(node[ID])
         asked = (*(() if known is None else known.asked), *self._refused)
         number = self._owner[call.index]
-        models, most = models_of(self._tools[number]), self._most_useful(slack)
+        models, most = models_of(self._tools[number]), most_useful(self._beta, slack)
         found = self.controller.choose(number, models, asked, high - low, most)
         return None if found is None else replace(found, slack=slack)
-
-    def _most_useful(self, slack: int | None) -> Fraction | None:
-        """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
-        digits, places = self._beta
-        if slack is None or digits == 0:
-            return None
-        return Fraction(slack * 10 ** (9 + places), digits << 64)
 
     def wish(self, choice: Choice) -> Wish | None:
         """Reserves of the account what asking is expected to take; None: there is no account.
@@ -198,8 +191,10 @@ class Refinement:
         if self.drawing is None:
             return None
         spent = self.controller.spent
-        found = self.drawing.wish(drawn_amounts(spent, spent + choice.expected, choice.expected))
-        self._refused = [] if found.granted else [*self._refused, choice.place]
+        found = self.drawing.wish(
+            drawn_amounts(spent, spent.plus(choice.reserved), choice.reserved)
+        )
+        self._refused = [] if found.granted else [*self._refused, choice.number]
         return found
 
     def ask(self, node: Item, choice: Choice) -> AnsweredAsk:
@@ -238,11 +233,11 @@ class Refinement:
         edge: QuotedEdge,
         choice: Choice,
         answer: tuple[int, int] | None,
-        took: Spending,
+        took: SpentAmounts,
     ) -> AnsweredAsk:
         width, gained, fails = edge.high - edge.low, 0, False
         number = self._owner[call.index]
-        edge.asked.append(choice.place)
+        edge.asked.append(choice.number)
         if answer is not None:
             low, high = answer
             fails = not (edge.low <= low <= high <= edge.high) or high - low == width
@@ -285,13 +280,14 @@ def refinement_of(
     artifact: Artifact, terms: Terms, quoter: Quoter | None, clock: Callable[[], float]
 ) -> Refinement | None:
     """What a run needs to ask; None where every cost is a point."""
-    if terms.ask is None:
+    rule = terms.ask_rule
+    if rule is None:
         return None
-    asked = None if terms.ask == "never" else quoter
-    return Refinement(artifact, terms, asked, clock)
+    asked = None if rule.ask == "never" else quoter
+    return Refinement(artifact, terms, rule, asked, clock)
 
 
-def drawn_amounts(before: Spending, after: Spending, one: Spending) -> AccountAmounts:
+def drawn_amounts(before: SpentAmounts, after: SpentAmounts, one: SpentAmounts) -> AccountAmounts:
     """What an ask takes of an account: of epsilon, by how much it raises that of the run.
 
     That is never below 0: the bound of a longer list may be the tighter one by its rounding, and
@@ -301,9 +297,9 @@ def drawn_amounts(before: Spending, after: Spending, one: Spending) -> AccountAm
     return AccountAmounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
-def taken_amounts(answer: Answer, model: Model, measured: int) -> Spending:
+def taken_amounts(answer: Answer, model: Model, measured: int) -> SpentAmounts:
     """What an answer says that it took; what it leaves open as declared, and `measured` in ms."""
-    return Spending(
+    return SpentAmounts(
         price=model.price if answer.price is None else answer.price,
         latency=measured if answer.latency_ms is None else answer.latency_ms,
         epsilon=model.epsilon if answer.epsilon is None else answer.epsilon,

@@ -21,6 +21,7 @@ from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.race.digest import race_key
+from tcc_certs.replay.controller import AskRule, cap_fields
 from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.artifact.counts import rounded_to, written_bytes
@@ -74,6 +75,11 @@ class Terms:
     taken: Taken | None = None
     account: tuple[str, Caps] | None = None
     rounded: int | None = None
+
+    @property
+    def ask_rule(self) -> AskRule | None:
+        """What decides which model is asked; None where all costs are points."""
+        return None if self.ask is None else self.settings.ask_rule(self.ask, self.taken)
 
 
 def lowered(claim: Claim) -> Claim:
@@ -197,7 +203,7 @@ def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
     if artifact.fixed_costs:
         if asking:
             raise SettingsError("ask", "nothing, as no cost is a range", settings.ask)
-        for name in settings.capped_asking:
+        for name in cap_fields(settings.spending_caps):
             raise SettingsError(name, "no cap, as no cost is a range", getattr(settings, name))
         if settings.margin is not None:
             raise SettingsError("margin", "none, as no cost is a range", settings.margin)

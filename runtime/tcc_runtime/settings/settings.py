@@ -17,7 +17,9 @@ from typing import Final, Literal, TypeAlias
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.privacy.spending import Taken
 from tcc_certs.race.digest import opening_salt, seed_commitment
+from tcc_certs.replay.controller import AskRule, SpendingCaps
 from tcc_runtime.settings.table import check_value, table_of
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
@@ -237,15 +239,32 @@ class Settings:
         """The cap on epsilon in nano-units."""
         if self.epsilon_cap is None:
             return None
-        number, places = parse_decimal(self.epsilon_cap, "epsilon_cap", Code.LEDGER_SCHEMA)
+        number, places = _decimal(self.epsilon_cap, "epsilon_cap")
         scale: int = 10 ** (_NANO_PLACES - places)
         return number * scale
 
     @property
-    def capped_asking(self) -> tuple[str, ...]:
-        """The names of the caps on asking that are set."""
-        names = ("price_cap", "sla_ms", "epsilon_cap")
-        return tuple(name for name in names if getattr(self, name) is not None)
+    def spending_caps(self) -> SpendingCaps:
+        """The caps on what asking may take."""
+        return SpendingCaps(
+            price=self.price_cap, latency=self.sla_ms, epsilon=self.nano_epsilon_cap
+        )
+
+    def ask_rule(self, ask: Ask, taken: Taken | None) -> AskRule:
+        """What decides which model is asked: weights, caps, and the margin.
+
+        Args:
+            taken: the account of privacy that asking begins with; None: it keeps none.
+        """
+        return AskRule(
+            ask=ask,
+            price_weight=_decimal(self.price_weight, "price_weight"),
+            latency_weight=_decimal(self.latency_weight, "latency_weight"),
+            epsilon_weight=_decimal(self.epsilon_weight, "epsilon_weight"),
+            caps=self.spending_caps,
+            taken=taken,
+            margin=None if self.margin is None else _decimal(self.margin, "margin"),
+        )
 
     @property
     def salt(self) -> bytes:
@@ -266,3 +285,7 @@ _OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
 options_in = attrgetter(*(option.name for option in _OPTIONS), "atoms")
 _checked_in = attrgetter(*(option.name for option in _OPTIONS))
 _PASSED: set[object] = set()
+
+
+def _decimal(text: str, field: str) -> tuple[int, int]:
+    return parse_decimal(text, field, Code.LEDGER_SCHEMA)

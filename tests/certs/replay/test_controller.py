@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from random import Random
+
 import pytest
 
 from tcc_certs.core.atoms import Exact
@@ -9,6 +12,7 @@ from tcc_certs.core.model import Model
 from tcc_certs.privacy.spending import account
 from tcc_certs.replay.controller import AskRule, Controller, SpendingCaps, SpentAmounts
 from tests.certs.privacy.truth import atom
+from tests.oracle_ledger import controller as oracle
 
 WIDTH = 1000
 
@@ -97,10 +101,10 @@ def test_a_cap_on_epsilon_is_held_against_the_account_where_there_is_one():
     of = atom(mechanism="laplace", scale="8", sensitivity="1")
     spent = SpentAmounts(taken=taken).plus(SpentAmounts(epsilon=5, atom=of))
     assert spent.epsilon == 5
-    assert spent.used > 10**8
-    for cap, holds in ((5, False), (spent.used - 1, False), (spent.used, True)):
+    assert spent.epsilon_used > 10**8
+    for cap, holds in ((5, False), (spent.epsilon_used - 1, False), (spent.epsilon_used, True)):
         assert SpendingCaps(epsilon=cap).hold(spent) is holds
-    assert SpentAmounts().plus(SpentAmounts(epsilon=5, atom=of)).used == 5
+    assert SpentAmounts().plus(SpentAmounts(epsilon=5, atom=of)).epsilon_used == 5
 
 
 @pytest.mark.parametrize(("cap", "due"), [(2, None), (3, 1), (4, 1), (5, 0), (None, 0)])
@@ -136,3 +140,75 @@ def test_what_costs_nothing_comes_first_even_where_it_is_raised_to_nothing(free)
     assert (again.number, again.raised) == (free, (0, 1))
     other = controller.choose(0, models, [free], WIDTH)
     assert other is not None and other.raised == (WIDTH, 1)
+
+
+def _decimal(random: Random, places: int = 2) -> tuple[int, int]:
+    return random.randint(1, 300), random.randint(0, places)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_asks_are_chosen_as_fractions_say(seed):
+    random = Random(seed)
+    prices, latencies, epsilons = _decimal(random), _decimal(random), _decimal(random)
+    margin = random.choice([None, (5, 1), (9, 1), (95, 2)])
+    caps = [random.choice([None, random.randint(1, 200)]) for _ in range(3)]
+    told = rule(
+        price_weight=prices,
+        latency_weight=latencies,
+        epsilon_weight=epsilons,
+        margin=margin,
+        caps=SpendingCaps(price=caps[0], latency=caps[1], epsilon=caps[2]),
+    )
+    truth = oracle.Rule(
+        weights=tuple(Fraction(n, 10**p) for n, p in (prices, latencies, epsilons)),
+        caps=tuple(caps),
+        margin=None if margin is None else Fraction(margin[0], 10 ** margin[1]),
+    )
+    models = [
+        Model(
+            name=f"m{number}",
+            price=random.randint(0, 4),
+            latency=random.randint(0, 6),
+            epsilon=random.choice([0, random.randint(0, 9)]),
+            quality=(random.randint(0, 100), 2),
+        )
+        for number in range(random.randint(1, 4))
+    ]
+    controller, asks, chosen_so_far = Controller(told), [], 0
+    for _ in range(30):
+        tool, width = random.randrange(2), random.randint(1, 50)
+        tried = random.sample(range(len(models)), random.randint(0, len(models) - 1))
+        most = random.choice([None, (random.randint(0, 90), random.randint(1, 3))])
+        useful = None if most is None else Fraction(*most)
+        due = oracle.chosen(truth, asks, tool, models, tried, width, useful)
+        found = controller.choose(tool, models, tried, width, most)
+        if due is None:
+            assert found is None
+            continue
+        assert found is not None and found.number == due.number
+        took = (found.reserved.price, found.reserved.latency, found.reserved.epsilon)
+        assert took == due.takes
+        assert (Fraction(*found.gain), Fraction(*found.raised), Fraction(*found.useful)) == (
+            due.gain,
+            due.raised,
+            due.useful,
+        )
+        chosen_so_far += 1
+        spent = SpentAmounts(
+            price=random.randint(0, 5), latency=random.randint(0, 9), epsilon=random.randint(0, 9)
+        )
+        gained = random.randint(0, width)
+        controller.settle(tool, found, spent, width, gained)
+        asks.append(
+            oracle.Ask(
+                tool=tool,
+                number=found.number,
+                price=spent.price,
+                latency=spent.latency,
+                epsilon=spent.epsilon,
+                width=width,
+                gained=gained,
+                predicted=due.gain,
+            )
+        )
+    assert chosen_so_far
