@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
 from tcc_certs.values.declared import OpenParameter
 from tcc_certs.values.types import NumberType, TextType
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact import certificate
 
 TOOLS = """grammar g version "1"
@@ -33,9 +35,14 @@ plan = a b
 """
 
 
+@cache
+def compiled(text: str) -> Artifact:
+    return tcc.compile_text(text)
+
+
 @pytest.fixture(scope="module")
 def core() -> Core:
-    return tcc.compile_text(TOOLS).core
+    return compiled(TOOLS).core
 
 
 SETS = "any" + " | any" * 99
@@ -169,8 +176,9 @@ class Made:
         return ("VALID", "") if found is None else (found.code.value, found.path)
 
 
+@cache
 def made(text: str, statement: str | None = None, **more: Any) -> Made:
-    artifact = tcc.compile_text(text)
+    artifact = compiled(text)
     artifacts = [artifact_bytes(artifact)]
     if "implies" in more:
         artifacts.append(artifacts[0])
@@ -207,7 +215,13 @@ def session() -> Made:
 @pytest.fixture(scope="module")
 def whole() -> Made:
     """One list of all values, as the kernel reads it."""
-    artifact = tcc.compile_text(SHOP)
+    return made_whole()
+
+
+@cache
+def made_whole() -> Made:
+    """See :func:`whole`."""
+    artifact = compiled(SHOP)
     of = certificate.Asked(kind="statement", text=STATEMENT, artifacts=(artifact,))
     found = certificate.by_all(of.system(), max_states=10**5, check_time=lambda: None)
     assert found is not None
@@ -398,13 +412,13 @@ def test_what_is_added_up_is_a_range_from_0(kind: Any, expected: str) -> None:
     assert (refusal.value.code.value, refusal.value.expected) == ("D101", expected)
 
 
-ARTIFACT = tcc.compile_text(SHOP)
+ARTIFACT = compiled(SHOP)
 
 
 def test_json_is_compared_with_nothing() -> None:
     """The other side lists what is JSON here: the kernel does not know how many values it has."""
-    mine = tcc.compile_text('grammar g version "1"\ntool a(; x: json)\nplan = a\n')
-    theirs = tcc.compile_text('grammar g version "1"\ntool a(x: p | q)\nplan = a\n')
+    mine = compiled('grammar g version "1"\ntool a(; x: json)\nplan = a\n')
+    theirs = compiled('grammar g version "1"\ntool a(x: p | q)\nplan = a\n')
     with pytest.raises(Rejected) as refusal:
         certificate.Asked(kind="implies", text=None, artifacts=(mine, theirs)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "x")
@@ -413,7 +427,7 @@ def test_json_is_compared_with_nothing() -> None:
 def test_keys_are_counted_at_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one monitor there are as many lists as its values may be equal or not."""
     text = "forbid find before find same order, user = order"
-    artifact = tcc.compile_text(SHOP)
+    artifact = compiled(SHOP)
     made_of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,)).system()
     most = len(made_of.parts(frozenset()))
     assert most > 3
@@ -428,7 +442,7 @@ def test_keys_are_counted_at_their_bounds(monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_values_of_a_field_are_not_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     text = SHOP.replace("number 0 .. 20", "integer 0 .. 20")
     text += "limit uses(refund) per amount <= 1\n"
-    of = certificate.Asked(kind="finishable", text=None, artifacts=(tcc.compile_text(text),))
+    of = certificate.Asked(kind="finishable", text=None, artifacts=(compiled(text),))
     monkeypatch.setattr(compared, "MAX_ALONE", 20)
     assert sum(atom.sort == "number" for atom in of.system().atoms) == 21
     monkeypatch.setattr(compared, "MAX_ALONE", 19)

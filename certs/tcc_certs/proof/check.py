@@ -19,7 +19,7 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode, read_large
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Fact, Part, State, held_tokens, most_of, renamed
+from tcc_certs.proof.compared import Fact, Part, Renamed, State, most_of
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
@@ -29,7 +29,6 @@ from tcc_certs.session.machine import Place
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
 MAX_PROOF_STATES = 1 << 20
-MAX_RENAMED = 1 << 20  # facts that are kept as they are renamed
 
 
 # The file.
@@ -128,9 +127,7 @@ class _Check:
         self.checked = {"states": 0, "steps": 0, "calls": 0}
         self._lines: Iterator[bytes] = iter(())
         self._kept: dict[Any, Any] = {}  # places and facts, each once
-        # Of facts and the new names of their tokens: the facts with these.  For one list.
-        self._renamed: dict[tuple[tuple[Fact, ...], tuple[int, ...]], tuple[Fact, ...]] = {}
-        self._renamed_size = 0
+        self._renamed = Renamed([])  # facts of one list
         self._number = 0
         self._listed = False  # whether closed lists show it, and no session
 
@@ -241,8 +238,7 @@ class _Check:
     ) -> list[State]:
         """A list of states that holds the start, and that every call leads into."""
         self._kept.clear()
-        self._renamed.clear()
-        self._renamed_size = 0
+        self._renamed = Renamed(system.atoms)
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
         row = _numbers_of(self._line(), f"line {self._number}")
@@ -283,52 +279,20 @@ class _Check:
         *,
         held: bool = False,
     ) -> None:
-        """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
-
-        A constant is found again by its token, and the tokens of the keys that are looked at (the
-        list is `held` to these) by theirs: neither has another name.  Renaming.v:
-        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
-        """
+        """A state, renamed as a row says, is a listed one; each of its sums is in the interval."""
         where = f"line {self._number}"
         if not row or row[0] >= len(states):
             raise Rejected(code, where, "a listed state", row[:1])
         target = states[row[0]]
-        names = to[2], tuple(row[1:])
-        facts = self._renamed.get(names)
+        facts = self._renamed.get((to[2], tuple(row[1:])))
         if facts is None:
-            facts = self._renaming(system, *names, held=held)
-            if facts == target[2]:
-                facts = target[2]  # one tuple for both
-            self._renamed_size += 1 + len(facts)
-            if self._renamed_size > MAX_RENAMED:
-                self._renamed.clear()
-                self._renamed_size = 1 + len(facts)
-            self._renamed[names] = facts
+            facts = self._renamed.put(to[2], row[1:], target[2], where, held=held)
         if to[0] != target[0] or to[1] != target[1] or facts != target[2]:
             raise Rejected(code, where, "the state that the call leads to", f"state {row[0]}")
         for (low, high), (least, most) in zip(to[3], target[3], strict=True):
             if low < least or most < high:
                 ends = f"{low} .. {high}", f"{least} .. {most}"
                 raise Rejected(Code.PROOF_INTERVAL, where, *ends)
-
-    def _renaming(
-        self, system: System, facts: tuple[Fact, ...], row: Sequence[int], *, held: bool
-    ) -> tuple[Fact, ...]:
-        """Facts with the new names of their tokens, which are those of a row."""
-        where = f"line {self._number}"
-        tokens = held_tokens(facts)
-        require(len(tokens), len(row), Code.PROOF_RENAMING, where)
-        if tokens == list(row):
-            return facts
-        names = dict(zip(tokens, row, strict=True))
-        once = len(set(names.values())) == len(names)
-        ensure(once, Code.PROOF_RENAMING, where, "each token once", row)
-        atoms = len(system.atoms)
-        for token, name in names.items():
-            require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
-            if held or system.atoms[token % atoms].only is not None:
-                require(token, name, Code.PROOF_RENAMING, where)
-        return renamed(facts, names)
 
     def _state(self, system: System, part: Part) -> State:
         value = self._line()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import (
     Tool,
 )
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
 from tcc_certs.proof.sides import Side
@@ -25,6 +25,7 @@ from tcc_certs.values.types import JsonType, NumberType, OpenType
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
+MAX_RENAMED = 1 << 20  # facts that are kept as they are renamed
 MAX_ALONE = 64  # values of a field that is added up and compared
 Key: TypeAlias = "tuple[Any, ...]"  # tokens as numbers, listed values as texts
 Fact: TypeAlias = "tuple[int, int, Key, int]"  # side, slot of the monitor, key, count
@@ -418,6 +419,61 @@ def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]
             ]
         )
     )
+
+
+class Renamed(dict["tuple[tuple[Fact, ...], tuple[int, ...]]", "tuple[Fact, ...]"]):
+    """Of facts and the new names of their tokens the facts with these, kept for a while."""
+
+    def __init__(self, atoms: Sequence[Atom]) -> None:
+        super().__init__()
+        self._atoms, self._size = atoms, 0
+
+    def put(
+        self,
+        facts: tuple[Fact, ...],
+        row: Sequence[int],
+        due: tuple[Fact, ...],
+        where: str,
+        *,
+        held: bool,
+    ) -> tuple[Fact, ...]:
+        """What facts are if their tokens, increasing, have the names of a row; it is kept.
+
+        A constant is found again by its token, and the tokens of the keys that are looked at (the
+        list is `held` to these) by theirs: neither has another name.  Renaming.v:
+        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
+
+        Args:
+            due: what is kept in its place where both are equal: one for all.
+
+        Raises:
+            Rejected: T204, T205 they cannot have these names.
+        """
+        made = self._made(facts, row, where, held=held)
+        made = due if made == due else made
+        self._size += 1 + len(made)
+        if self._size > MAX_RENAMED:
+            self.clear()
+            self._size = 1 + len(made)
+        self[facts, tuple(row)] = made
+        return made
+
+    def _made(
+        self, facts: tuple[Fact, ...], row: Sequence[int], where: str, *, held: bool
+    ) -> tuple[Fact, ...]:
+        tokens = held_tokens(facts)
+        require(len(tokens), len(row), Code.PROOF_RENAMING, where)
+        if tokens == list(row):
+            return facts
+        names = dict(zip(tokens, row, strict=True))
+        once = len(set(names.values())) == len(names)
+        ensure(once, Code.PROOF_RENAMING, where, "each token once", row)
+        atoms = len(self._atoms)
+        for token, name in names.items():
+            require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
+            if held or self._atoms[token % atoms].only is not None:
+                require(token, name, Code.PROOF_RENAMING, where)
+        return renamed(facts, names)
 
 
 def most_of(state: State) -> State:
