@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6348, 4051),
     "validate": (10804, 6638),
     "validate atoms": (12159, 7471),
-    "validate session": (8502, 5395),
-    "validate models session": (9672, 6138),
+    "validate session": (8654, 5523),
+    "validate models session": (9824, 6266),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -155,7 +155,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 
 # The machine with its course, and the reader of statements, are each one thought.
 LARGE = {
-    "session/machine.py": 600,
+    "session/machine.py": 608,
     "core/policies.py": 640,
     "session/policies.py": 580,
 }

@@ -22,21 +22,27 @@ PART = 100  # grammars that a process takes at a time
 SHOWN = 20
 
 
-def part(first: int, count: int, forms: frozenset[str]) -> Tally:
+def part(first: int, count: int, forms: frozenset[str], sessions: int = 2) -> Tally:
     """The grammars of some numbers, in a process of its own."""
     logging.getLogger("tcc.gate").setLevel(logging.CRITICAL)
     tally = Tally()
     for seed in range(first, first + count):
-        tally.add(beside(seed, forms, sessions=2))
+        tally.add(beside(seed, forms, sessions=sessions))
     return tally
 
 
-def campaign(grammars: int, processes: int, forms: frozenset[str] = HELD, first: int = 0) -> Tally:
+def campaign(
+    grammars: int,
+    processes: int,
+    forms: frozenset[str] = HELD,
+    first: int = 0,
+    sessions: int = 2,
+) -> Tally:
     """All of them, over processes; progress on standard error."""
     total, said = Tally(), time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
         waiting = {
-            pool.submit(part, start, min(PART, first + grammars - start), forms)
+            pool.submit(part, start, min(PART, first + grammars - start), forms, sessions)
             for start in range(first, first + grammars, PART)
         }
         for done in as_completed(waiting):
@@ -70,6 +76,9 @@ def main() -> int:
     parser.add_argument("--grammars", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--sessions", type=int, default=2, help="of each grammar, 10 decisions each"
+    )
     parser.add_argument("--forms", nargs="*", help="of these forms alone, beside those of 1.1")
     parser.add_argument("--listed", action="store_true", help="of listed fields alone")
     parser.add_argument("--without", nargs="*", default=[], help="without these forms")
@@ -77,7 +86,8 @@ def main() -> int:
     forms = HELD if told.forms is None else OLD | set(told.forms)
     if told.listed:
         forms = LISTED
-    tally = campaign(told.grammars, told.processes, forms - set(told.without), told.first)
+    forms -= set(told.without)
+    tally = campaign(told.grammars, told.processes, forms, told.first, told.sessions)
     show(tally)
     for text in tally.unread[:SHOWN]:
         print(text, file=sys.stderr)

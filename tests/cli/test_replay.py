@@ -323,7 +323,7 @@ def test_a_session_is_replayed_with_what_it_was_given_and_its_times(
     # A ledger has both.
     artifact = library.compile_file(grammar)
     clock = itertools.chain([1000] * 3, itertools.repeat(301_002)).__next__
-    show = ["refund.amount", "refund.user"]
+    show = ["refund.amount", "refund.user", "session.user"]
     ledger = tmp_path / "ledger"
     with library.Gate(artifact, ledger=ledger, show=show, given=ann, clock=clock) as gate:
         with gate.call("look") as permit:

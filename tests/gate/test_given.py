@@ -95,9 +95,9 @@ def test_a_session_is_taken_up_with_what_it_was_given(artifact: Any, tmp_path: P
         with pytest.raises(GivenOtherwise, match=r"line 1: given: (note|most)"):
             tcc.Gate(artifact, given=other, **options)
     header = json.loads(ledger.read_bytes().splitlines()[0])["given"]
-    # What a statement speaks of is shown, else a digest stands for it.
+    # A number that a statement orders is shown, else a digest stands for it.
     assert {name: value.get("value") for name, value in header.items()} == {
-        "user": "ann", "role": "agent", "most": "50", "note": None,
+        "user": None, "role": None, "most": "50", "note": None,
     }  # fmt: skip
     shown = tcc.Gate(artifact, given={**ANN, "note": "x"}, show=["session.note"])
     assert dict(shown._shared.follower.given["note"])["value"] == "x"  # type: ignore[call-overload]
@@ -165,14 +165,25 @@ def value(kind: str, text: str) -> dict[str, str]:
     return {"digest": digest(KEY, kind.encode(), text.encode()).hex(), "type": kind, "value": text}
 
 
+def digested(text: str) -> dict[str, str]:
+    return {"digest": digest(KEY, b"s", text.encode()).hex()}
+
+
 @pytest.mark.parametrize(
     ("change", "code", "field"),
     [
-        (lambda given: given.update(user=value("s", "bob")), "S302", "call"),
+        (lambda given: given.update(user=digested("bob")), "S302", "call"),
         (lambda given: given.update(most=value("n", "49")), "S302", "call"),
-        (lambda given: given["user"].update(value="bob"), "S205", "given: user"),
-        (lambda given: given["user"].update(digest="0" * 64), "S205", "given: user"),
-        (lambda given: given.update(user={"digest": "0" * 64}), "S101", "given: user"),
+        (lambda given: given["user"].update(value("s", "bob")), "S302", "call"),
+        (
+            lambda given: given.update(user={**value("s", "bob"), **digested("ann")}),
+            "S205",
+            "given: user",
+        ),
+        (lambda given: given["user"].update(digest="0" * 64), "S302", "call"),
+        (lambda given: given["most"].update(digest="0" * 64), "S205", "given: most"),
+        (lambda given: given.update(most={"digest": "0" * 64}), "S101", "given: most"),
+        (lambda given: given["user"].update(of=[]), "S101", "given: user"),
         (lambda given: given.update(role=value("s", "chief")), "S204", "given: role"),
         (lambda given: given.update(role=value("n", "5")), "S204", "given: role"),
         (lambda given: given.update(most=value("n", "1001")), "S204", "given: most"),

@@ -143,7 +143,7 @@ def made(folder: Path, artifact: Any) -> tuple[Path, list[dict[str, Any]]]:
 
 
 def value(text: str) -> dict[str, str]:
-    return {"digest": digest(KEY, b"s", text.encode()).hex(), "type": "s", "value": text}
+    return {"digest": digest(KEY, b"s", text.encode()).hex()}
 
 
 def answers(records: list[dict[str, Any]], owner: Any) -> None:
@@ -154,13 +154,17 @@ def answers(records: list[dict[str, Any]], owner: Any) -> None:
     ("change", "code", "field"),
     [
         (lambda r: answers(r, value("b")), "S302", "call"),
-        (lambda r: answers(r, {**value("a"), "value": "b"}), "S205", "answers: find.owner"),
-        (lambda r: answers(r, {"digest": value("a")["digest"]}), "S203", "answers: find.owner"),
+        (
+            lambda r: answers(r, {**value("a"), "type": "s", "value": "a"}),
+            "S203",
+            "answers: find.owner",
+        ),
+        (lambda r: answers(r, {**value("a"), "of": []}), "S203", "answers: find.owner"),
         (lambda r: answers(r, {"unknown": True}), "S302", "call"),
         (lambda r: r[2].pop("answers"), "S302", "call"),
         (lambda r: r[3]["open"].update(to=value("b")), "S302", "call"),
         (lambda r: r[2].update(outcome="failed"), "S210", "answers"),
-        (lambda r: r[0]["arguments"].update(show=["refund.to"]), "S101", "arguments"),
+        (lambda r: r[0]["arguments"].update(show=["refund.to"]), "S203", "open: refund.to"),
     ],
 )
 def test_a_forged_source_is_refused(

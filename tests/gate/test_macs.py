@@ -17,6 +17,7 @@ from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
 from tcc_certs.session.machine import Course, Step
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.session import Writer
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
 from tests.oracle_session.writer import mac_of, named, sealed
@@ -262,5 +263,6 @@ def test_a_check_while_a_call_is_under_way_leaves_no_trace() -> None:
 def test_a_record_with_its_mac_is_canonical(record: dict[str, Any]) -> None:
     """Wherever in it the words stand that it is put together by."""
     key, previous = bytes(range(32)), bytes(range(32, 64))
-    written = Writer(key, (), "").sealed(record, previous)
+    policy = policy_of(tcc.compile_text('grammar g version "1"\ntool a\nplan = a?\n'))
+    written = Writer(policy, key, (), "").sealed(record, previous)
     assert written == encode({**record, "mac": mac_of(record, previous, key)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import tcc
+from tcc_certs.session import validate
+from tcc_certs.session.records import open_name
+from tcc_runtime.gate.policy import policy_of
 from tests.oracle_policies import language as l
 from tests.oracle_policies.drawn import FORMS, START, Draw, Play
 from tests.oracle_policies.meaning import Session
@@ -48,6 +52,14 @@ class Tally:
         self.refused += other.refused
         self.differences += other.differences
         self.unread += other.unread
+
+
+def some_shown(seed: str, core: Any) -> list[str]:
+    """Open arguments, answers and attributes whose values the ledger has as well; or none."""
+    rng = random.Random(f"shown {seed}")
+    names = [open_name(t.name, one.name) for t in core.tools for one in (*t.opened, *t.answers)]
+    names += [open_name("session", one.name) for one in core.given]
+    return [name for name in names if rng.random() < 0.3] if rng.random() < 0.5 else []
 
 
 class Clock:
@@ -108,6 +120,7 @@ class _Both:
         self.log: list[str] = []
         self.options: dict[str, Any] = {
             "ledger": folder / "s.ledger", "key": KEY, "durable": False, "clock": self.clock,
+            "show": some_shown(f"{seed} {number}", artifact.core),
         }  # fmt: skip
         self.gate = tcc.Gate(artifact, **self.options, **({"given": given} if given else {}))
 
@@ -203,8 +216,11 @@ class _Both:
         self.gate.finish(abandon=not finish)
         self.gate.close()
         self.tally.ledgers += 1
-        found = tcc.validate(self.options["ledger"], self.artifact, key=KEY)
+        ledger = self.options["ledger"].read_bytes()
+        found = validate(ledger, policy_of(self.artifact).checked(), key=KEY)
         claims = {"Conformant"} if finish else {"ConformantPrefix", "NoClaim"}
+        if not found.findings and found.claim_type in claims and len(ledger) % 4 == 0:
+            found = validate(ledger, policy_of(self.artifact).checked())  # of who has no key
         if found.findings or found.claim_type not in claims:
             self._differs("ledger", [str(f) for f in found.findings], found.claim_type)
 

@@ -682,23 +682,26 @@ class Automaton:
             if (found := shadow(one)) is not None
         ]
         self._letters: list[Made] | None = None
+        # By the words as listed fields tell them apart, so that each is looked at once.
         self._on: dict[tuple[Any, ...], bool] = {}
+        self._kept: dict[tuple[Any, ...], bool] = {}
 
     def begins(self, word: Sequence[Made]) -> bool:
         """Whether a plan begins with a word."""
-        word = [replace(call, made_at=2 * at, told_at=2 * at + 1) for at, call in enumerate(word)]
-        if not self._is_safe(word):
-            return False
-        if not self.owed and not self.least:
-            return True
         key = tuple((call.tool.name, tuple(sorted(_listed(call).items()))) for call in word)
         found = self._on.get(key)
         if found is None:
-            found = self.ends(word) or (
-                len(word) < self.grammar.depth
-                and any(self.begins([*word, letter]) for letter in self.letters())
+            timed = [
+                replace(one, made_at=2 * at, told_at=2 * at + 1) for at, one in enumerate(word)
+            ]
+            found = self._on[key] = self._is_safe(timed, key) and (
+                not (self.owed or self.least)
+                or self.ends(timed)
+                or (
+                    len(word) < self.grammar.depth
+                    and any(self.begins([*word, letter]) for letter in self.letters())
+                )
             )
-            self._on[key] = found
         return found
 
     def ends(self, word: Sequence[Made]) -> bool:
@@ -707,12 +710,16 @@ class Automaton:
             is_short(one, word) for one in self.least
         )
 
-    def _is_safe(self, word: Sequence[Made]) -> bool:
-        return not any(
-            refuses(statement, call, word[:at])
-            for at, call in enumerate(word)
-            for statement in (*self.safe, *self.shadows)
-        )
+    def _is_safe(self, word: Sequence[Made], key: tuple[Any, ...]) -> bool:
+        """Whether no call of it is refused by what came before."""
+        if not word:
+            return True
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = self._is_safe(word[:-1], key[:-1]) and not any(
+                refuses(statement, word[-1], word[:-1]) for statement in (*self.safe, *self.shadows)
+            )
+        return found
 
     def letters(self) -> list[Made]:
         """One call of each kind that the automaton tells apart."""

@@ -589,7 +589,7 @@ def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
 
 def attributes_named(policy: Policy) -> frozenset[str]:
     """The attributes of the session that a statement speaks of."""
-    return frozenset(_members_of(_trees(policy), "session"))
+    return frozenset(_members_of(trees_of(policy), "session"))
 
 
 def is_timed(policy: Policy) -> bool:
@@ -599,10 +599,10 @@ def is_timed(policy: Policy) -> bool:
         windows += [one.within for one in policy.unless] if isinstance(policy, Ban) else []
     else:
         windows = [policy.within] if isinstance(policy, Count | Total) else []
-    return any(one is not None for one in windows) or _speaks_of(_trees(policy), "now")
+    return any(one is not None for one in windows) or _speaks_of(trees_of(policy), "now")
 
 
-def _trees(policy: Policy) -> Tree:
+def trees_of(policy: Policy) -> Tree:
     """The terms and relations of a statement."""
     match policy:
         case Need() | Ban():

@@ -7,7 +7,7 @@ Cost: a look-up, and of the calls of a key the latest 64 where conditions are le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from operator import ge, gt, le, lt
 from typing import TypeAlias
@@ -43,7 +43,8 @@ class Index:
     """What one relation needs of the calls of one key: an extreme of each kind, or elements.
 
     Attributes:
-        sure: of the calls that surely are of the set; may: of all of them.
+        sure: of the calls that surely are of the set; may: of all of them, and elements of those
+            that may be.
         lacking: how many calls have no value, or one with a part that is not known.
     """
 
@@ -69,13 +70,14 @@ class Index:
 
     def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
         """A list in which elements are looked up."""
-        if state[0] != "l" or any(item in LACKING for item in state[1]):
+        items = set(state[1]) if state[0] == "l" else set(LACKING)
+        if not items.isdisjoint(LACKING):
             self._lack(undo)
             return
-        for known in (self.may, self.sure) if sure else (self.may,):
-            new = [item for item in set(state[1]) if item not in known]
-            known.update(dict.fromkeys(new, 1))
-            undo.append(_all_gone(known, new))
+        known = self.sure if sure else self.may
+        new = items.difference(known)
+        known.update(dict.fromkeys(new, 1))
+        undo.append(_all_gone(known, new))
 
     def _lack(self, undo: Undo) -> None:
         before = self.lacking
@@ -92,7 +94,7 @@ def _back(
 
 
 def _all_gone(
-    known: dict[State | str, int | Fraction], new: Sequence[State]
+    known: dict[State | str, int | Fraction], new: Iterable[State]
 ) -> Callable[[], object]:
     def gone() -> None:
         for item in new:
@@ -245,7 +247,9 @@ class Alt:
             return due not in LACKING and _decides(op, index.sure, due)
         if due in LACKING or index.lacking:
             return True
-        if op != "in" and (due[0] not in ("n", "t") or index.may.keys() - {due[0]}):
+        if op == "in":
+            return due in index.sure or due in index.may
+        if due[0] not in ("n", "t") or index.may.keys() - {due[0]}:
             return True  # kinds that have no order
         return _decides(op, index.may, due)
 

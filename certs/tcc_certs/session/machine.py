@@ -357,13 +357,18 @@ class Course:
     Attributes:
         machine: of its artifact.
         attributes: what the session was given when it began, and what it learned since.
+        marks: of a pattern and a digest whether that text matches; it may grow.
     """
 
     def __init__(
-        self, machine: SessionMachine, given: Mapping[str, State] = MappingProxyType({})
+        self,
+        machine: SessionMachine,
+        given: Mapping[str, State] = MappingProxyType({}),
+        marks: Mapping[tuple[str, bytes], bool | None] = MappingProxyType({}),
     ) -> None:
         self.machine = machine
         self.attributes = given
+        self.marks = marks
         self._held: Held = machine.start
         self._memory = Memory(machine.monitors)
         self._steps: list[Step] = []
@@ -440,6 +445,7 @@ class Course:
 
         at = self._steps[-1].seq + 1 if self._steps else 1
         own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.attributes)
+        own.marks = self.marks
         return statements.forbids(memory, own)
 
     def owed(self) -> str:
@@ -593,6 +599,7 @@ class Course:
             states=self._states(statements, step),
             stamp=step.stamp,
             session=step.session,
+            marks=self.marks,
             done=step.certain,
             answered=step.read,
             told=step.told,

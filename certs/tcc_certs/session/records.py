@@ -50,16 +50,36 @@ def _is_open_value(value: Json) -> bool:
         return False
     if len(value) == 1:
         return True
-    shown = sorted(value) == ["digest", "type", "value"]
-    return shown and value["type"] in ("b", "j", "n", "s") and isinstance(value["value"], str)
+    if "type" in value or "value" in value:
+        shown = value.get("type") in ("b", "j", "n", "s") and isinstance(value.get("value"), str)
+    else:
+        shown = True
+    marks = value.get("like", "")
+    return (
+        shown
+        and not set(value) - _MEMBERS
+        and isinstance(marks, str)
+        and not marks.strip("01-")
+        and isinstance(value.get("of", []), list)
+    )
+
+
+_MEMBERS = frozenset(["digest", "type", "value", "of", "like"])
+_ELEMENTS = (["of"], ["like", "of"])  # of a list that was answered the elements alone
 
 
 def _is_answers(value: Json) -> bool:
     return (
         isinstance(value, dict)
         and len(value) > 0
-        and all(_is_unknown(item) or _is_open_value(item) for item in value.values())
+        and all(_is_answer(item) for item in value.values())
     )
+
+
+def _is_answer(value: Json) -> bool:
+    if isinstance(value, dict) and sorted(value) in _ELEMENTS:
+        value = {**value, "digest": "0" * 64}
+    return _is_unknown(value) or _is_open_value(value)
 
 
 def _is_unknown(value: Json) -> bool:
@@ -87,6 +107,9 @@ BOOL: Format = ("true or false", lambda value: isinstance(value, bool))
 TEXTS: Format = ("a list of texts", _is_texts)
 ARGUMENTS: Format = ("an object of show, a list of names", _is_arguments)
 OPEN: Format = ("an object of digests, type and value with them where shown", _is_open)
+DIGESTS: Format = (
+    "a list of digests", lambda value: _is_texts(value) and all(map(HEX[1], value)),
+)  # fmt: skip
 ANSWERS: Format = ("an object of values as in open, or unknown, not empty", _is_answers)
 OBSERVED: Format = ("an object of texts, not empty", _is_observed)
 STATES: Format = ("a list of states", _is_states)
@@ -124,7 +147,13 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 }
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
-    "session": {"given": OPEN, "principal": HEX, "parent": UUID, "shadow": TRUE},
+    "session": {
+        "given": OPEN,
+        "constants": DIGESTS,
+        "principal": HEX,
+        "parent": UUID,
+        "shadow": TRUE,
+    },
     "call": {"at_ms": TIME},
     "outcome": {"answered": TRUE, "answers": ANSWERS},
     "refusal": {"made": TRUE},
@@ -221,6 +250,7 @@ class SessionHeader:
         macs: whether records have MACs.
         shadow: whether calls that are refused may be made: such a session shows nothing.
         started_ms: when it began; given: what it was given, as the record has it.
+        constants: the digests of the constants that statements name.
     """
 
     name: str
@@ -230,6 +260,7 @@ class SessionHeader:
     shadow: bool
     started_ms: int
     given: Mapping[str, Json]
+    constants: tuple[str, ...] = ()
 
 
 def has_macs(record: Record) -> bool:
@@ -278,6 +309,7 @@ def read_header(
         shadow="shadow" in record,
         started_ms=size(record, "started_ms"),
         given=_given(record, core),
+        constants=_constants(record),
     )
 
 
@@ -294,6 +326,11 @@ def _given(record: Record, core: Core) -> Mapping[str, Json]:
     expected = f"{sorted(needed)} of {sorted(declared)}"
     ensure(there, Code.SESSION_HEADER, "given", expected, sorted(given))
     return given
+
+
+def _constants(record: Record) -> tuple[str, ...]:
+    found = record.get("constants")
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the e
 Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
 LACKING = (NONE, UNKNOWN)
 _IT = frozenset(["it"])
+DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 NO_NAMES: Names = {}
 
@@ -37,6 +39,7 @@ class Event:
         states: of each field; of an answer that is not known UNKNOWN.
         stamp: UTC ms, that never go back.
         session: its attributes as they were when it was decided.
+        marks: of a pattern and a digest of the session whether that text matches.
         done: whether it is known to be done.
         answered: it failed, and its caller has read what the tool said.
         told: the number of the last call that was made when its first outcome was recorded; None
@@ -48,6 +51,7 @@ class Event:
     states: Mapping[str, State]
     stamp: int = 0
     session: Mapping[str, State] = field(default_factory=dict)
+    marks: Mapping[tuple[str, bytes], Truth] = field(default_factory=dict)
     done: bool = False
     answered: bool = False
     told: int | None = None
@@ -324,16 +328,27 @@ def _every_among(of: Term, many: Term, negated: bool) -> Relation:
     return every
 
 
-def _like(one: Term, source: str, negated: bool) -> Relation:
+@cache
+def like_of(source: str) -> Callable[[str], Truth]:
+    """Whether a text matches as a whole; of one that is too long nobody is sure."""
     pattern = pattern_of(source)
     positions = max([1, *[places.bit_length() for places in pattern.at]])
     longest = MAX_STEPS // positions
+    return lambda text: pattern.matches(text) if len(text) <= longest else None
+
+
+def _like(one: Term, source: str, negated: bool) -> Relation:
+    matches = like_of(source)
 
     def like(own: Event, seen: Event, names: Names) -> Truth:
         kind, value = found = one(own, seen, names)
-        if found in LACKING or (kind == "s" and len(value) > longest):
+        if found in LACKING:
             return None
-        return (kind == "s" and pattern.matches(value)) is not negated
+        if kind == DIGESTED:
+            holds = own.marks.get((source, value))
+        else:
+            holds = matches(value) if kind == "s" else False
+        return _opposite(holds) if negated else holds
 
     return like
 
@@ -356,6 +371,17 @@ def _group(
         return combine(parts)
 
     return group
+
+
+def decimal_of(value: int | Fraction) -> str:
+    """The canonical decimal of an exact one."""
+    if isinstance(value, int):
+        return str(value)
+    places, scale = 0, 1
+    while scale % value.denominator:
+        places, scale = places + 1, scale * 10
+    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
+    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
 
 
 def speaks_of(tree: object, words: frozenset[str]) -> bool:

@@ -153,19 +153,19 @@ class ReplayedSession:
     def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
         core = machine.core
         if machine.statements is not None:
-            # Without the values what the statements compare could not be derived again.
+            # Without the numbers what the statements order could not be derived again.
             tools, shown = core.tools, header.shown
             missing = sorted(
                 open_name(tools[tool].name, name) for tool, name in machine.statements.shown - shown
             )
-            expected = "what statements compare, shown"
+            expected = "what statements order or add up, shown"
             ensure(not missing, Code.SESSION_HEADER, "arguments", expected, missing)
         self.core = core
         self.machine = machine
         self.header = header
         self.findings = findings
         self.arguments = Arguments(machine, header)
-        self.course = Course(machine, self.arguments.given())
+        self.course = Course(machine, self.arguments.given(), self.arguments.marks)
         self._stamp = header.started_ms
         self.tally = Tally()
         self.open: dict[int, tuple[Offer, int]] = {}

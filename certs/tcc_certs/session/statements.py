@@ -2,15 +2,13 @@
 
 Normative text: docs/spec/core.md, section 7; docs/spec/session.md, section 3.  What the statements
 decide is for :mod:`tcc_certs.session.policies`; here are the fields of a call, the attributes of a
-session, and which values a ledger has to show so that every decision can be derived again.
+session, and what a ledger has of them.
 Cost: linear in the fields of a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
@@ -22,20 +20,11 @@ from tcc_certs.core.policies import (
     tools_of,
 )
 from tcc_certs.formats.codec import Json
+from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
-from tcc_certs.values.canonical import json_value
-from tcc_certs.values.declared import JsonType, OpenParameter
-from tcc_certs.values.places import (
-    NONE,
-    UNKNOWN,
-    FieldType,
-    State,
-    constant,
-    exact_number,
-    flat,
-    typed,
-)
+from tcc_certs.values.declared import OpenParameter
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 
 class Statements:
@@ -43,10 +32,10 @@ class Statements:
 
     Attributes:
         policies: compiled.
-        shown: pairs of a tool and an open parameter whose values statements may compare: a ledger
-            shows them, so that every decision can be derived again.
-        named: what a session is given and statements speak of, which it shows as well; lets: what
-            it learns and they speak of.
+        ledger: what a ledger has of the fields that they name, and of those that attributes are
+            learned from, so that every decision can be derived again.
+        shown: pairs of a tool and an open parameter or answer whose values it shows.
+        lets: what a session learns and they speak of.
         timed: whether one looks at the clock: then each call has its time.
     """
 
@@ -63,27 +52,32 @@ class Statements:
             ]
             for tool in core.tools
         ]
-        self._given = _read_by(core.given)
-        self._opened = [_read_by(tool.opened) for tool in core.tools]
-        self._answers = [_read_by(tool.answers) for tool in core.tools]
-        shown: set[tuple[int, str]] = set()
+        named: set[tuple[int, str]] = set()
         for one in held:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
-                shown.update((tool, name) for name in names)
+                named.update((tool, name) for name in names)
         speaks = [attributes_named(one.policy) for one in held]
-        named = frozenset().union(*speaks)
-        self.lets = tuple([one for one in core.lets if one.name in named])
-        shown.update(source for one in self.lets for source in one.of)
-        # A listed value is in the text of the call, and an observed one in that of the outcome.
+        spoken = frozenset().union(*speaks)
+        self.lets = tuple([one for one in core.lets if one.name in spoken])
+        named.update(source for one in self.lets for source in one.of)
+        learned = {one.name: [name for _, name in one.of] for one in self.lets}
+        self.ledger = Named(core, [one.policy for one in held], named, spoken, learned)
+        # Without a word of them open arguments and answers are not known.
+        self._unsaid = [
+            dict.fromkeys([one.name for one in (*tool.opened, *tool.answers)], UNKNOWN)
+            for tool in core.tools
+        ]
+        self._opened = [self._forms(at, tool.opened) for at, tool in enumerate(core.tools)]
+        self._answers = [self._forms(at, tool.answers) for at, tool in enumerate(core.tools)]
         self.shown = frozenset(
             [
-                (tool, name)
-                for tool, name in shown
-                if name in self._opened[tool] or name in self._answers[tool]
+                (at, form.name)
+                for at, forms in enumerate(self.ledger.tools)
+                for form in forms.values()
+                if form.shown
             ]
         )
-        self.named = named - {one.name for one in core.lets}
         # By the text of each statement: which tools tell what it takes from the session.
         tellers = {one.name: {tool for tool, _ in one.of} for one in self.lets}
         self._told_by = {
@@ -96,47 +90,49 @@ class Statements:
         """What the statements remember of a session that begins."""
         return Memory(self.policies)
 
-    def given(self, found: Mapping[str, Json]) -> Mapping[str, State]:
-        """What a session was given, as its header has it; what is not shown is not known."""
-        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
-        return _states_in(
-            self._given,
-            {
-                name: (str(entry.get("type", "")), str(entry.get("value", "")))
-                for name, entry in entries.items()
-            },
-        )
+    def _forms(self, tool: int, fields: Sequence[OpenParameter]) -> Sequence[Form]:
+        forms = self.ledger.tools[tool]
+        return [forms[one.name] for one in fields if one.name in forms]
+
+    def given(self, found: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
+        """What a session was given, as its header has it; what nobody names is not known.
+
+        Raises:
+            Rejected: as :meth:`Reading.state`.
+        """
+        return _states_in(self.ledger.session.values(), found, reading)
 
     def states(
         self,
         tool: int,
         values: Sequence[int | None],
-        opened: Mapping[str, tuple[str, str]],
-        known: Mapping[str, State] = MappingProxyType({}),
+        opened: Mapping[str, Json],
+        reading: Reading | None = None,
     ) -> Mapping[str, State]:
         """The fields of a call.
 
         Args:
             values: of each listed parameter the index of its value; None: it is not known.
-            opened: of each open one that is there its type byte and its canonical text; without
-                them the value is not known.
-            known: of some of these the value that the text stands for.
+            opened: the open ones, as a record has them.
+            reading: of its session; None: nothing is known of the open ones.
+
+        Raises:
+            Rejected: as :meth:`Reading.state`.
         """
         found = {
             name: UNKNOWN if at is None else some[at]
             for (name, some), at in zip(self._listed[tool], values, strict=True)
         }
-        found |= _states_in(self._opened[tool], opened, known)
-        return found | dict.fromkeys(self._answers[tool], UNKNOWN)
+        found |= self._unsaid[tool]
+        return found if reading is None else found | _states_in(self._opened[tool], opened, reading)
 
-    def told(self, tool: int, answers: Mapping[str, tuple[str, str]]) -> Mapping[str, State]:
-        """The open answers of a call that was done.
+    def told(self, tool: int, answers: Mapping[str, Json], reading: Reading) -> Mapping[str, State]:
+        """The open answers of a call that was done, as a record has them.
 
-        Args:
-            answers: as `opened` of :meth:`states`; of one that is not known a type and a text that
-                are empty.
+        Raises:
+            Rejected: as :meth:`Reading.state`.
         """
-        return _states_in(self._answers[tool], answers)
+        return _states_in(self._answers[tool], answers, reading)
 
     def answered(
         self,
@@ -191,40 +187,12 @@ class Statements:
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
 
 
-_Forms: TypeAlias = "Mapping[str, tuple[bool, FieldType]]"  # optional, and how it is read
-
-
-def _read_by(fields: Sequence[OpenParameter]) -> _Forms:
-    return {one.name: (one.optional, flat(one.type)) for one in fields}
-
-
 def _states_in(
-    fields: _Forms,
-    given: Mapping[str, tuple[str, str]],
-    known: Mapping[str, State] = MappingProxyType({}),
+    forms: Iterable[Form], given: Mapping[str, Json], reading: Reading
 ) -> dict[str, State]:
     found = {}
-    for name, (optional, kind) in fields.items():
-        if name in known:
-            found[name] = known[name]
-            continue
-        value = given.get(name)
-        absent = NONE if optional else UNKNOWN
-        found[name] = absent if value is None else state_of(*value, kind)
+    for form in forms:
+        entry = given.get(form.name)
+        absent = NONE if form.optional else UNKNOWN
+        found[form.name] = reading.state(form, entry) if isinstance(entry, Mapping) else absent
     return found
-
-
-def state_of(kind: str, text: str, of: FieldType) -> State:
-    """A value of its canonical text; what has no text here is not known."""
-    match kind:
-        case "s":
-            return "s", text
-        case "n":
-            return "n", exact_number(text)
-        case "b":
-            return "b", text == "true"
-        case "j" if isinstance(of, JsonType):
-            return "j", text.encode()
-        case "j":
-            return typed(json_value(text), of)
-    return UNKNOWN

@@ -158,12 +158,17 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
             name = open_name(session.core.tools[monitor.tool].name, monitor.parameter)
             if name in arguments.hidden:
                 yield f"{monitor.text}: the values are not shown"
+    if arguments.marked:
+        names = ", ".join(sorted(arguments.marked))
+        yield f"that texts of {names} match the patterns asked of them as is said"
     if arguments.hidden:
         yield "that digests of values that are not shown are the same exactly where the values are"
     if not session.header.macs:
         yield "that every record is its writer's: a ledger of 1.0 has no MACs"
     elif session.header.key is None:
         yield "that every record is its writer's: MACs show it to who has the key"
+    if session.header.constants and session.header.key is None:
+        yield "that digests of constants are those of the constants: the key is not known"
     if arguments.shown and session.header.key is None:
         yield "that digests are those of the values shown: the key is not known"
 

@@ -1,14 +1,16 @@
 """The values of a recorded call: its open arguments, and what was observed once it was made.
 
-Normative text: docs/spec/session.md, sections 3 and 6.  A value that is shown has its type, and its
-digest is the one of its bytes where the key is known; without the key, digests of shown values are
-the same exactly where the values are.  Of a value that is not shown nothing is known but that.
+Normative text: docs/spec/session.md, sections 2, 3 and 6.  A value that is shown has its type, and
+its digest is the one of its bytes where the key is known; without the key, digests of shown values
+are the same exactly where the values are.  Of a value that is not shown nothing is known but that,
+and what statements of version 1.2 need of it.
 Cost: linear in the arguments and answers of a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Core, Tool
@@ -17,21 +19,25 @@ from tcc_certs.formats.codec import Json, blake, written
 from tcc_certs.formats.ledger import Record
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors import Seen
-from tcc_certs.session.records import HIDDEN, SessionHeader, open_name
-from tcc_certs.values.canonical import JSON, NUMBER, digest, json_value, utf8
+from tcc_certs.session.records import SessionHeader, open_name
+from tcc_certs.values.canonical import JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 if TYPE_CHECKING:
-    from tcc_certs.values.places import FieldType, State
+    from tcc_certs.session.digested import Digester, Form, Reading
+    from tcc_certs.session.placed import Places
+    from tcc_certs.values.places import State
 
 
 class Arguments:
-    """The open arguments of a session's calls.
+    """The open arguments and answers of a session's calls.
 
     Attributes:
-        hidden: names of open parameters of which a call had a value that is not shown.
+        hidden: names of those of which a call had a value that is not shown.
         shown: the same, of values that are shown.
+        marked: names of those of whose texts it is said whether they match.
+        marks: what was said of them.
     """
 
     def __init__(self, machine: SessionMachine, header: SessionHeader) -> None:
@@ -41,31 +47,65 @@ class Arguments:
         self._header = header
         self._digest_of: dict[bytes, str] = {}  # of each shown value, by a hash of it
         self._value_of: dict[str, bytes] = {}
+        self._places: dict[tuple[int, str], Places] = {}
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
+        self.marked: set[str] = set()
+        self._reading: Reading | None = None
+        self._digester: Digester | None = None
+        self.marks: Mapping[tuple[str, bytes], bool | None] = {}
+        self._read_constants()
+
+    def _read_constants(self) -> None:
+        """The digests of what statements name.
+
+        Raises:
+            Rejected: S101 there are others; S205 they are not of these constants.
+        """
+        statements, found = self._statements, self._header.constants
+        due = () if statements is None else statements.ledger.constants
+        expected = f"{len(due)} digests" if due else "no field"
+        ensure(len(found) == len(due), Code.SESSION_HEADER, "constants", expected, len(found))
+        for (kind, text), known in zip(due, found, strict=True):
+            self._check_digest("constants", kind, utf8(text, "constants"), known)
+        if statements is None:
+            return
+        from tcc_certs.session.digested import Digester, Reading
+
+        self._reading = Reading(statements.ledger, list(map(bytes.fromhex, found)))
+        self.marks = self._reading.marks
+        if self._header.key is not None:
+            self._digester = Digester(statements.ledger, self._header.key)
 
     def given(self) -> Mapping[str, State]:
         """What the session was given, as statements see it.
 
         Raises:
-            Rejected: S101 a statement speaks of what is not shown; S204, S205 as :meth:`read`.
+            Rejected: S101 of what a statement speaks of the ledger has not what is due; S204, S205
+                as :meth:`read`.
         """
-        if not self._core.given:
-            return {}
-        named = frozenset() if self._statements is None else self._statements.named
+        statements, reading = self._statements, self._reading
         for one in self._core.given:
             entry = self._header.given.get(one.name)
             if not isinstance(entry, dict):
                 continue
             name = f"session.{written(one.name)}"
-            expected = "type and value, as a statement speaks of it"
+            form = None if statements is None else statements.ledger.session.get(one.name)
             shown = "value" in entry
             place = f"given: {written(one.name)}"
-            ensure(shown or one.name not in named, Code.SESSION_HEADER, place, expected, entry)
-            (self.shown if shown else self.hidden).add(name)
+            needed = form is not None and form.shown
+            expected = "type and value, as a statement speaks of it"
+            ensure(shown or not needed, Code.SESSION_HEADER, place, expected, entry)
+            due = _members(form, shown=shown, answer=False)
+            same = set(entry) == due
+            ensure(same, Code.SESSION_HEADER, place, sorted(due), sorted(entry))
+            self._note(name, form, shown=shown)
             if shown:
-                self._checked(place, one, entry)
-        return {} if self._statements is None else self._statements.given(self._header.given)
+                self._checked(place, one, form, entry)
+        if statements is None or reading is None:
+            return {}
+        with _at_place("given"):
+            return statements.given(self._header.given, reading)
 
     def read(
         self, offer: Offer, found: Json
@@ -73,46 +113,45 @@ class Arguments:
         """The call as monitors see it, and its fields for the statements of version 1.2.
 
         Raises:
-            Rejected: S203 which arguments there are, or which are shown; S204 a value that is none
-                of its type; S205 a digest that is not of its value.
+            Rejected: S203 which arguments there are, or what the ledger has of them; S204 a value
+                that is none of its type, or not what stands at its place; S205 a digest that is not
+                of its value, or a mark that is not of its text.
         """
         tool = self._core.tools[offer.tool]
         given = found if isinstance(found, dict) else {}
         _check_names(tool, given)
         opened: dict[str, object] = {}
         numbers: dict[str, str] = {}
-        values: dict[str, tuple[str, str]] = {}
         for parameter in tool.opened:
             if parameter.name not in given:
                 continue
             entry = given[parameter.name]
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
-            opened[parameter.name] = str(members["digest"])
             value = self._value(offer.tool, parameter, members)
-            kind = _byte(parameter)
-            values[parameter.name] = (HIDDEN, "") if value is None else (kind.decode(), value)
-            if value is not None and kind == NUMBER:
+            opened[parameter.name] = str(members["digest"])
+            if value is not None and _byte(parameter) == NUMBER:
                 numbers[parameter.name] = value
-        if any(given.at is not None for given in tool.opened):
-            _check_places(tool, values)
-        if any(param.at is not None for param in tool.parameters):
-            _check_listed(tool, offer, values)
+        self._check_places(offer, given)
         seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
-        statements = self._statements
-        if statements is None:
+        statements, reading = self._statements, self._reading
+        if statements is None or reading is None:
             return seen, None
-        return seen, statements.states(offer.tool, offer.values, values)
+        with _at_place("open"):
+            return seen, statements.states(offer.tool, offer.values, given, reading)
 
     def told(self, offer: Offer, outcome: str, record: Record) -> tuple[Mapping[str, State], bool]:
-        """The open answers of a call, and whether one that is shown is not known.
+        """The open answers of a call, and whether one that the ledger has is not known.
 
         Raises:
-            Rejected: S210 there are others than are shown, or some of a call that was not done;
-                S204, S205 as :meth:`read`.
+            Rejected: S210 there are others than are due, or some of a call that was not done;
+                S203, S204, S205 as :meth:`read`.
         """
         tool = self._core.tools[offer.tool]
+        forms = self._forms(offer.tool)
         due = {
-            one.name: one for one in tool.answers if (offer.tool, one.name) in self._header.shown
+            one.name: one
+            for one in tool.answers
+            if one.name in forms or (offer.tool, one.name) in self._header.shown
         }
         found = record.get("answers")
         given: Mapping[str, Json] = found if isinstance(found, dict) else {}
@@ -122,17 +161,23 @@ class Arguments:
         ensure(there, Code.SESSION_OBSERVED, "answers", expected, sorted(given))
         stray = found is not None and not given
         ensure(not stray, Code.SESSION_OBSERVED, "answers", "no field, as none is there", "one")
-        values: dict[str, tuple[str, str]] = {}
+        lacks = False
         for name, entry in given.items():
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
             if "unknown" in members:
-                values[name] = HIDDEN, ""
-                continue
-            value = self._value(offer.tool, due[name], members, "answers")
-            values[name] = (_byte(due[name]).decode(), value or "")
-        lacks = any(not kind for kind, _ in values.values())
-        statements = self._statements
-        return ({} if statements is None else statements.told(offer.tool, values)), lacks
+                lacks = True
+            else:
+                self._value(offer.tool, due[name], members, "answers")
+        if given:
+            self._placed(offer.tool, tuple(due.values()), "answers", given, {})
+        statements, reading = self._statements, self._reading
+        if statements is None or reading is None:
+            return {}, lacks
+        with _at_place("answers"):
+            return statements.told(offer.tool, given, reading), lacks
+
+    def _forms(self, tool: int) -> Mapping[str, Form]:
+        return {} if self._statements is None else self._statements.ledger.tools[tool]
 
     def _value(
         self,
@@ -141,19 +186,28 @@ class Arguments:
         members: Mapping[str, Json],
         where: str = "open",
     ) -> str | None:
-        """The text of a value that is shown."""
+        """The text of a value that is shown; what the ledger has to have of it is there."""
         name = open_name(self._core.tools[tool].name, parameter.name)
         shown = (tool, parameter.name) in self._header.shown
-        expected = (
-            "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
-        )
-        ensure(
-            shown == ("value" in members), Code.SESSION_OPEN, f"{where}: {name}", expected, members
-        )
-        (self.shown if shown else self.hidden).add(name)
-        return self._checked(f"{where}: {name}", parameter, members) if shown else None
+        form = self._forms(tool).get(parameter.name)
+        due = _members(form, shown=shown, answer=where == "answers")
+        place = f"{where}: {name}"
+        ensure(set(members) == due, Code.SESSION_OPEN, place, sorted(due), members)
+        self._note(name, form, shown=shown)
+        return self._checked(place, parameter, form, members) if shown else None
 
-    def _checked(self, place: str, parameter: OpenParameter, members: Mapping[str, Json]) -> str:
+    def _note(self, name: str, form: Form | None, *, shown: bool) -> None:
+        (self.shown if shown else self.hidden).add(name)
+        if form is not None and form.patterns and not shown:
+            self.marked.add(name)
+
+    def _checked(
+        self,
+        place: str,
+        parameter: OpenParameter,
+        form: Form | None,
+        members: Mapping[str, Json],
+    ) -> str:
         """The text of a value that is shown, which is of its type and has this digest."""
         kind, text = _byte(parameter), str(members["value"])
         byte = kind.decode()
@@ -163,7 +217,66 @@ class Arguments:
         except Rejected as refusal:
             raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
         self._check_digest(place, kind, utf8(text, "value"), str(members["digest"]))
+        if form is not None and not form.shown:
+            self._check_members(place, parameter, form, members)
         return text
+
+    def _check_members(
+        self,
+        place: str,
+        parameter: OpenParameter,
+        form: Form,
+        members: Mapping[str, Json],
+    ) -> None:
+        """Marks and elements are those of the value that is shown.
+
+        Raises:
+            Rejected: S205 they are not.
+        """
+        from tcc_certs.session.digested import members_of
+
+        value = typed_text(parameter, str(members["value"]))
+        for name, due in members_of(form, value, self._digester).items():
+            ensure(members[name] == due, Code.SESSION_DIGEST, place, due, members[name])
+
+    def _check_places(self, offer: Offer, given: Mapping[str, Json]) -> None:
+        """What stands inside of other arguments is what the ledger has of it."""
+        tool = self._core.tools[offer.tool]
+        opened, params = tool.opened, tool.parameters
+        if all(one.at is None for one in opened) and all(one.at is None for one in params):
+            return
+        listed = {
+            param.name: param.values[at]
+            for param, at in zip(tool.parameters, offer.values, strict=True)
+            if at is not None
+        }
+        self._placed(offer.tool, tool.opened, "open", given, listed)
+
+    def _placed(
+        self,
+        tool: int,
+        fields: tuple[OpenParameter, ...],
+        where: str,
+        given: Mapping[str, Json],
+        listed: Mapping[str, str],
+    ) -> None:
+        found = self._places.get((tool, where))
+        if found is None:
+            from tcc_certs.session.placed import Places  # here: a core of 1.1 has none of it
+
+            forms, key = self._forms(tool), self._header.key
+            found = Places(
+                self._core.tools[tool],
+                fields,
+                forms,
+                key,
+                self._digester,
+                arguments=where == "open",
+            )
+            self._places[tool, where] = found
+        entries = {name: entry for name, entry in given.items() if isinstance(entry, dict)}
+        name = self._core.tools[tool].name
+        found.check(entries, listed, lambda field: f"{where}: {open_name(name, field)}")
 
     def _check_digest(self, place: str, kind: bytes, data: bytes, found: str) -> None:
         if self._header.key is not None:
@@ -174,6 +287,26 @@ class Arguments:
         ensure(found == expected, Code.SESSION_DIGEST, place, f"{expected}, as before", found)
         other = self._value_of.setdefault(found, value)
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
+
+
+def _members(form: Form | None, *, shown: bool, answer: bool) -> set[str]:
+    """What a ledger has of a value."""
+    due = {"digest", "type", "value"} if shown else {"digest"}
+    if form is not None and form.is_list:
+        due = due - {"digest"} if answer and not shown else due
+        due.add("of")
+    if form is not None and form.patterns:
+        due.add("like")
+    return due
+
+
+@contextmanager
+def _at_place(where: str) -> Iterator[None]:
+    try:
+        yield
+    except Rejected as refusal:
+        place = f"{where}: {refusal.path}"
+        raise Rejected(refusal.code, place, refusal.expected, refusal.found) from None
 
 
 def _byte(parameter: OpenParameter) -> bytes:
@@ -189,62 +322,16 @@ def _check_text(parameter: OpenParameter, text: str) -> None:
     check_json(parameter.type, text)
 
 
-def _check_places(tool: Tool, values: Mapping[str, tuple[str, str]]) -> None:
-    """A field at a place in an argument that is shown is what stands there.
+def typed_text(parameter: OpenParameter, text: str) -> State:
+    """The value of a canonical text that is one of the type."""
+    from tcc_certs.values.places import flat, plain, typed
 
-    Raises:
-        Rejected: S204 it is not.
-    """
-    from tcc_certs.values.places import placed_text  # here: a core of 1.1 has none of it
-
-    for field in tool.opened:
-        head = _head_of(tool, field.at, values)
-        kind, text = values.get(field.name, (HIDDEN, ""))
-        if head is None or (field.name in values and kind == HIDDEN):
-            continue
-        found = placed_text(field, json_value(head))
-        place = f"open: {open_name(tool.name, field.name)}"
-        ensure(found == text, Code.SESSION_VALUE, place, found or "nothing at its place", text)
-
-
-def _check_listed(tool: Tool, offer: Offer, values: Mapping[str, tuple[str, str]]) -> None:
-    """A listed argument at a place in an argument that is shown is what stands there.
-
-    Raises:
-        Rejected: S204 it is not.
-    """
-    from tcc_certs.values import places  # here: a core of 1.1 has none of it
-
-    for param, index in zip(tool.parameters, offer.values, strict=True):
-        head = None if param.observed else _head_of(tool, param.at, values)
-        if head is None or index is None or param.at is None:
-            continue
-        of = places.Field(
-            name=param.name, steps=param.at, values=param.values, optional=param.optional
-        )
-        text = param.values[index]
-        due = places.constant(text) if text else places.NONE
-        found = places.answered({param.at[0]: json_value(head)}, of)
-        place = f"open: {open_name(tool.name, param.at[0])}"
-        ensure(found == due, Code.SESSION_VALUE, place, text or "nothing at its place", head)
-
-
-def _head_of(
-    tool: Tool, at: tuple[str, ...] | None, values: Mapping[str, tuple[str, str]]
-) -> str | None:
-    """The argument in which a place lies, where all of it is shown; None of other ones."""
-    if not at:
-        return None
-    whole = any(one.name == at[0] and _is_whole(one.type) for one in tool.opened)
-    kind, text = values.get(at[0], (HIDDEN, ""))
-    return text if whole and kind == JSON.decode() else None
-
-
-def _is_whole(of: FieldType) -> bool:
-    """Whether a ledger has all of a value: of a record it has the fields alone."""
-    from tcc_certs.values.places import ListType, RecordType
-
-    return _is_whole(of.of) if isinstance(of, ListType) else not isinstance(of, RecordType)
+    if not isinstance(parameter.type, PLAIN):
+        return typed(json_value(text), flat(parameter.type))
+    kind = type_byte(parameter.type)
+    if kind == JSON:
+        return "j", text.encode()
+    return plain(text if kind == TEXT else json_value(text))
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:

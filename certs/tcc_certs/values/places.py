@@ -19,6 +19,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -141,7 +142,7 @@ def at(value: object, steps: Sequence[str]) -> object:
         if step == "*":
             many, level = True, _spread(level)
         else:
-            level = [_member(one, step) for one in level]
+            level = _members_named(level, step) or [_member(one, step) for one in level]
     return level if many else level[0]
 
 
@@ -154,6 +155,17 @@ def _spread(level: Sequence[object]) -> list[object]:
             raise Wrong
         found += _members_of(one) if type(one) is dict else one
     return found
+
+
+def _members_named(level: Sequence[object], step: str) -> list[object]:
+    """The member of that name of each, where all are objects that have it; else none."""
+    if set(map(type, level)) != {dict}:
+        return []
+    objects: Sequence[Any] = level
+    try:
+        return [one[step] for one in objects]
+    except KeyError:
+        return []
 
 
 def _members_of(one: dict[object, object]) -> list[object]:
@@ -309,10 +321,21 @@ def _list(value: object, kind: ListType) -> State:
         raise Wrong
     if not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
         raise Wrong
-    items = tuple([typed(item, kind.of) for item in value])
+    items = _short_texts(value, kind.of) or tuple([typed(item, kind.of) for item in value])
     if kind.distinct and len(set(items)) < len(items):
         raise Wrong
     return "l", items
+
+
+def _short_texts(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
+    """The elements of a list of plain texts, all at once; empty where one has to be looked at."""
+    if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
+        return ()
+    texts: Sequence[Any] = value
+    sizes = list(map(len, texts))
+    if not of.least <= min(sizes) or not max(sizes) <= of.most or not "".join(texts).isascii():
+        return ()
+    return tuple(zip(repeat("s"), texts, strict=False))
 
 
 # What a ledger has of a value: of a record the fields alone, by their names.

@@ -529,11 +529,18 @@ def _shown(text: str, kind: Any) -> Any:
 
 
 def _observed(record: Mapping[str, Any]) -> Any:
-    """The observed values of an outcome, by name."""
-    found = record.get("observed")
-    if not isinstance(found, dict):
+    """The observed values of an outcome, and the open ones that are shown, by name."""
+    found, told = record.get("observed"), record.get("answers")
+    if not isinstance(found, dict) and not isinstance(told, dict):
         return None
-    return {name: _listed(text) if isinstance(text, str) else text for name, text in found.items()}
+    listed = found if isinstance(found, dict) else {}
+    answer = {
+        name: _listed(text) if isinstance(text, str) else text for name, text in listed.items()
+    }
+    for name, entry in told.items() if isinstance(told, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("value"), str):
+            answer[name] = _shown(entry["value"], entry.get("type"))
+    return answer
 
 
 def _read_value(text: str) -> Any:

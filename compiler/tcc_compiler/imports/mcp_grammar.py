@@ -17,13 +17,10 @@ from typing import Any
 from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_schema import (
-    domain_of,
     name_text,
     quoted,
-    resolved,
 )
 from tcc_compiler.imports.mcp_shapes import Described, Shapes
-from tcc_compiler.resolve import resolver
 
 MAX_CALLS = 1024
 MAX_ALL_CALLS = 65536
@@ -42,9 +39,6 @@ _HEADER = """\
 # Arguments that are not named here are refused.  "errors mean failed" in the braces of a tool says
 # that nothing was changed where it answers with an error; without it that is unknown.  It is right
 # for tools that only read; that a call may be repeated says nothing of it.
-"""
-# Behind the header where core 1.2 is read.
-_HEADER_12 = """\
 # Lists have at most 1000 elements.  Answers stand behind the semicolon of `gives`, and statements
 # compare them:  require last get_x same id where seen.status = "open" before delete_x
 """
@@ -107,15 +101,11 @@ def skeleton_of(
     kept = _bounded([tool for tool in read if tool is not None])
     for tool in kept:
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
-    parts = [f'grammar {name} version "1"', _header(depth) + _left_out(warnings)]
+    parts = [f'grammar {name} version "1"', _HEADER.format(depth=depth) + _left_out(warnings)]
     parts += [_statement(tool, (bound or {}).get(tool.name)) for tool in kept]
     parts.append(f"plan = any*\nlimit depth <= {depth}\n")
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
     return Skeleton(text="\n".join(parts), warnings=tuple(ordered))
-
-
-def _header(depth: int) -> str:
-    return _HEADER.format(depth=depth) + (_HEADER_12 if resolver.READ_MINOR >= 2 else "")
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
@@ -160,9 +150,9 @@ def _parameters(
     if any(name not in properties for name in required):
         return "an argument that it requires is not described"
     found, lost = [], [("", said) for said in _around(schema)]
-    shapes = Shapes(schema) if resolver.READ_MINOR >= 2 else None
+    shapes = Shapes(schema)
     for name, inner in properties.items():
-        domain = domain_of(resolved(inner, schema)) if shapes is None else shapes.domain(inner)
+        domain = shapes.domain(inner)
         reason = _no_name(name)
         if (domain is None or reason) and name in required:
             return f"its argument {quoted(name[:128])} cannot be given"
@@ -177,7 +167,7 @@ def _answers(
     schema: object, parameters: Sequence[Described]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The answers that an output schema describes, and what is not among them."""
-    if resolver.READ_MINOR < 2 or not isinstance(schema, Mapping):
+    if not isinstance(schema, Mapping):
         return (), ()
     found, left = Shapes(schema).answers([one.name for one in parameters])
     return tuple(found), tuple(left)

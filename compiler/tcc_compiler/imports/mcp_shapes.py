@@ -35,6 +35,8 @@ DEEPEST = 8  # lists and records inside one another
 MOST_ELEMENTS = 1000  # of a list
 _ARRAY = frozenset(("items", "minItems", "maxItems", "uniqueItems"))
 _RECORD = frozenset(("properties", "required", "additionalProperties"))
+# Both are of RFC 3339, a time with seconds and a zone: what is no such text is refused.
+_FORMATS = {"date-time": "time", "date": "date"}
 _OBJECT = 'its shape is not held: "object"'
 
 
@@ -87,6 +89,10 @@ class Shapes:
                 return None if found is None else or_null(found, left_out=True)
             if schema.get("type") == "array" and not any(word in schema for word in SHAPES):
                 return self._list(schema, depth)
+            if schema.get("type") == "string" and schema.get("format") in _FORMATS:
+                others = ("pattern", "minLength", "maxLength", *SHAPES)
+                if not any(word in schema for word in others):
+                    return ArgumentDomain(text=_FORMATS[str(schema["format"])])
         return domain_of(schema)
 
     def answers(self, taken: Sequence[str]) -> tuple[list[str], list[str]]:

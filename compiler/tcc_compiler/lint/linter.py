@@ -17,12 +17,12 @@ from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
-from tcc_compiler.lint.contradiction import contradictory
 from tcc_compiler.lint.declarations import bare_words, missing_costs, unanswered_calls
 from tcc_compiler.lint.expectations import vacuous_examples, vacuous_expects
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.lint.plans import PlanAutomata, SourceStatement, Subset, source_statements
 from tcc_compiler.lint.policies import policy_lints
+from tcc_compiler.lint.redundancy import contradictory
 from tcc_compiler.lint.statements import StatementRules
 from tcc_compiler.lint.unused import unused_calls, unused_rules
 from tcc_compiler.options import Options

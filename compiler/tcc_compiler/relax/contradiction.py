@@ -2,7 +2,7 @@
 
 The question is monotone: what holds of a set of statements holds of every larger set. `irreducible`
 and `smallest` search for a set that is enough, whatever the question; the lints ask them too
-(:mod:`tcc_compiler.lint.contradiction`).
+(:mod:`tcc_compiler.lint.redundancy`).
 `with_contradiction` explains a refusal. A trial makes the automaton of some of the statements
 within a bound on its states; what is not known to be empty counts as not empty, so the set that is
 found certainly leaves no plan, and may have a statement too many.

@@ -224,11 +224,15 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
         SettingsError: one is none of the artifact's.
     """
     tools = policy.core.tools
-    known = {open_name(tool.name, given.name) for tool in tools for given in tool.opened}
+    known = {
+        open_name(tool.name, given.name)
+        for tool in tools
+        for given in (*tool.opened, *tool.answers)
+    }
     attributes = {open_name(SESSION, given.name) for given in policy.core.given}
     foreign = sorted(set(show) - known - attributes)
     if foreign:
-        raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
+        raise SettingsError("show", "open parameters and answers as tool.name", foreign[0])
     show = sorted(set(show) & known)
     added = policy.machine.monitors.added.items()
     expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
@@ -239,7 +243,7 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
 
 
 def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
-    """What a session is given, where somebody says so: values that statements name are shown.
+    """What a session is given, where somebody says so: numbers that statements name are shown.
 
     Args:
         given: JSON values by name; None: nobody says.
@@ -251,7 +255,8 @@ def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
     told = dict(given) if isinstance(given, Mapping) else given
     values = None if told is None else read_given(policy.core.given, told)
     statements = policy.machine.statements
-    named = frozenset() if statements is None else statements.named
+    forms = {} if statements is None else statements.ledger.session
+    named = frozenset([name for name, form in forms.items() if form.shown])
     asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
     return Begun(values=values, shown=named | asked)
 

@@ -34,7 +34,7 @@ from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachi
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import FieldType, Missing, State, Wrong, carried, typed
+from tcc_certs.values.places import FieldType, ListType, Missing, State, Wrong, carried, typed
 from tcc_certs.values.places import at as found_at
 from tcc_certs.values.text_pattern import TextPattern, pattern_of
 from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
@@ -183,6 +183,23 @@ def checker(kind: FieldType) -> Check:
 _MOST_CARRIED: Final = 1 << 20  # bytes of the fields of an argument, or of a whole answer
 
 
+def _answer_checker(kind: FieldType) -> Check:
+    """The same, of an answer: of a list no record has more than its elements."""
+    return _elements(kind) if isinstance(kind, ListType) else checker(kind)
+
+
+def _elements(kind: ListType) -> Check:
+    def check(value: object) -> Read | Code:
+        try:
+            return b"j", b"", typed(value, kind)
+        except Rejected as refusal:
+            return refusal.code
+        except Wrong:
+            return Code.OPEN_VALUE
+
+    return check
+
+
 def _of_others(kind: FieldType) -> Check:
     """A list, a time or a date: canonical JSON of what of it counts."""
 
@@ -296,13 +313,16 @@ def _quick(value: object) -> bytes | None:
         if not kinds & _CONTAINERS:
             break
         below: list[object] = []
+        names: list[object] = []
         for part in level:
             if type(part) is dict:
-                if set(map(type, part)) - {str}:
-                    return None
+                names += part
                 below += part.values()
             elif type(part) is list or type(part) is tuple:
                 below += part
+        left -= len(names)
+        if left < 0 or set(map(type, names)) - {str}:
+            return None
         level = below
     else:
         return None
@@ -531,7 +551,9 @@ class ToolTable:
         self.observed = [Listed(p) for p in parameters if p.observed]
         self.opened = [given.name for given in self.tool.opened if given.at is None]
         self._checks = [(given, checker(given.type)) for given in self.tool.opened]
-        self.answers = [(given, checker(given.type)) for given in self.tool.answers]
+        self.answers = [
+            (given, _answer_checker(given.type), checker(given.type)) for given in self.tool.answers
+        ]
         chosen = [one.name for one in self.listed if one.at is None]
         self._slots = frozenset([*chosen, *self.opened])
         self._offers = machine.offers(number)
@@ -591,21 +613,25 @@ class ToolTable:
         """The observed values in what came back; None of one that is missing or foreign."""
         return tuple([param.answered(told) for param in self.observed])
 
-    def told(self, answer: object, names: frozenset[str]) -> dict[str, tuple[bytes, bytes] | None]:
+    def told(
+        self, answer: object, names: frozenset[str], shown: frozenset[str] = frozenset()
+    ) -> dict[str, Read | None]:
         """The open answers of these names that are there; None of one that is not known.
 
         Args:
             answer: None where nobody told it: then none of them is known.
+            shown: those of which the canonical bytes are wanted, lists among them.
         """
-        found: dict[str, tuple[bytes, bytes] | None] = {}
+        found: dict[str, Read | None] = {}
         left = _MOST_CARRIED
-        for field, check in self.answers:
+        for field, quick, whole in self.answers:
             if field.name not in names:
                 continue
+            check = whole if field.name in shown else quick
             value = Code.NO_VALUE if answer is None else _placed(answer, field, check)
             if not isinstance(value, Code):
                 left -= len(value[1])
-                found[field.name] = value[:2] if left >= 0 else None
+                found[field.name] = value if left >= 0 else None
             elif value is not Code.MISSING_ARGUMENT or not field.optional:
                 found[field.name] = None
         return found

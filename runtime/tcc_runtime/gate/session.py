@@ -26,11 +26,13 @@ from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.digest import uuid7
+from tcc_certs.session.digested import Digester, Form, Leaves, Reading, members_of
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors import Seen
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
+from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (
     call_key,
     digest,
@@ -87,6 +89,9 @@ def session_record(
     }
     if policy.core.given:
         record["given"] = {} if given is None else given
+    statements = policy.machine.statements
+    if statements is not None and statements.ledger.constants:
+        record["constants"] = list(Digester(statements.ledger, key).constants())
     if principal is not None:
         record["principal"] = principal
     if parent is not None:
@@ -96,19 +101,62 @@ def session_record(
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 
-def given_record(key: bytes, given: Sequence[Given], shown: Collection[str]) -> Mapping[str, Json]:
+def given_record(
+    policy: Policy, key: bytes, given: Sequence[Given], shown: Collection[str]
+) -> Mapping[str, Json]:
     """What a session is given, as its header has it.
 
     Args:
         shown: the names of those whose values stand there.
+
+    Raises:
+        Rejected: R105 there are more than 2^14 values in lists.
     """
+    statements = policy.machine.statements
+    writing = _Writing(None if statements is None else Digester(statements.ledger, key), key)
+    forms = {} if statements is None else statements.ledger.session
+    declared = {one.name: one for one in policy.core.given}
     found: dict[str, Json] = {}
     for name, kind, data in given:
-        members: dict[str, Json] = {"digest": digest(key, kind, data).hex()}
-        if name in shown:
-            members |= {"type": kind.decode(), "value": data.decode()}
-        found[name] = members
+        form = forms.get(name)
+        state = None if form is None else typed_text(declared[name], data.decode())
+        found[name] = writing.entry((name, kind, data), form, state, shown=name in shown)
     return found
+
+
+class _Writing:
+    """What one record has of values, under the key of the session."""
+
+    __slots__ = ("_digester", "_key", "_leaves")
+
+    def __init__(self, digester: Digester | None, key: bytes) -> None:
+        self._digester, self._key = digester, key
+        self._leaves: Leaves | None = None
+
+    def entry(
+        self, given: Given, form: Form | None, state: State | None, *, shown: bool
+    ) -> dict[str, Json]:
+        """A value: its digest, itself where it is shown, and what statements need of it.
+
+        Args:
+            form: of a field that statements name; state: its value, where that is a list.
+
+        Raises:
+            Rejected: R105 the record has more than 2^14 values in lists.
+        """
+        _, kind, data = given
+        found: dict[str, Json] = {"digest": digest(self._key, kind, data).hex()}
+        if shown:
+            found["type"], found["value"] = kind.decode(), data.decode()
+        if form is not None and (form.is_list or form.patterns):
+            found |= self.members(form, ("s", data.decode()) if state is None else state)
+        return found
+
+    def members(self, form: Form, state: State) -> dict[str, Json]:
+        """What statements need of a value beside its digest."""
+        if self._leaves is None and self._digester is not None:
+            self._leaves = self._digester.leaves()
+        return members_of(form, state, self._digester, self._leaves)
 
 
 class Writer:
@@ -120,13 +168,27 @@ class Writer:
         session_id: of the session.
     """
 
-    __slots__ = ("_key", "_record_key", "_session_id", "_shown")
+    __slots__ = ("_digester", "_forms", "_key", "_record_key", "_session_id", "_shown")
 
-    def __init__(self, key: bytes, shown: Sequence[str], session_id: str) -> None:
+    def __init__(self, policy: Policy, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
         self._record_key = record_key(key)
         self._session_id = session_id
-        self._shown = frozenset(shown)
+        names, tools = frozenset(shown), policy.core.tools
+        self._shown = [
+            frozenset(
+                [
+                    one.name
+                    for one in (*tool.opened, *tool.answers)
+                    if names and open_name(tool.name, one.name) in names
+                ]
+            )
+            for tool in tools
+        ]
+        statements = policy.machine.statements
+        self._digester = None if statements is None else Digester(statements.ledger, key)
+        nothing: Mapping[str, Form] = {}
+        self._forms = [nothing] * len(tools) if statements is None else statements.ledger.tools
 
     def sealed(self, record: Mapping[str, Json], previous: bytes) -> bytes:
         """The canonical bytes of a record with its MAC, behind a record of the hash `previous`."""
@@ -166,22 +228,20 @@ class Writer:
         states: Sequence[int],
         reference: str | None,
         execute: Mapping[str, Json] | None = None,
-        digests: Mapping[str, str] = MappingProxyType({}),
+        opened: Mapping[str, Json] | None = None,
         at_ms: int | None = None,
     ) -> dict[str, Json]:
-        """`call`; `execute` says which model makes it, `digests` are those that are known.
+        """`call`; `execute` says which model makes it.
 
         Args:
+            opened: what it has of the open arguments, where that is known.
             at_ms: when it was decided, where a statement looks at the clock.
         """
         record: dict[str, Json] = {
             "kind": "call",
             "seq": seq,
             "call": asked.offer.text,
-            "open": {
-                given[0]: self._opened(asked.table, given, digests.get(given[0]))
-                for given in asked.opened
-            },
+            "open": self.opened(asked) if opened is None else opened,
             "states": list(states),
             "key": self.call_key(seq),
         }
@@ -191,23 +251,49 @@ class Writer:
             record["at_ms"] = at_ms
         return record if execute is None else {**record, "execute": execute}
 
-    def _opened(self, table: ToolTable, given: Given, known: str | None) -> Mapping[str, Json]:
-        name, kind, data = given
-        record: dict[str, Json] = {"digest": known or self.digest(given)}
-        if self._shown and open_name(table.tool.name, name) in self._shown:
-            return {**record, "type": kind.decode(), "value": data.decode()}
-        return record
+    def opened(self, asked: Asked) -> dict[str, Json]:
+        """What a record has of the open arguments of a call.
+
+        Raises:
+            Rejected: R105 there are more than 2^14 values in lists; at the argument.
+        """
+        forms, shown = self._forms[asked.table.number], self._shown[asked.table.number]
+        writing, states = _Writing(self._digester, self._key), asked.states
+        found: dict[str, Json] = {}
+        for given in asked.opened:
+            name = given[0]
+            try:
+                found[name] = writing.entry(
+                    given, forms.get(name), states.get(name), shown=name in shown
+                )
+            except Rejected as refusal:
+                raise Rejected(refusal.code, name, refusal.expected, refusal.found) from None
+        return found
 
     def answers(self, table: ToolTable, answer: object) -> dict[str, Json]:
-        """The open answers that are shown, out of what came back."""
-        if not table.answers or not self._shown:
+        """What a record has of the open answers, out of what came back.
+
+        What has more than 2^14 values in lists is not known.
+        """
+        forms, shown = self._forms[table.number], self._shown[table.number]
+        if not table.answers or not (forms or shown):
             return {}
-        named = {one.name: open_name(table.tool.name, one.name) for one in table.tool.answers}
-        names = frozenset([name for name, text in named.items() if text in self._shown])
-        return {
-            name: {"unknown": True} if value is None else self._opened(table, (name, *value), None)
-            for name, value in table.told(answer, names).items()
-        }
+        names = frozenset([one.name for one in table.tool.answers if one.name in forms]) | shown
+        writing, found = _Writing(self._digester, self._key), dict[str, Json]()
+        for name, value in table.told(answer, names, shown).items():
+            form = forms.get(name)
+            try:
+                if value is None:
+                    found[name] = {"unknown": True}
+                elif form is not None and form.is_list and name not in shown and len(value) == 3:
+                    found[name] = writing.members(form, value[2])
+                else:
+                    state = value[2] if len(value) == 3 else None
+                    given = name, value[0], value[1]
+                    found[name] = writing.entry(given, form, state, shown=name in shown)
+            except Rejected:
+                found[name] = {"unknown": True}
+        return found
 
     def result(self, result: object) -> str | None:
         """What stands for the result of a call; None where it has no canonical form."""
@@ -372,16 +458,24 @@ class Session:
         self.identity = self.way_on = ""
         self.stamp = 0
 
-    def open(self, identity: str, started_ms: int, given: Mapping[str, Json]) -> None:
+    def open(
+        self,
+        identity: str,
+        started_ms: int,
+        given: Mapping[str, Json],
+        reading: Reading | None,
+    ) -> None:
         """Its first record is known.
 
         Args:
             given: what it is given, as the record has it.
+            reading: how that stands for values, where statements name some.
         """
         self.identity, self.stamp = identity, started_ms
         statements = self.policy.machine.statements
-        if statements is not None:
-            self.course = Course(self.policy.machine, statements.given(given))
+        if statements is not None and reading is not None:
+            known = statements.given(given, reading)
+            self.course = Course(self.policy.machine, known, reading.marks)
 
     @property
     def timed(self) -> bool:
@@ -544,6 +638,7 @@ class Follower:
         refs: what stands for the ids that callers gave, with the numbers of their calls.
         shown: the open parameters whose values are shown.
         writer: of the records that this session writes.
+        reading: how its records stand for values that statements of version 1.2 name.
         key: of its digests.
         session_id: of its first record.
         principal: whose session it is, hex; None: nobody's in particular.
@@ -557,7 +652,8 @@ class Follower:
         self.session = Session(policy)
         self.refs: dict[str, int] = {}
         self.shown: tuple[str, ...] = ()
-        self.writer = Writer(key, (), "")
+        self.writer = Writer(policy, key, (), "")
+        self.reading: Reading | None = None
         self._policy = policy
         self.key = key
         self.session_id = ""
@@ -573,8 +669,13 @@ class Follower:
         self.shown, self.session_id = shown, text(record, "session_id")
         given = record.get("given")
         self.given = given if isinstance(given, dict) else {}
-        self.session.open(self.session_id, size(record, "started_ms"), self.given)
-        self.writer = Writer(self.key, shown, self.session_id)
+        statements, constants = self._policy.machine.statements, record.get("constants")
+        if statements is not None:
+            texts = constants if isinstance(constants, list) else []
+            digests = [bytes.fromhex(str(one)) for one in texts]
+            self.reading = Reading(statements.ledger, digests)
+        self.session.open(self.session_id, size(record, "started_ms"), self.given, self.reading)
+        self.writer = Writer(self._policy, self.key, shown, self.session_id)
 
     def begin_budget(self, budget: Budget) -> None:
         """From here on models make calls."""
@@ -643,7 +744,7 @@ class Follower:
             raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
         opened = opened_of(record)
         seen = self._seen(offer, opened, line)
-        states, at_ms = self._states(offer, opened), record.get("at_ms")
+        states, at_ms = self.states(offer, opened), record.get("at_ms")
         stamp = at_ms if isinstance(at_ms, int) else 0
         made = self.session.begin(offer, seen, states, line, stamp)
         made.opened = opened_of(record)
@@ -655,22 +756,19 @@ class Follower:
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
 
-    def _states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
-        """The fields of a call, for the statements of version 1.2."""
+    def states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
+        """The fields of a call, as a record has them, for the statements of version 1.2."""
         statements = self._policy.machine.statements
         if statements is None:
             return None
-        values = {
-            name: (_member(opened, name, "type"), _member(opened, name, "value")) for name in opened
-        }
-        return statements.states(offer.tool, offer.values, values)
+        return statements.states(offer.tool, offer.values, opened, self.reading)
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors
-        digests = {name: _member(opened, name, "digest") for name in opened}
+        digests = {name: member(opened, name, "digest") for name in opened}
         numbers = {}
         for name in monitors.added.get(offer.tool, ()):
-            shown = numbers[name] = _member(opened, name, "value")
+            shown = numbers[name] = member(opened, name, "value")
             if not shown:
                 place = f"line {line}: open.{name}"
                 raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
@@ -703,13 +801,9 @@ class Follower:
     def told(self, offer: Offer, answers: Mapping[str, Json]) -> Mapping[str, State]:
         """Open answers, as a record has them, for the statements of version 1.2."""
         statements = self._policy.machine.statements
-        if statements is None:
+        if statements is None or self.reading is None:
             return {}
-        values = {
-            name: (_member(answers, name, "type"), _member(answers, name, "value"))
-            for name in answers
-        }
-        return statements.told(offer.tool, values)
+        return statements.told(offer.tool, answers, self.reading)
 
     def _leave_unknown(self, seq: int) -> None:
         """A call under way has no outcome: it took all that was expected."""
@@ -731,7 +825,8 @@ def _outcome_of(record: Record) -> Outcome:
     return "done" if outcome == "done" else "failed" if outcome == "failed" else "unknown"
 
 
-def _member(opened: Mapping[str, Json], name: str, member: str) -> str:
+def member(opened: Mapping[str, Json], name: str, part: str) -> str:
+    """A member of what a record has of a value; empty where it has none."""
     item = opened.get(name)
-    found = item.get(member) if isinstance(item, dict) else None
+    found = item.get(part) if isinstance(item, dict) else None
     return found if isinstance(found, str) else ""

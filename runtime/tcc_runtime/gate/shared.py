@@ -44,12 +44,12 @@ from tcc_runtime.gate.session import (
     MOST_NAME,
     Follower,
     Session,
-    Writer,
     answers_of,
     end_record,
     given_record,
     is_name,
     lacks_one,
+    member,
     observed_texts,
     opened_of,
     outcome_record,
@@ -69,13 +69,13 @@ class Permitted:
     Attributes:
         asked: which.
         seen: as monitors see it; states: its fields, for statements of version 1.2.
-        digests: of those open arguments that monitors compare.
+        opened: what a record has of its open arguments; None: nobody has asked yet.
         at_ms: when it was decided; None where no statement looks at the clock.
     """
 
     asked: Asked
     seen: Sequence[Seen]
-    digests: Mapping[str, str]
+    opened: Mapping[str, Json] | None
     states: Mapping[str, State] | None = None
     at_ms: int | None = None
 
@@ -97,11 +97,14 @@ def decide(
     asked = table.read(arguments)
     if not isinstance(asked, Asked):
         return decision(session, asked[0], clip(asked[1], 80))
-    seen, digests = _seen(session.policy.machine.monitors, follower.writer, asked)
-    statements, states = session.policy.machine.statements, None
-    if statements is not None:
-        values = {name: (kind.decode(), data.decode()) for name, kind, data in asked.opened}
-        states = statements.states(asked.offer.tool, asked.offer.values, values, asked.states)
+    monitors, opened, states = session.policy.machine.monitors, None, None
+    if session.policy.machine.statements is not None or asked.offer.tool in monitors.compared:
+        try:
+            opened = follower.writer.opened(asked)
+        except Rejected as refusal:
+            return decision(session, refusal.code, refusal.path)
+        states = follower.states(asked.offer, opened)
+    seen = _seen(monitors, opened, asked)
     at_ms = None
     if session.timed:
         at_ms = max(clock(), session.stamp)
@@ -113,20 +116,18 @@ def decide(
     executions, tool = follower.executions, asked.offer.tool
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
-    return Permitted(asked=asked, seen=seen, digests=digests, states=states, at_ms=at_ms)
+    return Permitted(asked=asked, seen=seen, opened=opened, states=states, at_ms=at_ms)
 
 
-def _seen(
-    monitors: Monitors, writer: Writer, asked: Asked
-) -> tuple[Sequence[Seen], Mapping[str, str]]:
-    """A call that is asked for as monitors see it, and the digests that this takes."""
+def _seen(monitors: Monitors, opened: Mapping[str, Json] | None, asked: Asked) -> Sequence[Seen]:
+    """A call that is asked for as monitors see it."""
     tool = asked.offer.tool
     compared, added = monitors.compared.get(tool), monitors.added.get(tool, ())
-    if compared is None:
-        return (), {}
-    digests = {given[0]: writer.digest(given) for given in asked.opened if given[0] in compared}
+    if compared is None or opened is None:
+        return ()
+    digests = {name: member(opened, name, "digest") for name in compared if name in opened}
     numbers = {name: data.decode() for name, _, data in asked.opened if name in added}
-    return monitors.see(tool, asked.offer.values, digests, numbers), digests
+    return monitors.see(tool, asked.offer.values, digests, numbers)
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
@@ -345,7 +346,7 @@ class Shared:
             started,
             nonce.hex(),
             shown,
-            given=given_record(follower.key, told, self._given.shown),
+            given=given_record(self.policy, follower.key, told, self._given.shown),
             parent=parent,
             shadow=shadow,
         )
@@ -879,7 +880,7 @@ def admit(
         session.states(),
         reference,
         execute,
-        found.digests,
+        found.opened,
         found.at_ms,
     )
     model = "" if execution is None else execution.choice.model.name

@@ -383,11 +383,11 @@ class Sessions:
             nonce,
             self._shown,
             principal,
-            given=given_record(key, told, begun.shown),
+            given=given_record(self._policy, key, told, begun.shown),
             shadow=bool(self._shadow),
         )
         session_id = str(record["session_id"])
-        body = Writer(key, self._shown, session_id).sealed(record, FIRST_HEAD)
+        body = Writer(self._policy, key, self._shown, session_id).sealed(record, FIRST_HEAD)
         self._write(self._ledger(session_id), seal(body, FIRST_HEAD)[0])
         return session_id
 

@@ -1,4 +1,4 @@
-"""Lists, records, null and answers out of JSON Schema, where core 1.2 is read; else none."""
+"""Lists, records, null and answers out of JSON Schema."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ import pytest
 
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
-from tcc_compiler.resolve import resolver
 
 TEXT = {"type": "string"}
-
-
-@pytest.fixture(autouse=True)
-def reads_core_12(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 2)
 
 
 def imported(properties: dict[str, Any], required: tuple[str, ...] = (), **tool: Any) -> Skeleton:
@@ -166,12 +160,19 @@ def test_errors_mean_failed_is_proposed_in_a_comment_alone(hints: Any, proposed:
     assert declared(found) == ""
 
 
-def test_none_of_it_is_written_where_core_12_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 1)
-    given = {"f": {"type": "array", "items": TEXT}, "g": {"type": ["string", "null"]}}
-    found = imported(given, outputSchema={"type": "object", "properties": {"id": TEXT}})
-    assert declared(found) == "(; f?: json, g?: text)"
-    assert lost(found) == ['its shape is not held: "array", items', "null is refused"]
+def test_times_and_dates_are_those_of_rfc_3339() -> None:
+    def of(**more: Any) -> str:
+        return declared(imported({"f": {"type": "string", **more}}))
+
+    assert of(format="date-time", description="when") == "(; f?: time)"
+    assert of(format="date") == "(; f?: date)"
+    assert of(format="time") == of(format="email") == "(; f?: text)"
+    assert "time" not in of(format="date-time", maxLength=10)
+    maybe = imported({"f": {"type": ["string", "null"], "format": "date-time"}})
+    assert declared(maybe) == "(; f?: time or null)"
+    told = imported({}, outputSchema={"type": "object", "properties": {
+        "at": {"type": "string", "format": "date-time"}}})  # fmt: skip
+    assert declared(told) == " gives (; at?: time)"
 
 
 def test_schemas_that_refer_to_themselves_end() -> None:

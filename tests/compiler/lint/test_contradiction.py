@@ -7,9 +7,8 @@ from itertools import combinations
 
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.table import Table
-from tcc_compiler.lint.contradiction import contradiction
 from tcc_compiler.lint.plans import SourceStatement, with_parts
-from tcc_compiler.lint.redundancy import find_redundant, implied_by, removable
+from tcc_compiler.lint.redundancy import contradiction, find_redundant, implied_by, removable
 from tests.compiler.lint.small import every, read, small_grammar, without, words
 
 MOST = 3

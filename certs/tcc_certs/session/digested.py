@@ -1,0 +1,496 @@
+"""What a ledger has of the fields that statements of version 1.2 name: digests, numbers and times.
+
+Normative text: docs/spec/session.md, section 2.  A text, a flag or a JSON value stands as a keyed
+digest, so that whoever reads the ledger learns only which ones are the same; its state is
+``("#", the first 16 bytes)``.  Digests of the constants that statements name stand in the header:
+what has one of them is that constant.  Numbers stand as they are where a statement orders, adds or
+counts; times and dates always.  Of a text that a ``~`` is asked of, a mark says what came of it.
+A gate decides over the very states that its records are read back to, so a session that is taken
+up, or validated, is decided as it was.
+Cost: linear in the leaves of a value, of which there are at most 2^14; a digest each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any
+
+from blake3 import blake3
+
+from tcc_certs.core.model import Core
+from tcc_certs.core.policies import Policy, Total, Tree, trees_of
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
+from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
+from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
+from tcc_certs.values.declared import NumberType, OpenParameter, TextType
+from tcc_certs.values.places import (
+    NONE,
+    UNKNOWN,
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    RecordType,
+    State,
+    TimeType,
+    Wrong,
+    constant,
+    exact_number,
+    flat,
+    typed,
+)
+from tcc_certs.values.types import check_text
+
+_is_hex = re.compile("[0-9a-f]*").fullmatch
+SHORT = 16  # bytes of a digest that stand for a value among others
+MOST_LEAVES = 1 << 14
+_COMPUTED = ("<", "<=", ">", ">=", "sum", "max", "count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a ledger has of a field that statements name.
+
+    Attributes:
+        type: of records with those fields alone that are named.
+        patterns: those that a ``~`` asks of its texts, sorted.
+        shown: whether its value stands there: a number or a time; is_list: its elements do.
+    """
+
+    name: str
+    type: FieldType
+    optional: bool = False
+    patterns: tuple[str, ...] = ()
+    shown: bool = False
+    is_list: bool = False
+
+
+class Named:
+    """What the statements of a core name.
+
+    Args:
+        fields: each a tool and a name; attributes: those of the session, given and learned.
+        learned: of the latter the names of the fields whose values they are.
+
+    Attributes:
+        tools: of each tool the forms of its open parameters and answers that are named.
+        session: of the attributes that are given.
+        numbers: whether numbers stand as they are; else they are digested, too.
+        constants: type byte and text of each, sorted: a header has their digests in this order.
+        patterns: that are asked of a field.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        policies: Sequence[Policy],
+        fields: Iterable[tuple[int, str]],
+        attributes: Iterable[str],
+        learned: Mapping[str, Sequence[str]],
+    ) -> None:
+        walk = _Walk([tree for one in policies for tree in trees_of(one)], learned)
+        named, attributes = frozenset(fields), frozenset(attributes)
+        self.numbers = walk.computes or any(isinstance(one, Total) for one in policies)
+        self.tools: list[dict[str, Form]] = [
+            {
+                one.name: self._form(one, walk)
+                for one in (*tool.opened, *tool.answers)
+                if (at, one.name) in named
+            }
+            for at, tool in enumerate(core.tools)
+        ]
+        self.session = {
+            one.name: self._form(one, walk) for one in core.given if one.name in attributes
+        }
+        listed = [
+            text
+            for at, tool in enumerate(core.tools)
+            for one in tool.parameters
+            if (at, one.name) in named
+            for text in one.values
+            if text and text != "*"
+        ]
+        forms = [*self.session.values(), *[form for some in self.tools for form in some.values()]]
+        self.patterns = tuple(sorted({pattern for form in forms for pattern in form.patterns}))
+        digested = any(not form.shown for form in forms)
+        constants = {*walk.constants, *map(constant, listed)} if digested else set()
+        self.constants = tuple(sorted(filter(None, map(self._constant, constants))))
+
+    def _form(self, one: OpenParameter, walk: _Walk) -> Form:
+        kind = walk.narrowed(one)
+        shown = isinstance(kind, (TimeType, DateType))
+        shown = shown or (self.numbers and isinstance(kind, NumberType))
+        patterns = walk.patterns.get(one.name, ()) if _has_text(kind) else ()
+        return Form(
+            name=one.name,
+            type=kind,
+            optional=one.optional,
+            patterns=tuple(sorted(patterns)),
+            shown=shown,
+            is_list=isinstance(kind, ListType),
+        )
+
+    def _constant(self, state: State) -> tuple[bytes, str] | None:
+        kind, value = state
+        if kind == "s":
+            return TEXT, value
+        if kind == "b":
+            return FLAG, "true" if value else "false"
+        return (NUMBER, decimal_of(value)) if kind == "n" and not self.numbers else None
+
+
+def _has_text(kind: FieldType) -> bool:
+    match kind:
+        case ListType(of=of):
+            return _has_text(of)
+        case RecordType(fields=fields):
+            return any(one.type is not None and _has_text(one.type) for one in fields)
+    return isinstance(kind, TextType)
+
+
+class _Walk:
+    """Goes through terms and relations once.
+
+    Attributes:
+        computes: whether a number is ordered, added or counted.
+        constants: that a value may be equal to.
+        patterns: that are asked of texts, by the name of the field.
+    """
+
+    def __init__(self, trees: Iterable[Tree], learned: Mapping[str, Sequence[str]]) -> None:
+        self._learned = learned
+        self.computes = False
+        self.constants: set[State] = set()
+        self.patterns: dict[str, set[str]] = {}
+        self._parts: set[str] = set()
+        self._whole: set[str] = set()  # fields of which a record may be compared as one
+        for tree in trees:
+            self._tree(tree, {})
+
+    def narrowed(self, one: OpenParameter) -> FieldType:
+        """The type of a field, as the ledger has it: of records the fields that are named."""
+        return flat(one.type) if one.name in self._whole else self._narrowed(flat(one.type))
+
+    def _narrowed(self, kind: FieldType) -> FieldType:
+        match kind:
+            case ListType(of=of):
+                return replace(kind, of=self._narrowed(of))
+            case RecordType(fields=fields):
+                some = [one for one in fields if one.name in self._parts]
+                return RecordType(fields=tuple([self._field(one) for one in some]))
+        return kind
+
+    def _field(self, one: Field) -> Field:
+        return one if one.type is None else replace(one, type=self._narrowed(one.type))
+
+    def _tree(self, tree: object, names: Mapping[str, frozenset[str]]) -> None:
+        """Of a term, a relation, or several; `names`: of each element the fields it may be of."""
+        if not isinstance(tree, tuple) or not tree:
+            return
+        match tree:
+            case ("s" | "n" | "b" as kind, str() as text):
+                of: State = ("s", text) if kind == "s" else ("b", text == "true")
+                self.constants.add(("n", exact_number(text)) if kind == "n" else of)
+            case ("z",) | ("ms", _) | ("now",):
+                pass
+            case ("own" | "seen" | "session" | "it" | "as", *_):
+                self._parts.update(tree[2:])
+                if len(tree) < 3:
+                    self._whole |= self._fields(tree, names)
+            case ("count", of, *relation):
+                self.computes = True
+                self._list(of, names)
+                self._tree(tuple(relation), {**names, "it": self._fields(of, names)})
+            case ("every", of, relation):
+                self._list(of, names)
+                self._tree(relation, {**names, "it": self._fields(of, names)})
+            case ("all" | "some", lists, relations):
+                for of, _ in lists:
+                    self._list(of, names)
+                inner = {f"as {name}": self._fields(of, names) for of, name in lists}
+                self._tree(relations, {**names, **inner})
+            case ("~" | "!~", term, pattern):
+                for name in self._fields(term, names):
+                    self.patterns.setdefault(name, set()).add(pattern)
+                self._tree(term, names)
+            case (op, *_) if isinstance(op, str):
+                self.computes = self.computes or op in _COMPUTED
+                for part in tree[1:]:
+                    self._tree(part, names)
+            case _:
+                for part in tree:
+                    self._tree(part, names)
+
+    def _list(self, of: Tree, names: Mapping[str, frozenset[str]]) -> None:
+        """A term whose elements are spoken of, and not the list itself."""
+        if of[0] in ("own", "seen", "session", "as"):
+            self._parts.update(of[2:])
+        else:
+            self._tree(of, names)
+
+    def _fields(self, term: Tree, names: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        """The names of fields and attributes that a term may be a value of, or a part."""
+        match term:
+            case ("own" | "seen" | "session", name, *_):
+                of = self._learned.get(name, ()) if term[0] == "session" else ()
+                return frozenset([name, *of])
+            case ("look", _, _, name):
+                return frozenset([name])
+            case ("it",):
+                return names.get("it", frozenset())
+            case ("as", name, *_):
+                return names.get(f"as {name}", frozenset())
+        return frozenset()
+
+
+class Digester:
+    """Writes what a ledger has of values, under the key of one session."""
+
+    def __init__(self, named: Named, key: bytes) -> None:
+        self._named, self._key = named, key
+
+    def constants(self) -> list[str]:
+        """The digests of the constants, hex, as a header has them."""
+        return [
+            digest(self._key, kind, utf8(text, "constant")).hex()
+            for kind, text in self._named.constants
+        ]
+
+    def leaves(self) -> Leaves:
+        """What writes the values of one record: of one thread alone."""
+        return Leaves(self._named.numbers, self._key)
+
+
+def members_of(
+    form: Form, value: State, digester: Digester | None, leaves: Leaves | None = None
+) -> dict[str, Json]:
+    """What stands beside the digest of a value: its elements, and marks of its texts.
+
+    Args:
+        value: of the type of the field; digester: None: elements are left out.
+        leaves: of the record; None: there is nothing beside it.
+
+    Raises:
+        Rejected: R105 the record has more than 2^14 values in lists.
+    """
+    found: dict[str, Json] = {}
+    if form.is_list and digester is not None:
+        found["of"] = (leaves or digester.leaves()).tree(form.type, value)
+    if form.patterns:
+        likes = [like_of(pattern) for pattern in form.patterns]
+        found["like"] = "".join(
+            [_MARKS[like(text)] for text in _texts_of(value, form.type) for like in likes]
+        )
+    return found
+
+
+_MARKS: Mapping[Truth, str] = {True: "1", False: "0", None: "-"}
+
+
+class Leaves:
+    """The values in the lists of one record, leaf by leaf."""
+
+    def __init__(self, numbers: bool, key: bytes) -> None:
+        self._hasher = blake3(key=key)
+        self._numbers = numbers
+        self._left = MOST_LEAVES
+
+    def tree(self, kind: FieldType, value: State) -> Json:
+        """A value as JSON of its type's shape."""
+        match kind:
+            case ListType(of=of):
+                items = value[1]
+                self._left -= len(items)
+                ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
+                if isinstance(of, TextType):
+                    return self._texts(items)
+                return [self.tree(of, item) for item in items]
+            case RecordType(fields=fields):
+                cells = dict(value[1])
+                self._left -= len(fields)
+                return {
+                    one.name: self.tree(one.type, cells[one.name])
+                    for one in fields
+                    if one.type is not None and cells[one.name] != NONE
+                }
+        tag, found = value
+        if tag == "t":
+            return int(found)
+        if tag == "n":
+            text = decimal_of(found)
+            return text if self._numbers else self._hashed(NUMBER + text.encode())
+        if tag == "b":
+            return self._hashed(b"btrue" if found else b"bfalse")
+        return self._hashed(TEXT + found.encode() if tag == "s" else JSON + found)
+
+    def _texts(self, items: Sequence[State]) -> list[str]:
+        """Elements that are texts, of which an answer may have a thousand."""
+        reset, update = self._hasher.reset, self._hasher.update
+        hexdigest, found = self._hasher.hexdigest, []
+        for _, text in items:
+            reset()
+            update(b"s" + text.encode())
+            found.append(hexdigest(SHORT))
+        return found
+
+    def _hashed(self, data: bytes) -> str:
+        self._hasher.reset()
+        self._hasher.update(data)
+        return self._hasher.hexdigest(SHORT)
+
+
+def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
+    """The texts in a value that a ledger has, in their order."""
+    match kind:
+        case TextType():
+            yield value[1]
+        case ListType(of=of):
+            for item in value[1]:
+                yield from _texts_of(item, of)
+        case RecordType(fields=fields):
+            cells = dict(value[1])
+            for one in fields:
+                if one.type is not None and cells[one.name] != NONE:
+                    yield from _texts_of(cells[one.name], one.type)
+
+
+# What is read.
+
+_SAID: Mapping[str, Truth] = {"1": True, "0": False, "-": None}
+
+
+class Reading:
+    """How the records of one session stand for values.
+
+    Args:
+        constants: the digests of the header, 32 bytes each, in the order of `named`.
+
+    Attributes:
+        named: of its core.
+        marks: of a pattern and a digest what came of it.
+    """
+
+    def __init__(self, named: Named, constants: Sequence[bytes]) -> None:
+        self.named = named
+        self.marks: dict[tuple[str, bytes], Truth] = {}
+        self._constants: dict[bytes, State] = {}
+        for (kind, text), found in zip(named.constants, constants, strict=True):
+            short = found[:SHORT]
+            self._constants[short] = ("s", text) if kind == TEXT else constant(text)
+            if kind == TEXT:
+                self.marks |= {(one, short): like_of(one)(text) for one in named.patterns}
+
+    def of(self, short: bytes) -> State:
+        """The value of a digest."""
+        found = self._constants.get(short)
+        return (DIGESTED, short) if found is None else found
+
+    def state(self, form: Form, entry: Mapping[str, Json]) -> State:
+        """A field, as a record has it; UNKNOWN where that does not say.
+
+        Raises:
+            Rejected: S204 it is none of its type; S205 a mark is another than before.
+        """
+        try:
+            return self._state(form, entry)
+        except (KeyError, TypeError, ValueError, Wrong):
+            raise Rejected(Code.SESSION_VALUE, form.name, "what the type has", entry) from None
+        except Rejected as refusal:
+            mark = refusal.code is Code.SESSION_DIGEST
+            code = refusal.code if mark else Code.SESSION_VALUE
+            raise Rejected(code, form.name, refusal.expected, refusal.found) from None
+
+    def _state(self, form: Form, entry: Mapping[str, Any]) -> State:
+        if "unknown" in entry:
+            return UNKNOWN
+        if form.shown:
+            return shown_state(form.type, entry["value"])
+        if not form.is_list:
+            short = bytes.fromhex(entry["digest"][: 2 * SHORT])
+            if form.patterns:
+                self._mark(form, [short], entry["like"])
+            return self.of(short)
+        shorts: list[bytes] = []
+        found = self._tree(form.type, entry["of"], shorts)
+        if form.patterns:
+            self._mark(form, shorts, entry["like"])
+        return found
+
+    def _tree(self, kind: FieldType, found: Any, texts: list[bytes]) -> State:
+        match kind:
+            case ListType(of=of, least=least, most=most, distinct=distinct):
+                if type(found) is not list or not least <= len(found) <= most:
+                    raise ValueError
+                if isinstance(of, TextType):
+                    if set(map(len, found)) - {2 * SHORT}:
+                        raise ValueError
+                    whole = _bytes_of("".join(found))
+                    shorts = [whole[i : i + SHORT] for i in range(0, len(whole), SHORT)]
+                    texts += shorts
+                    items = tuple(zip(repeat(DIGESTED), shorts, strict=False))
+                    if not self._constants.keys().isdisjoint(shorts):
+                        items = tuple(map(self.of, shorts))
+                else:
+                    items = tuple([self._tree(of, item, texts) for item in found])
+                if distinct and len(set(items)) < len(items):
+                    raise ValueError
+                return "l", items
+            case RecordType(fields=fields):
+                names = {one.name for one in fields}
+                if type(found) is not dict or set(found) - names:
+                    raise ValueError
+                cells = [(one.name, self._cell(one, found, texts)) for one in fields]
+                return "r", tuple(cells)
+            case TimeType() | DateType():
+                if type(found) is not int:
+                    raise ValueError
+                return "t", found
+            case NumberType() if self.named.numbers:
+                check_text(kind, found)
+                return "n", exact_number(found)
+        if len(found) != 2 * SHORT:
+            raise ValueError
+        short = _bytes_of(found)
+        if isinstance(kind, TextType):
+            texts.append(short)
+        return self.of(short)
+
+    def _cell(self, one: Field, found: Mapping[str, Any], texts: list[bytes]) -> State:
+        if one.name not in found and one.optional:
+            return NONE
+        if one.type is None:
+            raise ValueError
+        return self._tree(one.type, found[one.name], texts)
+
+    def _mark(self, form: Form, shorts: Sequence[bytes], said: str) -> None:
+        count = len(form.patterns)
+        if len(said) != count * len(shorts):
+            raise ValueError
+        for at, mark in enumerate(said):
+            key = form.patterns[at % count], shorts[at // count]
+            before = self.marks.setdefault(key, _SAID[mark])
+            ensure(
+                before is _SAID[mark],
+                Code.SESSION_DIGEST, form.name, "the mark of this text before", mark,
+            )  # fmt: skip
+
+
+def _bytes_of(hexadecimal: str) -> bytes:
+    if _is_hex(hexadecimal) is None:  # `fromhex` passes blanks, and large letters
+        raise ValueError
+    return bytes.fromhex(hexadecimal)
+
+
+def shown_state(kind: FieldType, text: str) -> State:
+    """A number or a time of its canonical text.
+
+    Raises:
+        Rejected, Wrong: it is none of its type.
+    """
+    if isinstance(kind, NumberType):
+        return "n", exact_number(text)
+    return typed(json_value(text), kind)
