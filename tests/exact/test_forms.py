@@ -18,10 +18,11 @@ from tcc.library import artifact_bytes
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.proof import check, compared, parts, question
+from tcc_certs.proof import check, compared, parts, question, sides
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
+from tcc_certs.proof.sides import statement_side
 from tcc_certs.values.declared import OpenParameter
 from tcc_certs.values.types import NumberType, TextType
 from tcc_runtime.artifact.load import Artifact
@@ -218,11 +219,17 @@ def whole() -> Made:
     return made_whole()
 
 
+@pytest.fixture(scope="module")
+def counted() -> Made:
+    """The same, where the right side's places are told apart."""
+    return made_whole("limit uses(find) <= 3")
+
+
 @cache
-def made_whole() -> Made:
+def made_whole(text: str = STATEMENT) -> Made:
     """See :func:`whole`."""
     artifact = compiled(SHOP)
-    of = certificate.Asked(kind="statement", text=STATEMENT, artifacts=(artifact,))
+    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
     found = certificate.by_all(of.system(), max_states=10**5, check_time=lambda: None)
     assert found is not None
     return Made(found.certificate(of, "proved"), [artifact_bytes(artifact)])
@@ -292,6 +299,10 @@ def other_call(lines: Lines) -> None:
     first_way(lines)[0] = 99
 
 
+def first_is_second(lines: Lines) -> None:
+    lines[1] = lines[2]
+
+
 FORMS: list[tuple[str, str, Change, str, str]] = [
     ("keyed", "a question of another kind", asks(kind="why"), "T101", "question.kind"),
     ("keyed", "a kind that is a list", asks(kind=["implies"]), "T101", "question.kind"),
@@ -313,7 +324,7 @@ FORMS: list[tuple[str, str, Change, str, str]] = [
     ("keyed", "a number of states that is true", part(0, states=True), "T101", "parts[0].states"),
     ("keyed", "a number of states below 0", part(0, states=-1), "T101", "parts[0].states"),
     ("session", "ends in another way", head(ends="stuck"), "T101", "ends"),
-    ("session", "no value that is listed", line(1, 1, to=[["part", ""]]), "T301", "part"),
+    ("session", "the value of none", line(2, 1, to=[["part", ""]]), "T301", "part"),
     ("session", "no parameter", line(1, 2, to=[["nothing", "p"]]), "T301", "nothing"),
     ("session", "no listed parameter", line(1, 1, to=[["nothing", "p"]]), "T301", "nothing"),
     ("session", "another listed value", line(2, 1, to=[["part", "x"]]), "T301", "part"),
@@ -323,7 +334,8 @@ FORMS: list[tuple[str, str, Change, str, str]] = [
     ("session", "a tool that is none", line(2, 0, to="nobody"), "T301", "calls"),
     ("session", "names that fall", line(2, 2, to=lambda v: v[::-1]), "T101", "line 3[1]"),
     ("session", "nothing shown", head(ends="finish"), "T302", "call 2"),
-    ("stuck", "a call that no plan has", line(1, 0, to="refund"), "T301", "*"),
+    ("stuck", "a call before its time", first_is_second, "T301", "call 1"),
+    ("counted", "another tally", line(2, 1, to=[[], [[0, 2]]]), "T203", "*"),
     ("whole", "another place of the left", line(2, 0, to=[[0], []]), "T203", "*"),
     ("whole", "another place of the right", line(2, 1, to=[[], [[0, 1]]]), "T101", "line 3"),
     ("whole", "other facts", line(2, 2, to=[]), "T203", "*"),
@@ -448,3 +460,25 @@ def test_many_values_of_a_field_are_not_told_apart(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(compared, "MAX_ALONE", 19)
     assert sum(atom.sort == "number" for atom in of.system().atoms) == 1
     assert Part(tracked=None, rule=None, uses=frozenset()).plans
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("require find same order or find same order before refund", "monitors of 1.1"),
+        ("", "types of 1.1"),
+    ],
+)
+def test_what_the_kernel_does_not_know_is_declined_by_itself(
+    more: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the version of a core, whatever that takes for granted."""
+    text = SHOP.replace("user: text ~", "at: time utc, user: text ~") if not more else SHOP
+    core = compiled(text + more + "\n").core
+    with pytest.raises(Rejected) as refusal:
+        statement_side(core)
+    assert refusal.value.expected == "1.1 at most"
+    monkeypatch.setattr(sides, "minor_version", lambda core: 1)
+    with pytest.raises(Rejected) as refusal:
+        statement_side(core)
+    assert (refusal.value.code.value, refusal.value.expected) == ("D101", expected)

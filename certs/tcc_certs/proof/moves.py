@@ -115,7 +115,10 @@ class System(KeyParts):
         return found
 
     def _naming(self, part: Part) -> list[tuple[int, Place]]:
-        """The calls of tools that a monitor of the part names: no other changes what is kept."""
+        """The calls of tools that a monitor of the part names: no other changes what is kept.
+
+        Parts.v: calls_that_none_names_need_no_step.
+        """
         found = self._named.get(part)
         if found is None:
             sides = ((self.left, part.uses), (self.right, {part.rule}))

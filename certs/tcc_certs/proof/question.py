@@ -340,7 +340,7 @@ class _Reader:
             value = text_of(decode(text.encode("utf-8", "surrogatepass"), "question"))
         elif kind != "name" or sign is not None:
             raise self._fault("a value", text)
-        if not value or value not in values:
+        if value not in values:  # no canonical text is that of a value left out
             raise self._fault(f"a value of {name}", text)
         return values.index(value)
 
