@@ -74,7 +74,7 @@ class GivenPath(click.Path):
         return STDIN if value == "-" or value is STDIN else super().convert(value, param, ctx)
 
 
-class Duration(click.ParamType[int]):
+class DurationType(click.ParamType[int]):
     """A time as people write it, `90s`, `30m`, `24h`, `7d`: milliseconds."""
 
     name = "duration"

@@ -16,7 +16,7 @@ from tcc.files import is_regular
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.executor.binding import declared_bindings
 from tcc_runtime.mcp.remote import Remote, check_header, check_url, is_url
-from tcc_runtime.mcp.upstream import Command, Program
+from tcc_runtime.mcp.upstream import Command, ServerProgram
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
 
 _MOST_BYTES = 1 << 20
@@ -121,7 +121,7 @@ def _server(place: str, told: Any, headers: Mapping[str, str], seconds: float) -
         raise click.UsageError(f"{place}: cwd is a text")
     if any("\0" in one for one in (command, *args, *env, *env.values(), folder or "")):
         raise click.UsageError(f"{place}: a text with a zero byte")
-    return Program(command=(command, *args), env=env, folder=folder)
+    return ServerProgram(command=(command, *args), env=env, folder=folder)
 
 
 def _is_texts(value: object) -> bool:

@@ -43,7 +43,7 @@ from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
 from tcc_certs.race.numbers import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
-from tcc_compiler.counting import Bounds, Limbs, SuffixCounts, Weights
+from tcc_compiler.counting import CostBounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
@@ -303,7 +303,7 @@ class Contents:
     numbering: Numbering
     counts: SuffixCounts
     weights: Weights
-    bounds: Bounds
+    bounds: CostBounds
     beta: Beta
     tilt: int
     relaxed: Relaxed | None

@@ -543,7 +543,7 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 @frozen(eq=False)
-class Bounds:
+class CostBounds:
     """Per state: h in nano-units and g in Q31.32; `cost_max` is the greatest cost_high."""
 
     cost_to_go: Ints
@@ -551,7 +551,7 @@ class Bounds:
     cost_max: int
 
 
-def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: Guard) -> Bounds:
+def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: Guard) -> CostBounds:
     """The bounds of every state.
 
     Raises:
@@ -571,7 +571,7 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     place = _tool(core, weights.residual)
     _check_range("the best residual to go", (residual.min(), residual.max()), place)
     _check_range("the residual of a call", weights.residual.values(), place)
-    return Bounds(
+    return CostBounds(
         cost_to_go=cost.astype(np.int64),
         residual_to_go=residual.astype(np.int64),
         cost_max=max((core.calls[call].cost_high for call in weights.weight), default=0),

@@ -31,7 +31,7 @@ WON: Final = -1
 Item: TypeAlias = tuple[Any, ...]
 
 
-class Pool:
+class UndrawnChildren:
     """The children of one node that were not drawn yet.
 
     `taken` is a tree of partial sums over places from 1: entry i has the masses that were taken of
@@ -102,7 +102,7 @@ class NodeRemainder:
         step: int,
         mass: int,
         size: int,
-        pool: Pool,
+        pool: UndrawnChildren,
         last: int,
         barren: bool,
     ) -> None:
@@ -136,7 +136,7 @@ def whole(node: Item, left: NodeRemainder | int, view: View) -> NodeRemainder:
     if not isinstance(left, int):
         return left
     last = left if left >= 0 else ~left
-    pool = Pool(view.state.cumulative)
+    pool = UndrawnChildren(view.state.cumulative)
     return NodeRemainder(node, 1, *view.left(last), pool, last, left < 0)
 
 

@@ -39,7 +39,7 @@ from tcc_runtime.process import Interrupts, collection_put_off
 from tcc_runtime.races.coupled import Anchored, Coupled, Rest
 from tcc_runtime.races.coupled import Literal as LiteralRace
 from tcc_runtime.races.fallback import Fallback
-from tcc_runtime.races.race import Race, Uniforms
+from tcc_runtime.races.race import Race, RunHashers
 from tcc_runtime.settings.modes import Claim, Terms, lowered, race_key_of, terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import State, tables_of
@@ -302,7 +302,7 @@ class _Run:
             artifact, terms.truncate if terms.cut else None, terms.root.held
         )
         self._observed = observed_calls(artifact)
-        self._uniforms = Uniforms(race_key_of(artifact, terms))
+        self._uniforms = RunHashers(race_key_of(artifact, terms))
         self._rung = rung_of(
             numbers,
             self._tables,

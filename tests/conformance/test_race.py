@@ -19,7 +19,7 @@ from tcc_runtime.item import ORDER
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.races.coupled import Anchored, Coupled, Rest
-from tcc_runtime.races.race import Uniforms
+from tcc_runtime.races.race import RunHashers
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build as build_from_plans
@@ -74,14 +74,14 @@ def test_weights_counts_key_and_words(case):
     assert key.hex() == case["K"]
     assert str(uniform(key, 1, root)) == case["x_first"]
     assert str(uniform(key, 2, root)) == case["x_winner_root"]
-    word = Uniforms(key).word
+    word = RunHashers(key).word
     assert str(word(b"\x01" + root)) == case["x_first"]
     assert str(word(b"\x02" + root)) == case["x_winner_root"]
 
 
 def leaves_of(case, kind, numbers, bits=160):
     """Every leaf of the race, as the vectors have it."""
-    uniforms, inflate = Uniforms(bytes.fromhex(case["K"])), case["inflate"]
+    uniforms, inflate = RunHashers(bytes.fromhex(case["K"])), case["inflate"]
     precision = Precision(first=bits)
     race = race_over(opened(case), uniforms, kind, numbers, precision, inflate=inflate)
     return [

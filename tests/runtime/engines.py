@@ -9,7 +9,7 @@ from tcc_runtime.item import ID, LEFT, ORDER, VIEW, Item, calls_of
 from tcc_runtime.numbers.ladder import Numbers, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.races.coupled import Anchored, Coupled
-from tcc_runtime.races.race import Race, Uniforms
+from tcc_runtime.races.race import Race, RunHashers
 from tcc_runtime.search import Engine
 from tcc_runtime.states import Tables
 
@@ -34,7 +34,7 @@ UNRECORDED = {
 MPFR = RECORDED["mpfr"]
 
 
-class Given(Uniforms):
+class Given(RunHashers):
     """Words that a test gives by purpose and id."""
 
     def __init__(self, draw: Callable[[int, bytes], int]) -> None:
@@ -44,7 +44,7 @@ class Given(Uniforms):
 
 def race_over(
     artifact: Artifact,
-    uniforms: Uniforms,
+    uniforms: RunHashers,
     kind: type[Coupled] = Coupled,
     numbers: Numbers = "mpfr",
     precision: Precision = PROVEN,

@@ -19,7 +19,7 @@ from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.numbers.rung import Precision
 from tcc_runtime.process import Interrupts
 from tcc_runtime.races.coupled import Coupled, Rest
-from tcc_runtime.races.race import Uniforms
+from tcc_runtime.races.race import RunHashers
 from tcc_runtime.search import search
 from tcc_runtime.settings.modes import race_key_of, terms_of
 from tcc_runtime.settings.settings import Settings
@@ -39,7 +39,7 @@ def ran(artifact, race, seed, top=1, inflate="1", recipe="r2"):
     terms = terms_of(artifact, settings)
     tables = Tables(artifact, recipe, inflate)
     rung = rung_of("floats", tables)
-    uniforms = Uniforms(race_key_of(artifact, terms))
+    uniforms = RunHashers(race_key_of(artifact, terms))
     made = RACES[race](tables, rung, uniforms, None)
     with Interrupts() as interrupts:
         loop = Search(made, rung, terms.mode, terms.claim, top, interrupts)
@@ -107,7 +107,7 @@ def pressing(at):
 def test_ctrl_c_before_it_is_held_back_ends_a_run_at_its_root(race):
     artifact = chain(24)
     settings = Settings(seed=bytes(32), top=100, race=race, max_seconds=9)
-    uniforms = Uniforms(race_key_of(artifact, terms_of(artifact, settings)))
+    uniforms = RunHashers(race_key_of(artifact, terms_of(artifact, settings)))
     root = race_over(artifact, uniforms, RACES[race]).root()
     for at in (2, 3, 100):
         run = search(artifact, settings, clock=pressing(at))

@@ -14,7 +14,7 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.replay import validate
 from tcc_certs.replay.children import Children, whole
 from tcc_runtime.artifact.load import load
-from tcc_runtime.item import NodeRemainder, Pool
+from tcc_runtime.item import NodeRemainder, UndrawnChildren
 from tcc_runtime.ledger.lines import Contexts, Marks, stamp_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import MemorySink
@@ -44,7 +44,7 @@ def test_draws_find_the_child_that_the_definition_names(size):
         masses = [rng.choice((1, 2, 3, rng.randrange(1, 2**80))) for _ in range(size)]
         phantom = rng.choice((0, 1, sum(masses)))
         cumulative = list(accumulate(masses))
-        pool, left = Pool(cumulative), list(range(size))
+        pool, left = UndrawnChildren(cumulative), list(range(size))
         steps = tuple((at, (0,)) for at in range(size))
         children = Children(
             steps=steps,
@@ -101,7 +101,7 @@ def drawn(left, *, key=0, word=None, winner=None, rest=None, dead=False):
 
 
 def at_step(step):
-    return lambda node: NodeRemainder(node, step, 0, 0, Pool([]), 0, True)
+    return lambda node: NodeRemainder(node, step, 0, 0, UndrawnChildren([]), 0, True)
 
 
 def test_lines_are_the_canonical_writer_s():

@@ -18,7 +18,7 @@ from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.numbers import arrivals, mpfr
 from tcc_runtime.numbers.reals import FIRST_BITS, Reals
 from tcc_runtime.numbers.rung import Path
-from tcc_runtime.races.race import Uniforms
+from tcc_runtime.races.race import RunHashers
 from tcc_runtime.search import QUICKEST
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
@@ -61,7 +61,7 @@ def work(artifact: Artifact, monkeypatch, recorded=True, engine=MPFR, **told) ->
         counts["logarithms"] += 1
         return log(value)
 
-    class Counted(Uniforms):
+    class Counted(RunHashers):
         def __init__(self, key):
             super().__init__(key)
             word = self.word
@@ -81,7 +81,7 @@ def work(artifact: Artifact, monkeypatch, recorded=True, engine=MPFR, **told) ->
         raise AssertionError("a rounding wanted more precision")
 
     monkeypatch.setattr(reals, "_log", counted_log)
-    monkeypatch.setattr(searching, "Uniforms", Counted)
+    monkeypatch.setattr(searching, "RunHashers", Counted)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Reals, "__init__", no_more)
     recorder = Recorder(HashOnly(), started_ms=0) if recorded else None
@@ -187,7 +187,7 @@ def recorded_work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
         counts["logarithms"] += 1
         return log(mantissa)
 
-    class Counted(Uniforms):
+    class Counted(RunHashers):
         def __init__(self, key):
             super().__init__(key)
             word, digest = self.word, self.digest
@@ -212,7 +212,7 @@ def recorded_work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
         body(self, bodies)
 
     monkeypatch.setattr(arrivals, "logarithm", counted_log)
-    monkeypatch.setattr(searching, "Uniforms", Counted)
+    monkeypatch.setattr(searching, "RunHashers", Counted)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Recorder, "_chain", counted_lines)
     monkeypatch.setattr(Path, "published", lambda *_: pytest.fail("wanted more"))

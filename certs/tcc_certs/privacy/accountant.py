@@ -315,7 +315,7 @@ MOST_SUBSAMPLED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class Composed:
     """A sum of curves.
 
     Attributes:
@@ -328,7 +328,7 @@ class Total:
     atoms: int = 0
     parts: Mapping[Part | None, int] = field(default_factory=dict)
 
-    def plus(self, other: Curve, atoms: int = 0) -> Total:
+    def plus(self, other: Curve, atoms: int = 0) -> Composed:
         """The sum; its curve ends where the shorter of both does.
 
         Raises:
@@ -346,11 +346,11 @@ class Total:
         ensure(sampled in (0, len(parts)), Code.NEIGHBOURS, "atoms", one, "both")
         most = f"at most {MOST_SUBSAMPLED} different subsampled ones"
         ensure(sampled <= MOST_SUBSAMPLED, Code.MANY_ATOMS, "atoms", most, sampled)
-        return Total(curve=Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms, parts=parts)
+        return Composed(curve=Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms, parts=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class EpsilonBound:
     """What is said of a total at a delta.
 
     Attributes:
@@ -364,24 +364,24 @@ class Statement:
     rdp: int
 
 
-def total_of(atoms: Iterable[Atom]) -> Total:
+def total_of(atoms: Iterable[Atom]) -> Composed:
     """What some atoms come to."""
-    total = Total()
+    total = Composed()
     for atom in atoms:
         total = total.plus(curve_of(atom), atom.times)
     return total
 
 
-def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
+def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
     """The least epsilon that the total gives at a delta, 0 < delta < 1.
 
     The first of equal orders is taken; plain summation before all of them, losses after.
     """
     pure, rdp = total.curve.pure, total.curve.rdp
     best, at = _least(rdp, _penalties(delta))
-    found = Statement(epsilon=tenth(best), alpha=ORDERS[at].text, rdp=tenth(rdp[at]))
+    found = EpsilonBound(epsilon=tenth(best), alpha=ORDERS[at].text, rdp=tenth(rdp[at]))
     if pure is not None and pure <= best:
-        found = Statement(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
+        found = EpsilonBound(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
     parts = {part: times for part, times in total.parts.items() if part is not None}
     if rule == RENYI or not found.epsilon or len(parts) < len(total.parts):
         return found
@@ -395,12 +395,12 @@ def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
         epsilon = losses_epsilon(frozenset(parts.items()), delta)
     if epsilon is None or epsilon >= found.epsilon:
         return found
-    return Statement(epsilon=epsilon, alpha=GDP if exact else PLD, rdp=epsilon)
+    return EpsilonBound(epsilon=epsilon, alpha=GDP if exact else PLD, rdp=epsilon)
 
 
 def _between(
-    sampled: Sequence[tuple[SubsampledGaussian, int]], delta: Exact, at: int, found: Statement
-) -> Statement:
+    sampled: Sequence[tuple[SubsampledGaussian, int]], delta: Exact, at: int, found: EpsilonBound
+) -> EpsilonBound:
     """The least of the integer orders around a great one, where a curve may rise at once.
 
     Wherever the search for it ends, what is found there holds.
@@ -424,10 +424,10 @@ def _between(
     epsilon, rdp = of(order)
     if tenth(epsilon) >= found.epsilon:
         return found
-    return Statement(epsilon=max(0, tenth(epsilon)), alpha=str(order), rdp=tenth(rdp))
+    return EpsilonBound(epsilon=max(0, tenth(epsilon)), alpha=str(order), rdp=tenth(rdp))
 
 
-def points_of(total: Total) -> list[tuple[str, str]]:
+def points_of(total: Composed) -> list[tuple[str, str]]:
     """The curve as (alpha, epsilon), both texts, epsilon rounded up to ten places."""
     known = zip(ORDERS, total.curve.rdp, strict=False)
     return [(alpha.text, epsilon_text(tenth(epsilon))) for alpha, epsilon in known]

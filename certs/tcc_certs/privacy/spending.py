@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.formats.codec import Json
-from tcc_certs.privacy.accountant import PLD, Statement, Total, epsilon_text, stated, total_of
+from tcc_certs.privacy.accountant import PLD, Composed, EpsilonBound, epsilon_text, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 
 _NANO = 10  # in units of 10^-10
@@ -33,7 +33,7 @@ class Taken:
     delta: Exact
     says: bool = True
     rule: str = PLD
-    total: Total = field(default_factory=Total)
+    total: Composed = field(default_factory=Composed)
 
     def plus(self, epsilon: int, atom: Atom | None) -> Taken:
         """With one ask more: `epsilon` in nano-units, and an atom where it took one.
@@ -53,7 +53,7 @@ class Taken:
         return _alone(self.delta, self.rule, epsilon, atom)
 
     @property
-    def statement(self) -> Statement:
+    def statement(self) -> EpsilonBound:
         """The least epsilon at the delta."""
         return stated(self.total, self.delta, self.rule)
 

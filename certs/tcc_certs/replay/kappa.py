@@ -30,7 +30,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import clamp
 from tcc_certs.race.digest import uuid7
 from tcc_certs.race.numbers import log_enclosure
-from tcc_certs.replay.language import Language, Root, States
+from tcc_certs.replay.language import Language, RunRoot, States
 from tcc_certs.replay.tree import Node, Slot
 
 # ---- Enclosures of counts.
@@ -132,7 +132,7 @@ class ExactCounts:
             return state if self.automaton.accept[state] else None
         return slot.states[0] if self.call is None else self._led(state, self.call[slot.call])
 
-    def root(self, root: Root) -> int | None:
+    def root(self, root: RunRoot) -> int | None:
         """The state of a run's root."""
         if self.call is None:
             return root.states[0]
@@ -189,7 +189,7 @@ class Kappa:
         root: the exact state of the run's root; None: there is none.
     """
 
-    def __init__(self, language: Language, exact: ExactCounts | None, root: Root) -> None:
+    def __init__(self, language: Language, exact: ExactCounts | None, root: RunRoot) -> None:
         self._language = language
         self._exact = exact
         self.root = None if exact is None else exact.root(root)

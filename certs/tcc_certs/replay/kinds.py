@@ -32,8 +32,8 @@ from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGAT
 from tcc_certs.replay.header import adapter_fields, nano
 from tcc_certs.replay.kappa import node_diagnostic
 from tcc_certs.replay.races import (
-    Coupled,
-    Fallback,
+    CoupledReplay,
+    FallbackReplay,
     Pushed,
     Word,
     pushed_at,
@@ -48,7 +48,7 @@ from tcc_certs.replay.records import (
     node_record,
     popped_record,
 )
-from tcc_certs.replay.refinement import Ask, Refinement
+from tcc_certs.replay.refinement import Ask, ReplayRefinement
 from tcc_certs.replay.run import (
     ACYCLICITY,
     BUDGET,
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 # ---- ``budget``: the amounts that an ask may take, or that none is left.
 
 
-def slack_of(run: ReplayedRun, refinement: Refinement, top: Node) -> int | None:
+def slack_of(run: ReplayedRun, refinement: ReplayRefinement, top: Node) -> int | None:
     """How far the greatest key lies above what the k best leaves are worth at least, Q64.64.
 
     A leaf that was popped is worth its value, one of the frontier -beta C - ln E at the greatest
@@ -81,7 +81,7 @@ def slack_of(run: ReplayedRun, refinement: Refinement, top: Node) -> int | None:
     leaves it is not known.
     """
     policy, language = run.policy, run.language
-    if not isinstance(policy, Coupled) or policy.anchored:
+    if not isinstance(policy, CoupledReplay) or policy.anchored:
         return None
 
     def worth(leaf: Node) -> int | None:
@@ -118,7 +118,7 @@ def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
         run.hold(expected, record, line, [BUDGET])
         refinement.asks = False
         refinement.refused = []
-        run.falls_back = not isinstance(run.policy, Fallback)
+        run.falls_back = not isinstance(run.policy, FallbackReplay)
         return
     predicted, clamped = off_key(run.language.beta, choice.gain)
     margin, also = margin_fields(run.header.rule, run.language.beta, choice)
@@ -174,7 +174,7 @@ def replay_refine(run: ReplayedRun, record: Record, line: int) -> None:
 
 
 def _answered(
-    run: ReplayedRun, refinement: Refinement, ask: Ask, record: Record
+    run: ReplayedRun, refinement: ReplayRefinement, ask: Ask, record: Record
 ) -> tuple[dict[str, Json], list[str], SpentAmounts]:
     """The record that the answer and amounts in `record` lead to, the guards, and the amounts."""
     width = refinement.width(ask.node)
@@ -386,7 +386,7 @@ def replay_rest(run: ReplayedRun, record: Record, line: int) -> None:
         raise Rejected(Code.LEDGER_ORDER, "kind", "expand, draw, leaf or close", "rest")
     run.left = None
     policy, recipe = run.policy, run.header.recipe
-    known = policy.bound(node) if isinstance(policy, Coupled) else None
+    known = policy.bound(node) if isinstance(policy, CoupledReplay) else None
     bound = known or run.language.bound(recipe, node.states, node.cost_low)
     pushed = push_left(node, left, bound, run.word(record))
     fields: dict[str, Json] = {"step": left.step, **pushed.fields}
@@ -450,7 +450,7 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     expected = downgrade_record("fallback", NO_CERT, BUDGET)
     compare(expected, record, line, Code.GUARD, run.findings)
     run.claim, run.falls_back = NO_CERT, False
-    run.policy = fallback = Fallback(language=run.language, tau=run.header.tau)
+    run.policy = fallback = FallbackReplay(language=run.language, tau=run.header.tau)
     word = unlogged_words(run.key)
 
     def pushed(item: Node) -> Node:

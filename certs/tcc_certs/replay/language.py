@@ -327,7 +327,7 @@ def read_language(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
+class RunRoot:
     """Where a run begins.
 
     Attributes:
@@ -345,7 +345,7 @@ class Root:
     rank: int
 
 
-def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> Root:
+def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> RunRoot:
     """The root of a run after these calls.
 
     Raises:
@@ -367,7 +367,7 @@ def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> Root:
         digest = child_context(digest, text.encode())
         calls.append(call)
     rank = max([rows.rank[q] for q in states])
-    return Root(after=tuple(calls), states=states, digest=digest, tally=tally or (), rank=rank)
+    return RunRoot(after=tuple(calls), states=states, digest=digest, tally=tally or (), rank=rank)
 
 
 def _number(calls: Sequence[str], text: str) -> int | None:

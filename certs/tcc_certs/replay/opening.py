@@ -24,7 +24,7 @@ from tcc_certs.replay.controller import SpendingCaps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, named_adapters
 from tcc_certs.replay.kappa import NodeSink
-from tcc_certs.replay.language import Root, root_of
+from tcc_certs.replay.language import RunRoot, root_of
 from tcc_certs.replay.refinement import atomic, ranged
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
@@ -58,7 +58,7 @@ def check_version(record: Record) -> None:
 
 def check_header(
     record: Record, header: Header, artifact: CheckedArtifact, findings: Findings
-) -> Root:
+) -> RunRoot:
     """The header names this artifact, and its settings go together; the root of the run.
 
     Args:

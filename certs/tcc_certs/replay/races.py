@@ -185,7 +185,7 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coupled:
+class CoupledReplay:
     """The coupled race under one of its key policies.
 
     Attributes:
@@ -285,7 +285,7 @@ def _known(node: Node, arrival: Arrival) -> Popped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Literal:
+class LiteralReplay:
     """The printed surrogate race."""
 
     language: Language
@@ -331,7 +331,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fallback:
+class FallbackReplay:
     """The heuristic search.
 
     Attributes:

@@ -84,7 +84,7 @@ class Ask:
     choice: Choice
 
 
-class Refinement:
+class ReplayRefinement:
     """The edges of a run over an artifact with ranges, and its controller.
 
     Attributes:

@@ -34,11 +34,11 @@ from tcc_certs.replay.children import Children, Left, Listing, whole
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink
-from tcc_certs.replay.language import Language, Root
+from tcc_certs.replay.language import Language, RunRoot
 from tcc_certs.replay.races import RacePolicy, Word, logged_words
 from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
-from tcc_certs.replay.refinement import Ask, Refinement
-from tcc_certs.replay.tree import Best, Frontier, Node, Slot, share_of, slots
+from tcc_certs.replay.refinement import Ask, ReplayRefinement
+from tcc_certs.replay.tree import Best, Node, ReplayFrontier, Slot, share_of, slots
 from tcc_certs.statements import Constraints
 
 # What an expansion or a draw makes of a node: children, the winner, what is lost of the share.
@@ -245,7 +245,7 @@ def next_turn(
     best: Best,
     header: Header,
     policy: RacePolicy,
-    refinement: Refinement | None,
+    refinement: ReplayRefinement | None,
     expansions: int,
 ) -> Turn:
     """What is done next, unless the run is ended from outside or by its clock."""
@@ -264,7 +264,7 @@ def next_turn(
     return Turn.LEAF if top.states is None else Turn.EXPAND
 
 
-def at_cost(node: Node, refinement: Refinement | None) -> Node:
+def at_cost(node: Node, refinement: ReplayRefinement | None) -> Node:
     """The node with the least that its calls may cost, as far as is known."""
     if refinement is None:
         return node
@@ -272,7 +272,7 @@ def at_cost(node: Node, refinement: Refinement | None) -> Node:
     return node if low == node.cost_low else replace(node, cost_low=low)
 
 
-def _fell(top: Node, policy: RacePolicy, refinement: Refinement) -> bool:
+def _fell(top: Node, policy: RacePolicy, refinement: ReplayRefinement) -> bool:
     """Whether answers since the push have brought the key of `top` down."""
     node = at_cost(top, refinement)
     return node is not top and policy.again(node).key < top.key
@@ -303,11 +303,11 @@ class ReplayedRun:
         self,
         *,
         language: Language,
-        root: Root,
+        root: RunRoot,
         constraints: Constraints,
         header: Header,
         policy: RacePolicy,
-        refinement: Refinement | None,
+        refinement: ReplayRefinement | None,
         key: Uniforms | None,
         kappa: Kappa,
         findings: Findings,
@@ -327,7 +327,7 @@ class ReplayedRun:
         self.key = key
         self.kappa = kappa
         self.findings = findings
-        self.frontier = Frontier()
+        self.frontier = ReplayFrontier()
         self.best = Best(header.top)
         self.claim = header.first_claim(root.rank)
         self.nodes = self.leaf_nodes = self.expansions = self.outside = 0

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_certs.replay.children import Children, Left
-from tcc_certs.replay.language import Language, Root, States
+from tcc_certs.replay.language import Language, RunRoot, States
 from tcc_certs.statements import Constraints, Tally
 
 _EXPONENT: Final = 127
@@ -150,7 +150,7 @@ def child_digest(language: Language, parent: bytes, slot: Slot) -> bytes:
     return child_context(parent, language.texts[slot.call].encode())
 
 
-def root_node(root: Root, constraints: Constraints, exact: int | None) -> Node:
+def root_node(root: RunRoot, constraints: Constraints, exact: int | None) -> Node:
     """The root of a run: costs and depth begin here."""
     return Node(
         digest=root.digest,
@@ -250,7 +250,7 @@ def rate(language: Language, node: Node) -> tuple[int, int]:
 Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest
 
 
-class Frontier:
+class ReplayFrontier:
     """The nodes and leaves that were pushed and not popped."""
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ from tcc_certs.replay.findings import (
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, read_header
 from tcc_certs.replay.kappa import NO_KAPPA, ExactCounts, Kappa, NodeSink, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS, passes
-from tcc_certs.replay.language import Language, Root, language_of
+from tcc_certs.replay.language import Language, RunRoot, language_of
 from tcc_certs.replay.opening import (
     Trust,
     check_header,
@@ -58,9 +58,9 @@ from tcc_certs.replay.opening import (
     opening,
     race_salt,
 )
-from tcc_certs.replay.races import Coupled, Fallback, Literal, RacePolicy
+from tcc_certs.replay.races import CoupledReplay, FallbackReplay, LiteralReplay, RacePolicy
 from tcc_certs.replay.records import looked_into
-from tcc_certs.replay.refinement import Refinement, read_asking
+from tcc_certs.replay.refinement import ReplayRefinement, read_asking
 from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.statements import residual_constraints
 
@@ -140,7 +140,7 @@ class RunReplay:
         check_public(record, bound, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         key = refinement = None
         if header.rule is not None:
-            refinement = Refinement(
+            refinement = ReplayRefinement(
                 language, read_asking(trust.artifact), header.rule, header.account
             )
         if trust.seed is not None:
@@ -208,17 +208,17 @@ class RunReplay:
 def policy_of(header: Header, language: Language, listing: Listing | None = None) -> RacePolicy:
     """The race and the keys that a run begins with."""
     if header.mode == "fallback":
-        return Fallback(language=language, tau=header.tau)
+        return FallbackReplay(language=language, tau=header.tau)
     if header.race == "literal":
-        return Literal(language=language, recipe=header.recipe)
+        return LiteralReplay(language=language, recipe=header.recipe)
     anchored, one_by_one = header.keys == "anchored", header.race == "rest"
     met = {} if listing is None else listing.met[0]
-    return Coupled(
+    return CoupledReplay(
         language=language, recipe=header.recipe, anchored=anchored, one_by_one=one_by_one, met=met
     )
 
 
-def _kappa(trust: Trust, language: Language, root: Root) -> Kappa:
+def _kappa(trust: Trust, language: Language, root: RunRoot) -> Kappa:
     if trust.counts is not None:
         exact: ExactCounts | None = handed_counts(trust.counts, trust.artifact, language)
     else:

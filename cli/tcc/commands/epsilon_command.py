@@ -15,8 +15,8 @@ from tcc_certs.privacy.accountant import (
     GDP,
     PLD,
     PURE,
-    Statement,
-    Total,
+    Composed,
+    EpsilonBound,
     epsilon_text,
     points_of,
     stated,
@@ -62,7 +62,7 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
         _print(listed, found, delta)
 
 
-def _output(total: Total, found: Statement, delta: str) -> EpsilonOutput:
+def _output(total: Composed, found: EpsilonBound, delta: str) -> EpsilonOutput:
     from tcc.outputs.plans import EpsilonOutput
 
     return EpsilonOutput(
@@ -75,7 +75,7 @@ def _output(total: Total, found: Statement, delta: str) -> EpsilonOutput:
     )
 
 
-def _print(listed: tuple[Atom, ...], found: Statement, delta: str) -> None:
+def _print(listed: tuple[Atom, ...], found: EpsilonBound, delta: str) -> None:
     for atom in listed[:_SHOWN]:
         members = dict(atom_document(atom))
         name = members.pop("mechanism")

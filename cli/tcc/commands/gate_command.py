@@ -18,7 +18,7 @@ from tcc import screen
 from tcc.files import same_file
 from tcc.opening import CLAIM, given_in, open_artifact, refuse
 from tcc.options import (
-    Duration,
+    DurationType,
     FlagPair,
     WithServer,
     digest_option,
@@ -40,7 +40,7 @@ from tcc_runtime.mcp.guarding import Guarded, guard, probe
 from tcc_runtime.mcp.hub import Servers
 from tcc_runtime.mcp.relay import STOPPED
 from tcc_runtime.mcp.sharing import SharedServer
-from tcc_runtime.mcp.upstream import Command, Program, Protocol, read_lock
+from tcc_runtime.mcp.upstream import Command, Protocol, ServerProgram, read_lock
 
 if TYPE_CHECKING:
     from tcc_runtime.mcp.tokens import Principal
@@ -108,7 +108,7 @@ def _address(
 )
 @click.option(
     "--renew",
-    type=Duration(),
+    type=DurationType(),
     help="with --session principal: end one that began so long ago, and begin another",
 )
 @click.option(
@@ -387,7 +387,7 @@ def _served(
     import asyncio
 
     try:
-        from tcc_runtime.mcp.hosting import Hosting, Terms
+        from tcc_runtime.mcp.hosting import Hosting, HostingTerms
         from tcc_runtime.mcp.http import Listening
         from tcc_runtime.mcp.metrics import Meter
         from tcc_runtime.mcp.tokens import Tokens
@@ -439,7 +439,7 @@ def _served(
             store=sessions,
             how=replace(how, command=command, locked=probed.locked),
             probed=probed,
-            terms=Terms(
+            terms=HostingTerms(
                 kind=kind, idle=web.idle, given=lambda who: _of_claims(who, values, claims)
             ),
             note=lambda text: screen.say(f"tcc gate: {text}", err=True),
@@ -494,7 +494,7 @@ def _shared(command: Command) -> tuple[Command, tuple[SharedServer, ...]]:
     made = {
         name: SharedServer(one)
         for name, one in several.items()
-        if isinstance(one, Sequence | Program)
+        if isinstance(one, Sequence | ServerProgram)
     }
     if not made:
         raise click.UsageError("--share-server is for servers that are programs")

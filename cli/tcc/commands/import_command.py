@@ -36,8 +36,8 @@ from tcc_runtime.mcp.remote import Remote
 from tcc_runtime.mcp.upstream import (
     DEEPEST_TOOL,
     Command,
-    Program,
     Protocol,
+    ServerProgram,
     Upstream,
     lock_text,
 )
@@ -160,7 +160,7 @@ def _shown(command: Command) -> str:
     """What is started, without its environment and its headers."""
     if isinstance(command, Remote):
         return command.url
-    words = command.command if isinstance(command, Program) else command
+    words = command.command if isinstance(command, ServerProgram) else command
     return shlex.join(words) if isinstance(words, Sequence) else "a server"
 
 

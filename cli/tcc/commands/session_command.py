@@ -31,7 +31,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import is_name
 from tcc_runtime.gate.store import ARTIFACT, Sessions, StoredSession, session_id_of
-from tcc_runtime.gate.transcript import Event, Transcript, transcript_of
+from tcc_runtime.gate.transcript import Transcript, TranscriptEvent, transcript_of
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
@@ -276,7 +276,7 @@ def _print_document(told: Transcript, found: SessionValidation) -> None:
     screen.print_output(output)
 
 
-def _members(event: Event) -> dict[str, Any]:
+def _members(event: TranscriptEvent) -> dict[str, Any]:
     return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
 
 
@@ -313,7 +313,7 @@ def _time(ms: int) -> str:
         return f"{ms} ms since 1970"
 
 
-def _line(event: Event) -> str:
+def _line(event: TranscriptEvent) -> str:
     way = f"{_states(event.before)} -> {_states(event.after)}"
     told = "".join(f", {name}={value}" for name, value in event.observed.items())
     if event.kind == "refusal":
@@ -334,7 +334,7 @@ def _line(event: Event) -> str:
     return f"{event.seq:>4} {event.text}{given}{at}{by}: {came}: {way}"
 
 
-def _took(event: Event) -> str:
+def _took(event: TranscriptEvent) -> str:
     if not event.took:
         return ""
     units = (("price", "{} cents"), ("latency", "{} ms"), ("epsilon", "epsilon {}"))

@@ -41,7 +41,7 @@ from tcc.findings import Place, ReportedFinding, command
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import clip
-from tcc_runtime.analysis.comparison import CallChange, Comparison, Sessions, compare
+from tcc_runtime.analysis.comparison import CallChange, Comparison, SessionComparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change
 
@@ -101,7 +101,7 @@ def diff_output(found: Comparison, breaking: bool) -> DiffOutput:
     )
 
 
-def _sessions(found: Sessions) -> SessionChangesJson:
+def _sessions(found: SessionComparison) -> SessionChangesJson:
     from tcc.library.proving import session_json
     from tcc.outputs.plans import SessionChangesJson
 
@@ -225,7 +225,7 @@ _ENDED = {
 }
 
 
-def _session_rows(found: Sessions) -> Iterator[tuple[str, str]]:
+def _session_rows(found: SessionComparison) -> Iterator[tuple[str, str]]:
     """The verdict on sessions, and a shortest one of each side, a call a row."""
     from tcc.library.proving import session_lines
 

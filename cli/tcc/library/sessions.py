@@ -16,7 +16,7 @@ from tcc.library import Given, artifact_of
 from tcc.library.proving import alone, prove
 from tcc.library.questions import compare_written
 from tcc_certs.core.model import Core
-from tcc_runtime.analysis.comparison import Comparison, Sessions
+from tcc_runtime.analysis.comparison import Comparison, SessionComparison
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.search import MAX_STATES, Session
@@ -81,7 +81,7 @@ def with_sessions(
         left = max(0.001, bounds.seconds - (time.monotonic() - begun))
         bounds = replace(bounds, seconds=left)
     removed, open_removed = _alone(old, new, found.removed.plans if known else None, bounds, 1.0)
-    sessions = Sessions(
+    sessions = SessionComparison(
         added=added, removed=removed, open_added=open_added, open_removed=open_removed
     )
     return replace(found, sessions=sessions)

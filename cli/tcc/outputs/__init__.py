@@ -1,7 +1,8 @@
 """Kinds of values and shared objects that the documents of ``--json`` are declared with.
 
-A document is a :class:`Output`, an object in it a :class:`Part`: msgspec structs, closed, with
-members in the order in which they are printed.  A member that may be missing is `T | UnsetType`.
+A document is a :class:`Output`, an object in it a :class:`DocumentPart`: msgspec structs, closed,
+with members in the order in which they are printed.  A member that may be missing is `T |
+UnsetType`.
 Numbers that may exceed 2^53, or are not integers, are decimal strings.
 """
 
@@ -54,13 +55,13 @@ Sense: TypeAlias = Annotated[
 CountKind: TypeAlias = Annotated[str, one_of("exact", "upper", "none")]
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DocumentPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An object in a document."""
 
     shared: ClassVar[str | None] = None  # its name in ``$defs``, where schemas share it
 
 
-class Output(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Output(DocumentPart, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A document, or one form of it; its first members are ``format`` and ``format_version``."""
 
     document: ClassVar[str]
@@ -76,7 +77,7 @@ def optional(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
-class NoteJson(Part, frozen=True, kw_only=True):
+class NoteJson(DocumentPart, frozen=True, kw_only=True):
     """Another place that matters to a diagnostic, and why."""
 
     message: str
@@ -87,7 +88,7 @@ class NoteJson(Part, frozen=True, kw_only=True):
     end_column: Placed | UnsetType = UNSET
 
 
-class DiagnosticJson(Part, frozen=True, kw_only=True):
+class DiagnosticJson(DocumentPart, frozen=True, kw_only=True):
     """A diagnostic of a grammar or a file: code, message, and where."""
 
     shared: ClassVar[str | None] = "diagnostic"
@@ -103,7 +104,7 @@ class DiagnosticJson(Part, frozen=True, kw_only=True):
     notes: list[NoteJson] | UnsetType = UNSET
 
 
-class RuleFindingJson(Part, frozen=True, kw_only=True):
+class RuleFindingJson(DocumentPart, frozen=True, kw_only=True):
     """A rule that an artifact breaks, at a path in it."""
 
     shared: ClassVar[str | None] = "finding"
@@ -113,7 +114,7 @@ class RuleFindingJson(Part, frozen=True, kw_only=True):
     found: str
 
 
-class LineFindingJson(Part, frozen=True, kw_only=True):
+class LineFindingJson(DocumentPart, frozen=True, kw_only=True):
     """A rule that a ledger breaks, at a field of a line."""
 
     shared: ClassVar[str | None] = "line"
@@ -124,7 +125,7 @@ class LineFindingJson(Part, frozen=True, kw_only=True):
     found: str
 
 
-class PlaceJson(Part, frozen=True, kw_only=True):
+class PlaceJson(DocumentPart, frozen=True, kw_only=True):
     """A place in a grammar's text, from line 1 and column 1."""
 
     file: str
@@ -132,7 +133,7 @@ class PlaceJson(Part, frozen=True, kw_only=True):
     column: Placed
 
 
-class SpanJson(Part, frozen=True, kw_only=True):
+class SpanJson(DocumentPart, frozen=True, kw_only=True):
     """A range of a grammar's text; its end is exclusive."""
 
     file: str
@@ -142,7 +143,7 @@ class SpanJson(Part, frozen=True, kw_only=True):
     end_column: Placed
 
 
-class StatementJson(Part, frozen=True, kw_only=True):
+class StatementJson(DocumentPart, frozen=True, kw_only=True):
     """A statement of a grammar, as written, with its place where that is known."""
 
     shared: ClassVar[str | None] = "statement"
@@ -151,7 +152,7 @@ class StatementJson(Part, frozen=True, kw_only=True):
     place: PlaceJson | None
 
 
-class PlanJson(Part, frozen=True, kw_only=True):
+class PlanJson(DocumentPart, frozen=True, kw_only=True):
     """A plan: its calls in order, and its least cost."""
 
     shared: ClassVar[str | None] = "plan"
@@ -159,7 +160,7 @@ class PlanJson(Part, frozen=True, kw_only=True):
     cost: Decimal
 
 
-class EnforcedJson(Part, frozen=True, kw_only=True):
+class EnforcedJson(DocumentPart, frozen=True, kw_only=True):
     """The statements that each place enforces: the automaton, the gate, a run."""
 
     shared: ClassVar[str | None] = "enforced"
@@ -168,7 +169,7 @@ class EnforcedJson(Part, frozen=True, kw_only=True):
     run: list[str]
 
 
-class EpsilonDeltaJson(Part, frozen=True, kw_only=True):
+class EpsilonDeltaJson(DocumentPart, frozen=True, kw_only=True):
     """A pair of (epsilon, delta) differential privacy."""
 
     delta: Decimal

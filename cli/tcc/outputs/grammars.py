@@ -15,10 +15,10 @@ from tcc.outputs import (
     Decimal,
     DiagnosticJson,
     Digits,
+    DocumentPart,
     EnforcedJson,
     Hex32,
     Output,
-    Part,
     Placed,
     SpanJson,
     Whole,
@@ -27,7 +27,7 @@ from tcc.outputs import (
 )
 
 
-class DeclaredToolJson(Part, frozen=True, kw_only=True):
+class DeclaredToolJson(DocumentPart, frozen=True, kw_only=True):
     """A tool with open or observed parameters, or with rules for its errors."""
 
     name: str
@@ -82,7 +82,7 @@ class CompileOutput(_DescribedOutput, frozen=True, kw_only=True):
     diagnostics: list[DiagnosticJson] | UnsetType = UNSET
 
 
-class GrammarTestJson(Part, frozen=True, kw_only=True):
+class GrammarTestJson(DocumentPart, frozen=True, kw_only=True):
     """The tests of one grammar."""
 
     grammar: str
@@ -122,14 +122,14 @@ class EnumerateOutput(Output, frozen=True, kw_only=True):
     complete: bool
 
 
-class RelatedJson(Part, frozen=True, kw_only=True):
+class RelatedJson(DocumentPart, frozen=True, kw_only=True):
     """Another place that belongs to a lint."""
 
     message: str
     place: SpanJson | None
 
 
-class FixJson(Part, frozen=True, kw_only=True):
+class FixJson(DocumentPart, frozen=True, kw_only=True):
     """A range of text and its replacement."""
 
     file: str
@@ -140,7 +140,7 @@ class FixJson(Part, frozen=True, kw_only=True):
     text: str
 
 
-class LintJson(Part, frozen=True, kw_only=True):
+class LintJson(DocumentPart, frozen=True, kw_only=True):
     """A lint or an error of a grammar."""
 
     code: CodeText
@@ -153,14 +153,14 @@ class LintJson(Part, frozen=True, kw_only=True):
     fix: list[FixJson] | UnsetType = UNSET
 
 
-class SkippedJson(Part, frozen=True, kw_only=True):
+class SkippedJson(DocumentPart, frozen=True, kw_only=True):
     """A lint that does not apply to a grammar, and why."""
 
     code: CodeText
     why: str
 
 
-class LintedJson(Part, frozen=True, kw_only=True):
+class LintedJson(DocumentPart, frozen=True, kw_only=True):
     """The outcome for one grammar."""
 
     grammar: str
@@ -179,7 +179,7 @@ class LintOutput(Output, frozen=True, kw_only=True):
     grammars: list[LintedJson]
 
 
-class LayoutJson(Part, frozen=True, kw_only=True):
+class LayoutJson(DocumentPart, frozen=True, kw_only=True):
     """The layout of one file."""
 
     file: str
@@ -207,7 +207,7 @@ class InitOutput(Output, frozen=True, kw_only=True):
     next: list[str]
 
 
-class SkeletonWarningJson(Part, frozen=True, kw_only=True):
+class SkeletonWarningJson(DocumentPart, frozen=True, kw_only=True):
     """A part of a schema that was not carried over."""
 
     code: CodeText
@@ -224,7 +224,7 @@ class ImportOutput(Output, frozen=True, kw_only=True):
     grammar: str
 
 
-class GraphHeadJson(Part, frozen=True, kw_only=True):
+class GraphHeadJson(DocumentPart, frozen=True, kw_only=True):
     """The attributes of a graph: those of its artifact."""
 
     name: str
@@ -251,7 +251,7 @@ class UnrolledHeadJson(GraphHeadJson, frozen=True, kw_only=True):
     depth: Whole
 
 
-class GraphStateJson(Part, frozen=True, kw_only=True):
+class GraphStateJson(DocumentPart, frozen=True, kw_only=True):
     """A state of the automaton."""
 
     id: Whole
@@ -267,7 +267,7 @@ class GraphStateJson(Part, frozen=True, kw_only=True):
     race_exponent: int | Decimal | UnsetType = UNSET
 
 
-class GraphPrefixJson(Part, frozen=True, kw_only=True):
+class GraphPrefixJson(DocumentPart, frozen=True, kw_only=True):
     """A prefix of plans."""
 
     id: Whole
@@ -284,7 +284,7 @@ class GraphPrefixJson(Part, frozen=True, kw_only=True):
     leaf_id: Hex32 | UnsetType = UNSET
 
 
-class GraphEdgeJson(Part, frozen=True, kw_only=True):
+class GraphEdgeJson(DocumentPart, frozen=True, kw_only=True):
     """An edge: the call that is made."""
 
     source: Whole
@@ -301,7 +301,7 @@ class GraphEdgeJson(Part, frozen=True, kw_only=True):
     cost_high: float | Decimal | UnsetType = UNSET
 
 
-class GraphStopJson(Part, frozen=True, kw_only=True):
+class GraphStopJson(DocumentPart, frozen=True, kw_only=True):
     """An edge to the leaf where a plan stops."""
 
     source: Whole

@@ -12,11 +12,11 @@ from tcc.outputs import (
     CodeText,
     Decimal,
     Digits,
+    DocumentPart,
     EpsilonDeltaJson,
     Hex32,
     Order,
     Output,
-    Part,
     Placed,
     PlanJson,
     Sense,
@@ -27,7 +27,7 @@ from tcc.outputs import (
 )
 
 
-class SessionCallJson(Part, frozen=True, kw_only=True):
+class SessionCallJson(DocumentPart, frozen=True, kw_only=True):
     """A call of a session: its arguments, and its answer if the tool gives one."""
 
     tool: str
@@ -35,7 +35,7 @@ class SessionCallJson(Part, frozen=True, kw_only=True):
     answer: dict[str, Any] | UnsetType = UNSET
 
 
-class SessionJson(Part, frozen=True, kw_only=True):
+class SessionJson(DocumentPart, frozen=True, kw_only=True):
     """A shortest session that decides a question."""
 
     calls: list[SessionCallJson]
@@ -69,7 +69,7 @@ class WhySessionsOutput(Output, frozen=True, kw_only=True):
     codes: list[str]
 
 
-class QuestionJson(Part, frozen=True, kw_only=True):
+class QuestionJson(DocumentPart, frozen=True, kw_only=True):
     """An exact question."""
 
     kind: Annotated[str, one_of("statement", "reachable", "implies", "finishable")]
@@ -87,28 +87,28 @@ class ProveOutput(Output, frozen=True, kw_only=True):
     states: Whole
 
 
-class WitnessesJson(Part, frozen=True, kw_only=True):
+class WitnessesJson(DocumentPart, frozen=True, kw_only=True):
     """Plans that one side alone has."""
 
     shortest: list[str] | None
     cheapest: list[str] | None
 
 
-class BothWitnessesJson(Part, frozen=True, kw_only=True):
+class BothWitnessesJson(DocumentPart, frozen=True, kw_only=True):
     """Plans that were added, and plans that were removed."""
 
     added: WitnessesJson
     removed: WitnessesJson
 
 
-class BothReasonsJson(Part, frozen=True, kw_only=True):
+class BothReasonsJson(DocumentPart, frozen=True, kw_only=True):
     """The statements to which added and removed plans are due."""
 
     added: list[StatementJson]
     removed: list[StatementJson]
 
 
-class ChangedJson(Part, frozen=True, kw_only=True):
+class ChangedJson(DocumentPart, frozen=True, kw_only=True):
     """A monitor or a parameter that is on both sides, but different."""
 
     name: str
@@ -117,7 +117,7 @@ class ChangedJson(Part, frozen=True, kw_only=True):
     sense: Sense
 
 
-class ChangesJson(Part, frozen=True, kw_only=True):
+class ChangesJson(DocumentPart, frozen=True, kw_only=True):
     """Changes of monitors, or of open parameters."""
 
     added: list[str]
@@ -125,7 +125,7 @@ class ChangesJson(Part, frozen=True, kw_only=True):
     changed: list[ChangedJson]
 
 
-class MemberChangeJson(Part, frozen=True, kw_only=True):
+class MemberChangeJson(DocumentPart, frozen=True, kw_only=True):
     """A changed member of the core."""
 
     of: str
@@ -135,7 +135,7 @@ class MemberChangeJson(Part, frozen=True, kw_only=True):
     sense: Sense
 
 
-class CallChangesJson(Part, frozen=True, kw_only=True):
+class CallChangesJson(DocumentPart, frozen=True, kw_only=True):
     """Changes of the alphabet of calls."""
 
     added: list[str]
@@ -143,14 +143,14 @@ class CallChangesJson(Part, frozen=True, kw_only=True):
     amounts: list[str]
 
 
-class AmountJson(Part, frozen=True, kw_only=True):
+class AmountJson(DocumentPart, frozen=True, kw_only=True):
     """An amount of a call, before and after."""
 
     old: str
     new: str
 
 
-class CallAmountsJson(Part, frozen=True, kw_only=True):
+class CallAmountsJson(DocumentPart, frozen=True, kw_only=True):
     """The changed amounts of one call."""
 
     call: str
@@ -160,7 +160,7 @@ class CallAmountsJson(Part, frozen=True, kw_only=True):
     epsilon: AmountJson | UnsetType = UNSET
 
 
-class SessionChangesJson(Part, frozen=True, kw_only=True):
+class SessionChangesJson(DocumentPart, frozen=True, kw_only=True):
     """The sessions that were added, and those that were removed: a shortest one of each."""
 
     verdict: Annotated[str, one_of("equal", "wider", "narrower", "incomparable")] | None
@@ -208,14 +208,14 @@ class SampleOutput(Output, frozen=True, kw_only=True):
     plans: list[PlanJson]
 
 
-class PamJson(Part, frozen=True, kw_only=True):
+class PamJson(DocumentPart, frozen=True, kw_only=True):
     """The perturbed value of a plan and its rank; no certificate covers them."""
 
     value: Decimal
     rank: Whole
 
 
-class RunPlanJson(Part, frozen=True, kw_only=True):
+class RunPlanJson(DocumentPart, frozen=True, kw_only=True):
     """A plan that a run found."""
 
     calls: list[str]
@@ -227,14 +227,14 @@ class RunPlanJson(Part, frozen=True, kw_only=True):
     pam: PamJson | UnsetType = UNSET
 
 
-class PredictionJson(Part, frozen=True, kw_only=True):
+class PredictionJson(DocumentPart, frozen=True, kw_only=True):
     """An enclosure of the mean number of expansions."""
 
     lower: float
     upper: float
 
 
-class EstimateJson(Part, frozen=True, kw_only=True):
+class EstimateJson(DocumentPart, frozen=True, kw_only=True):
     """An estimate of the number of expansions, from plans that were drawn."""
 
     lower: float
@@ -303,7 +303,7 @@ class EpsilonOutput(Output, frozen=True, kw_only=True):
     orders: list[Annotated[list[Decimal], Meta(min_length=2, max_length=2)]]
 
 
-class MadeCallJson(Part, frozen=True, kw_only=True):
+class MadeCallJson(DocumentPart, frozen=True, kw_only=True):
     """A call that an execution made."""
 
     seq: Whole
@@ -313,14 +313,14 @@ class MadeCallJson(Part, frozen=True, kw_only=True):
     model: str | UnsetType = UNSET
 
 
-class SearchClaimJson(Part, frozen=True, kw_only=True):
+class SearchClaimJson(DocumentPart, frozen=True, kw_only=True):
     """The claim of one search of an execution."""
 
     claim_type: ClaimType
     after: list[str]
 
 
-class BudgetJson(Part, frozen=True, kw_only=True):
+class BudgetJson(DocumentPart, frozen=True, kw_only=True):
     """What an execution spent, and what is left."""
 
     price_spent: Decimal
@@ -365,7 +365,7 @@ class ShardedBatchOutput(BatchOutput, frozen=True, kw_only=True):
     started_ms: Whole
 
 
-class BatchFindingJson(Part, frozen=True, kw_only=True):
+class BatchFindingJson(DocumentPart, frozen=True, kw_only=True):
     """A ledger or a part of a batch that is not valid."""
 
     run: Whole
@@ -399,7 +399,7 @@ class DemoOutput(Output, frozen=True, kw_only=True):
     valid: bool
 
 
-class PaperClaimJson(Part, frozen=True, kw_only=True):
+class PaperClaimJson(DocumentPart, frozen=True, kw_only=True):
     """A claim of the paper beside what was measured."""
 
     claim: str
@@ -408,7 +408,7 @@ class PaperClaimJson(Part, frozen=True, kw_only=True):
     because: str
 
 
-class DifferingCellJson(Part, frozen=True, kw_only=True):
+class DifferingCellJson(DocumentPart, frozen=True, kw_only=True):
     """A cell of a table that differs from earlier results."""
 
     table: str
@@ -427,14 +427,14 @@ class ExperimentsOutput(Output, frozen=True, kw_only=True):
     differing: list[DifferingCellJson] | UnsetType = UNSET
 
 
-class SecondsJson(Part, frozen=True, kw_only=True):
+class SecondsJson(DocumentPart, frozen=True, kw_only=True):
     """The time that an experiment takes, by size."""
 
     quick: Whole
     full: Whole
 
 
-class ExperimentJson(Part, frozen=True, kw_only=True):
+class ExperimentJson(DocumentPart, frozen=True, kw_only=True):
     """An experiment."""
 
     name: str
@@ -450,7 +450,7 @@ class ExperimentListOutput(Output, frozen=True, kw_only=True):
     experiments: list[ExperimentJson]
 
 
-class ReplayedCallJson(Part, frozen=True, kw_only=True):
+class ReplayedCallJson(DocumentPart, frozen=True, kw_only=True):
     """A recorded call that would have been refused; its values are digests unless asked for."""
 
     session: str
@@ -458,7 +458,7 @@ class ReplayedCallJson(Part, frozen=True, kw_only=True):
     position: Placed
 
 
-class ReplayedStatementJson(Part, frozen=True, kw_only=True):
+class ReplayedStatementJson(DocumentPart, frozen=True, kw_only=True):
     """A statement, or another reason, that refuses recorded calls."""
 
     text: str
@@ -467,7 +467,7 @@ class ReplayedStatementJson(Part, frozen=True, kw_only=True):
     examples: list[ReplayedCallJson]
 
 
-class MinedRelationJson(Part, frozen=True, kw_only=True):
+class MinedRelationJson(DocumentPart, frozen=True, kw_only=True):
     """A relation that held in every recorded session: a statement, or a comment."""
 
     text: str

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tcc.outputs import LIKE, Output, Part, RefusedOutput, grammars, plans, verdicts
+from tcc.outputs import LIKE, DocumentPart, Output, RefusedOutput, grammars, plans, verdicts
 from tcc.screen import FORMAT_VERSION
 
 # The forms of each document, in the order in which they are published.
@@ -110,7 +110,7 @@ class _Schemas:
     def _of(self, kind: Any) -> Any:
         """The schema of a type: of a shared object a reference."""
         (schema,), parts = msgspec.json.schema_components([kind])
-        if not (isinstance(kind, type) and issubclass(kind, Part)):
+        if not (isinstance(kind, type) and issubclass(kind, DocumentPart)):
             return self._plain(schema)
         own = parts[kind.__name__]
         if kind.shared is None:
@@ -142,13 +142,13 @@ class _Schemas:
         return plain
 
 
-def _parts(kind: type[Part]) -> Iterator[type[Part]]:
+def _parts(kind: type[DocumentPart]) -> Iterator[type[DocumentPart]]:
     yield kind
     for below in kind.__subclasses__():
         yield from _parts(below)
 
 
-_PARTS: Final = {kind.__name__: kind for kind in _parts(Part)}
+_PARTS: Final = {kind.__name__: kind for kind in _parts(DocumentPart)}
 
 
 def text_of(name: str) -> str:

@@ -15,6 +15,7 @@ from tcc.outputs import (
     CodeText,
     Decimal,
     DiagnosticJson,
+    DocumentPart,
     EnforcedJson,
     EpsilonDeltaJson,
     Hex16,
@@ -22,7 +23,6 @@ from tcc.outputs import (
     LineFindingJson,
     Order,
     Output,
-    Part,
     RuleFindingJson,
     Whole,
     like,
@@ -47,7 +47,7 @@ class CheckOutput(Output, frozen=True, kw_only=True):
     enforced: Annotated[Any, like(EnforcedJson, NothingJson)]
 
 
-class CheckedQuestionJson(Part, frozen=True, kw_only=True):
+class CheckedQuestionJson(DocumentPart, frozen=True, kw_only=True):
     """The question of a proof, as far as it could be read."""
 
     kind: Annotated[str, one_of("statement", "reachable", "implies", "finishable")] | UnsetType = (
@@ -67,7 +67,7 @@ class CheckedProofOutput(Output, frozen=True, kw_only=True):
     checked: dict[str, Whole]
 
 
-class CheckedArtifactJson(Part, frozen=True, kw_only=True):
+class CheckedArtifactJson(DocumentPart, frozen=True, kw_only=True):
     """The verdict on one of several artifacts."""
 
     artifact: str
@@ -87,7 +87,7 @@ class CheckedFolderOutput(Output, frozen=True, kw_only=True):
     findings: list[DiagnosticJson]
 
 
-class KappaJson(Part, frozen=True, kw_only=True):
+class KappaJson(DocumentPart, frozen=True, kw_only=True):
     """Kappa of the nodes, a diagnostic (ledger.md, section 10)."""
 
     nodes: Whole
@@ -95,7 +95,7 @@ class KappaJson(Part, frozen=True, kw_only=True):
     mean: Decimal
 
 
-class PrivacyJson(Part, frozen=True, kw_only=True):
+class PrivacyJson(DocumentPart, frozen=True, kw_only=True):
     """The privacy of the atoms that were spent."""
 
     privacy_scope: Annotated[str, one_of("post_processing_only")]
@@ -105,7 +105,7 @@ class PrivacyJson(Part, frozen=True, kw_only=True):
     eps_delta: EpsilonDeltaJson
 
 
-class RawPrivacyJson(Part, frozen=True, kw_only=True):
+class RawPrivacyJson(DocumentPart, frozen=True, kw_only=True):
     """The scope of a run that depends on its raw input."""
 
     privacy_scope: Annotated[str, one_of("raw_input_dependent")]
@@ -143,7 +143,7 @@ class SessionValidationOutput(Output, frozen=True, kw_only=True):
     monitors: list[str]
 
 
-class LockedPinJson(Part, frozen=True, kw_only=True):
+class LockedPinJson(DocumentPart, frozen=True, kw_only=True):
     """A pinned artifact."""
 
     digest: Hex32
@@ -169,7 +169,7 @@ class AdapterIdOutput(Output, frozen=True, kw_only=True):
     adapter_id: Hex32
 
 
-class AdapterJson(Part, frozen=True, kw_only=True):
+class AdapterJson(DocumentPart, frozen=True, kw_only=True):
     """An adapter of the registry."""
 
     name: str
@@ -187,7 +187,7 @@ class AdaptersOutput(Output, frozen=True, kw_only=True):
     adapters: list[Annotated[dict[str, Any], like(AdapterJson)]]
 
 
-class AmountsJson(Part, frozen=True, kw_only=True):
+class AmountsJson(DocumentPart, frozen=True, kw_only=True):
     """Amounts of an account."""
 
     price: Decimal
@@ -195,7 +195,7 @@ class AmountsJson(Part, frozen=True, kw_only=True):
     epsilon: Decimal
 
 
-class CappedAmountsJson(Part, frozen=True, kw_only=True):
+class CappedAmountsJson(DocumentPart, frozen=True, kw_only=True):
     """Amounts of an account, of what is capped alone."""
 
     price: Decimal | UnsetType = UNSET
@@ -216,13 +216,13 @@ class AccountOutput(Output, frozen=True, kw_only=True):
     reservations: dict[str, Whole]
 
 
-class ShownArgumentsJson(Part, frozen=True, kw_only=True):
+class ShownArgumentsJson(DocumentPart, frozen=True, kw_only=True):
     """The arguments that a session's ledger shows."""
 
     show: list[str]
 
 
-class SessionHeaderJson(Part, frozen=True, kw_only=True):
+class SessionHeaderJson(DocumentPart, frozen=True, kw_only=True):
     """The head of a session's ledger."""
 
     schema: str
@@ -241,7 +241,7 @@ class SessionHeaderJson(Part, frozen=True, kw_only=True):
     mac: Hex16 | UnsetType = UNSET
 
 
-class SessionEventJson(Part, frozen=True, kw_only=True):
+class SessionEventJson(DocumentPart, frozen=True, kw_only=True):
     """An event of a session, with the monitors' states before and after."""
 
     kind: Annotated[str, one_of("call", "refusal", "resolve", "budget", "asked", "end")]
@@ -275,7 +275,7 @@ class SessionOutput(Output, frozen=True, kw_only=True):
     summary: str
 
 
-class StoredSessionJson(Part, frozen=True, kw_only=True):
+class StoredSessionJson(DocumentPart, frozen=True, kw_only=True):
     """A session of a store."""
 
     id: str
@@ -302,14 +302,14 @@ class ReportOutput(Output, frozen=True, kw_only=True):
     output: str
 
 
-class SubjectDigestJson(Part, frozen=True, kw_only=True):
+class SubjectDigestJson(DocumentPart, frozen=True, kw_only=True):
     """The digests of a file."""
 
     blake3: str
     sha256: str
 
 
-class SubjectJson(Part, frozen=True, kw_only=True):
+class SubjectJson(DocumentPart, frozen=True, kw_only=True):
     """The file that a statement is about."""
 
     name: str
@@ -324,7 +324,7 @@ _PREDICATE = {
 }
 
 
-class SignedStatementJson(Part, frozen=True, kw_only=True):
+class SignedStatementJson(DocumentPart, frozen=True, kw_only=True):
     """An in-toto Statement v1."""
 
     type_: Annotated[str, one_of("https://in-toto.io/Statement/v1")] = field(name="_type")
@@ -370,7 +370,7 @@ class ExplainOutput(Output, frozen=True, kw_only=True):
     text: str
 
 
-class CodeTitleJson(Part, frozen=True, kw_only=True):
+class CodeTitleJson(DocumentPart, frozen=True, kw_only=True):
     """A code and its title."""
 
     code: CodeText

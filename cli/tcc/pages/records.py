@@ -115,7 +115,7 @@ class RecordRow:
     more: int
 
 
-class Kept:
+class ShownRecords:
     """The first and the last records of a ledger, as they are shown."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ def _shown_record(line: int, record: Record) -> RecordRow:
     )
 
 
-def records_section(kept: Kept) -> Section:
+def records_section(kept: ShownRecords) -> Section:
     """The table."""
     rows = kept.rows
     groups = [_group(part) for part in _parted(rows)]
@@ -232,9 +232,9 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def kept_of(records: Iterable[Record]) -> Kept:
+def kept_of(records: Iterable[Record]) -> ShownRecords:
     """The first and the last of these records."""
-    kept = Kept()
+    kept = ShownRecords()
     for record in records:
         kept.add(record)
     return kept

@@ -37,7 +37,7 @@ from tcc.pages import (
     table,
     under,
 )
-from tcc.pages.records import Kept, field, number, records_section, whole
+from tcc.pages.records import ShownRecords, field, number, records_section, whole
 from tcc_certs.errors import clip
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import child_context, leaf_digest
@@ -288,7 +288,7 @@ class Story:
     asked: int = 0
     downgraded: bool = False
     guards: list[str] = member(default_factory=list)
-    kept: Kept = member(default_factory=Kept)
+    kept: ShownRecords = member(default_factory=ShownRecords)
 
     @property
     def plans(self) -> list[Record]:

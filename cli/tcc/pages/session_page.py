@@ -26,11 +26,11 @@ from tcc.pages import (
     note,
     table,
 )
-from tcc.pages.records import Kept, field, records_section, whole
+from tcc.pages.records import ShownRecords, field, records_section, whole
 from tcc_certs.errors import clip
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.transcript import Event, Transcript
+from tcc_runtime.gate.transcript import Transcript, TranscriptEvent
 
 _FIRST: Final = 300
 _LAST: Final = 100
@@ -44,7 +44,11 @@ _MOODS: dict[str, Mood] = {
 
 
 def session_page(
-    artifact: Artifact, told: Transcript, kept: Kept, found: SessionValidation, verdict: Verdict
+    artifact: Artifact,
+    told: Transcript,
+    kept: ShownRecords,
+    found: SessionValidation,
+    verdict: Verdict,
 ) -> Page:
     """The whole page.
 
@@ -68,7 +72,7 @@ def session_page(
     )
 
 
-def _facts(told: Transcript, events: Sequence[Event]) -> list[tuple[str, object]]:
+def _facts(told: Transcript, events: Sequence[TranscriptEvent]) -> list[tuple[str, object]]:
     made = [event for event in events if event.kind == "call"]
     outcomes = Counter(event.outcome for event in made)
     shown = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))
@@ -113,7 +117,7 @@ _CLAIMS = {
 }
 
 
-def _calls(events: Sequence[Event]) -> Section:
+def _calls(events: Sequence[TranscriptEvent]) -> Section:
     """Everything in order, refusals among it."""
     shown = [*events[:_FIRST], *events[max(_FIRST, len(events) - _LAST) :]]
     rows = [_row(event) for event in shown]
@@ -133,7 +137,7 @@ def _calls(events: Sequence[Event]) -> Section:
     )
 
 
-def _row(event: Event) -> tuple[object, ...]:
+def _row(event: TranscriptEvent) -> tuple[object, ...]:
     way = f"{states(event.before)} \u2192 {states(event.after)}"
     path = element("span", way, class_="states")
     if event.kind == "refusal":
@@ -156,7 +160,7 @@ def _row(event: Event) -> tuple[object, ...]:
     return (event.seq or "", what, joined(given[:20]), joined([outcome, *came[:20]]), ms, path)
 
 
-def _refusals(events: Sequence[Event]) -> Section:
+def _refusals(events: Sequence[TranscriptEvent]) -> Section:
     """How often, of what, for which reason."""
     counted = Counter((e.text, e.outcome, e.why) for e in events if e.kind == "refusal")
     rows = [

@@ -32,7 +32,7 @@ _UNRECORDED: Final = Home(recorded=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class RefusedCall:
     """A call that a statement refused.
 
     Attributes:
@@ -60,7 +60,7 @@ class Blamed:
     text: str
     code: str
     count: int = 0
-    examples: list[Example] = field(default_factory=list)
+    examples: list[RefusedCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ def replay(
                 refused += 1
                 refusing.add(sessions - 1)
                 text = call_text(call, values=values)
-                example = Example(session=trace.name, call=text, position=position)
+                example = RefusedCall(session=trace.name, call=text, position=position)
                 for reason in _reasons(refusal):
                     found = blamed.setdefault(reason, Blamed(text=reason[0], code=reason[1]))
                     found.count += 1

@@ -139,7 +139,7 @@ Element: TypeAlias = str | Open | Close | Break
 _CLOSE = Close()
 
 
-class Elements:
+class StatementElements:
     """The elements of one statement, made from its tokens in order.
 
     Invariant: every token was taken by `before` and then `put`, in the order of the text.

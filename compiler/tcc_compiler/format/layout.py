@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.format.elements import GLUE, LINE, SPACE, Elements, LayoutLine, Open, Separator
+from tcc_compiler.format.elements import (
+    GLUE,
+    LINE,
+    SPACE,
+    LayoutLine,
+    Open,
+    Separator,
+    StatementElements,
+)
 from tcc_compiler.language.syntax.tokens import Lexeme
 
 _CHOICE = LayoutLine("")  # between the values of a pattern: `k=5|10`
@@ -20,7 +28,7 @@ _SIGNS = frozenset(("PLUS", "MINUS"))
 _OPERATORS = {"_PIPE": 1, "MINUS": 2, "_AMP": 3}
 
 
-def put_arguments(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
+def put_arguments(made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
     """Take the arguments of a pattern, ``(k=5|10, engine=bm25)``; returns the last token."""
     made.before(opening, GLUE)
     made.open(fill=True, indent=1, aligned=True)
@@ -56,7 +64,7 @@ class _Expression:
     groups of `&`, `-`, `|` and of a sequence are open.
     """
 
-    def __init__(self, made: Elements) -> None:
+    def __init__(self, made: StatementElements) -> None:
         self.made = made
         self.frames: list[_Frame] = []
         self.separator: Separator = SPACE
@@ -118,7 +126,7 @@ class _Expression:
         self._leave()
 
 
-def put_definition(made: Elements, tokens: Sequence[Lexeme]) -> None:
+def put_definition(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a `rule` or a `plan`; lines that go on begin below its `=`."""
     rest = iter(tokens)
     made.put(next(rest))
@@ -155,7 +163,7 @@ _TYPE_BREAKS = frozenset(("_PIPE", "OF", "AT", "OR"))
 _TOOL_BREAKS = frozenset(("WHEN", "_PIPE", "_DOTDOT", "PLUS", "MINUS", "STAR"))
 
 
-def put_tool(made: Elements, tokens: Sequence[Lexeme]) -> None:
+def put_tool(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a tool."""
     rest = iter(tokens)
     made.open(fill=False, indent=_INSIDE)
@@ -179,7 +187,7 @@ def put_tool(made: Elements, tokens: Sequence[Lexeme]) -> None:
 
 
 def _put_parameters(
-    made: Elements, opening: Lexeme, rest: Iterator[Lexeme], separator: Separator
+    made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme], separator: Separator
 ) -> None:
     """Take ``(listed; open)``: what does not fit has a new line behind the semicolon."""
     made.before(opening, separator)
@@ -226,7 +234,7 @@ def _between_types(before: Lexeme, token: Lexeme) -> Separator:
     return LINE if token.type in _TYPE_BREAKS or before.type == "_COMMA" else SPACE
 
 
-def _put_block(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
+def _put_block(made: StatementElements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
     made.add(opening, SPACE)
     before, sign, depth = opening, False, 0
     for token in rest:
@@ -250,7 +258,10 @@ def _put_block(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
 
 
 def _put_model(
-    made: Elements, opening: Lexeme, rest: Iterator[Lexeme], indent: int = _INSIDE - _TOOL_INDENT
+    made: StatementElements,
+    opening: Lexeme,
+    rest: Iterator[Lexeme],
+    indent: int = _INSIDE - _TOOL_INDENT,
 ) -> Lexeme:
     """Take the parts of a model, with their braces; returns the one that ends them."""
     made.before(opening, SPACE)
@@ -297,7 +308,7 @@ _PATTERN_ENDS = frozenset(("NAME", "STRING", "RPAR"))
 _INDENT = 4
 
 
-def put_statement(made: Elements, tokens: Sequence[Lexeme]) -> None:
+def put_statement(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
     """Take a statement; of the comments before its first token the caller takes care."""
     match tokens[0].type:
         case "TOOL":
@@ -308,7 +319,7 @@ def put_statement(made: Elements, tokens: Sequence[Lexeme]) -> None:
             _put_plain(made, tokens)
 
 
-def _put_plain(made: Elements, tokens: Sequence[Lexeme]) -> None:
+def _put_plain(made: StatementElements, tokens: Sequence[Lexeme]) -> None:
     first = tokens[0]
     ordered = {token.type for token in tokens} & {"BEFORE", "WITH"}
     listed = first.type in ("ACCEPT", "REJECT") or (first.type == "FORBID" and not ordered)

@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tcc_compiler.format.elements import NOTHING, Break, Close, Element, Elements, Gap, Open, gap_of
+from tcc_compiler.format.elements import (
+    NOTHING,
+    Break,
+    Close,
+    Element,
+    Gap,
+    Open,
+    StatementElements,
+    gap_of,
+)
 from tcc_compiler.format.layout import put_statement
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Report
@@ -238,7 +247,7 @@ def _written(text: str, chunks: Sequence[Chunk], gaps: dict[int, Gap]) -> str:
         paragraph = _PARAGRAPH[first.type]
         gap = gaps.get(first.region.start, NOTHING)
         _write_between(parts, gap, parted=before is not None and paragraph != before)
-        made = Elements(text, gaps)
+        made = StatementElements(text, gaps)
         put_statement(made, chunk.tokens)
         parts.append(lines_of(made.made))
         before = paragraph

@@ -20,7 +20,7 @@ from tcc_compiler.automata.machine import components
 from tcc_compiler.automata.regular.determinise import Driver, determinise
 from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.automata.regular.network import Network
-from tcc_compiler.automata.regular.nodes import Kind, Nodes, build
+from tcc_compiler.automata.regular.nodes import NodeKind, Nodes, build
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard
 
@@ -57,7 +57,9 @@ def _free_words(nodes: Nodes, heads: Sequence[bool]) -> list[bool]:
         for part in parts:
             users[part].append(node)
     derives = [False] * len(users)
-    todo = [n for n, kind in enumerate(nodes.kind) if kind is Kind.CALL and heads[nodes.pattern[n]]]
+    todo = [
+        n for n, kind in enumerate(nodes.kind) if kind is NodeKind.CALL and heads[nodes.pattern[n]]
+    ]
     while todo:
         node = todo.pop()
         if derives[node]:
@@ -72,12 +74,12 @@ def _free_words(nodes: Nodes, heads: Sequence[bool]) -> list[bool]:
 def _is_free(nodes: Nodes, node: int, derives: Sequence[bool]) -> bool:
     parts = nodes.parts[node]
     match nodes.kind[node]:
-        case Kind.PAIR:
+        case NodeKind.PAIR:
             passed = [derives[part] or nodes.nullable[part] for part in parts]
             return all(passed) and any(derives[part] for part in parts)
-        case Kind.BOTH:
+        case NodeKind.BOTH:
             return all(derives[part] for part in parts)
-        case Kind.DIFF:
+        case NodeKind.DIFF:
             return derives[parts[0]]
         case _:
             return any(derives[part] for part in parts)
@@ -88,7 +90,7 @@ def _may_repeat(nodes: Nodes, words: Sequence[bool]) -> bool:
     endless = (
         words[nodes.parts[node][0]]
         for node, kind in enumerate(nodes.kind)
-        if kind is Kind.REPEAT and nodes.high[node] is None
+        if kind is NodeKind.REPEAT and nodes.high[node] is None
     )
     return any(endless) or _recurs(nodes, words)
 
@@ -105,7 +107,7 @@ def _recurs(nodes: Nodes, words: Sequence[bool]) -> bool:
 def _free_steps(nodes: Nodes, node: int, words: Sequence[bool]) -> list[int]:
     """The parts of `node` beside which nothing, or free letters alone, may stand."""
     parts = nodes.parts[node]
-    if nodes.kind[node] is not Kind.PAIR:
+    if nodes.kind[node] is not NodeKind.PAIR:
         return list(parts)
     free = [words[part] or nodes.nullable[part] for part in parts]
     return [part for part, other in zip(parts, reversed(free), strict=True) if other]

@@ -67,7 +67,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class SessionComparison:
     """The sessions of a new grammar against those of an old one, monitors included.
 
     Attributes:
@@ -128,7 +128,7 @@ class Comparison:
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
-    sessions: Sessions | None = None
+    sessions: SessionComparison | None = None
 
     @property
     def guarded(self) -> tuple[Change, ...]:

@@ -26,7 +26,7 @@ from tcc_runtime.gate.wrapping import KEY, MODEL
 Function: TypeAlias = "Callable[..., Any]"
 
 
-class Remote(Protocol):
+class RemoteTools(Protocol):
     """Tools that are elsewhere."""
 
     def has(self, server: str) -> bool:
@@ -78,7 +78,7 @@ class Bindings:
         artifact: Artifact,
         tools: Mapping[str, Function] | None,
         once: Collection[str],
-        remote: Remote | None,
+        remote: RemoteTools | None,
     ) -> None:
         self._core = {tool.name: tool for tool in artifact.core.tools}
         self._given = {} if tools is None else dict(tools)

@@ -152,7 +152,7 @@ class ToolError(Exception):
     """A server answered a call with an error."""
 
 
-class Servers:
+class ExecutionServers:
     """The servers of one execution.
 
     Args:
@@ -164,7 +164,7 @@ class Servers:
         self._stack = AsyncExitStack()
         self._clients: dict[str, Any] = {}
 
-    async def __aenter__(self) -> Servers:
+    async def __aenter__(self) -> ExecutionServers:
         try:
             for name in self._commands:
                 self._clients[name] = await self._start(name)
@@ -439,7 +439,7 @@ async def execute_in_task(
         settings=searching,
         adapters=known,
     )
-    async with Servers(servers or {}) as remote:
+    async with ExecutionServers(servers or {}) as remote:
         bindings = Bindings(gate.artifact, tools, once, remote if servers else None)
         doing = _Doing(gate, course, bindings, arguments, deadline, retries)
         stop = await doing.to_the_end(resolve)

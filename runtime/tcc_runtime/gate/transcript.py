@@ -20,7 +20,7 @@ from tcc_runtime.gate.policy import Policy, policy_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class TranscriptEvent:
     """A record of a session.
 
     Attributes:
@@ -69,7 +69,7 @@ class Transcript:
     """
 
     header: Record
-    events: Sequence[Event]
+    events: Sequence[TranscriptEvent]
     states: Sequence[int]
     may_finish: bool
     ended: bool
@@ -114,7 +114,7 @@ class _Teller:
     """Takes the validator through records, and makes events of them."""
 
     def __init__(self, policy: Policy) -> None:
-        self.events: list[Event] = []
+        self.events: list[TranscriptEvent] = []
         self._replay = SessionReplay(policy.checked(), policy.machine, None)
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
@@ -241,7 +241,7 @@ class _Teller:
         took: Mapping[str, str] | None = None,
     ) -> None:
         states = self.states()
-        event = Event(
+        event = TranscriptEvent(
             kind=kind,
             seq=seq,
             text=text,

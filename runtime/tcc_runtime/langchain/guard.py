@@ -77,7 +77,7 @@ class ToolParameters:
     defaults: Mapping[str, object]
     aliases: Mapping[str, str]
     injected: Mapping[str, object]
-    chosen: Chosen | None
+    chosen: ModelParameter | None
 
     def foreign(self, written: Mapping[str, Any]) -> frozenset[str]:
         """The names that a caller wrote, and that a graph or the gate alone may fill in.
@@ -150,7 +150,7 @@ class ToolParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ModelParameter:
     """The parameter of a tool that is given the model that makes its call.
 
     Attributes:
@@ -236,7 +236,7 @@ def is_runtime(name: str, kind: object) -> bool:
     return name == "runtime" or ToolRuntime in (kind, get_origin(kind), *get_args(kind))
 
 
-def _chosen(tool: BaseTool, declared: CoreTool) -> Chosen | None:
+def _chosen(tool: BaseTool, declared: CoreTool) -> ModelParameter | None:
     """The parameter `model` of a tool whose calls models make; None: it has none."""
     models = tuple(model.name for model in executing(declared.models))
     taking = [inspect.signature(function).parameters.get(MODEL) for function in _functions(tool)]
@@ -258,7 +258,9 @@ def _chosen(tool: BaseTool, declared: CoreTool) -> Chosen | None:
         required = any(one is not None and one.default is one.empty for one in taking)
     names = frozenset((MODEL, written)) - {""}
     shown = bool(written) or (schema is None and not isinstance(tool, Tool))
-    return Chosen(shown=shown, written=written, names=names, required=required, models=models)
+    return ModelParameter(
+        shown=shown, written=written, names=names, required=required, models=models
+    )
 
 
 def without_model(schema: Any, name: str) -> Any:
@@ -625,7 +627,7 @@ def _takes(function: Callable[..., Any]) -> Takes:
     )
 
 
-def _takes_model(chosen: Chosen | None) -> bool | None:
+def _takes_model(chosen: ModelParameter | None) -> bool | None:
     """What the gate is told of the tool's parameter `model`."""
     if chosen is None:
         return False

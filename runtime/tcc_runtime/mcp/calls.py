@@ -123,7 +123,7 @@ class SpentSession(Protocol):
         """What whoever wants to go on can do."""
 
 
-class Refusal(Protocol):
+class CallRefusal(Protocol):
     """Why a call is not let through."""
 
     @property
@@ -143,7 +143,7 @@ class Refusal(Protocol):
         """Where nothing is allowed any more: in which session, and the way on."""
 
 
-def refusal_result(refusal: Refusal) -> dict[str, Any]:
+def refusal_result(refusal: CallRefusal) -> dict[str, Any]:
     """The result that says so to a model: an error, with what is allowed instead."""
     following = refusal.allowed_next
     told: dict[str, Any] = {

@@ -59,7 +59,7 @@ class NotFound(Exception):
     """A handle that is none, or none of this principal's, or whose session has ended."""
 
 
-class TooMany(Exception):
+class HostFull(Exception):
     """A limit is reached, for now.
 
     Args:
@@ -91,7 +91,7 @@ class SessionStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class HostingTerms:
     """How sessions are had.
 
     Attributes:
@@ -167,7 +167,7 @@ class Hosting:
         store: SessionStore,
         how: Guarded,
         probed: Probed,
-        terms: Terms,
+        terms: HostingTerms,
         note: Callable[[str], None],
         meter: Meter | None = None,
     ) -> None:
@@ -201,7 +201,7 @@ class Hosting:
         """The session of a handshake.
 
         Raises:
-            TooMany: there are as many as there may be.
+            HostFull: there are as many as there may be.
             MissingClaim: the principal lacks what a session is given.
         """
         if self._terms.kind == "principal" and principal is not None:
@@ -221,7 +221,7 @@ class Hosting:
             connects: whether a connection comes, at which an old session is renewed.
 
         Raises:
-            TooMany, MissingClaim: as of :meth:`begin`.
+            HostFull, MissingClaim: as of :meth:`begin`.
         """
         given = self._terms.given(principal)
         async with self._beginning:
@@ -240,7 +240,7 @@ class Hosting:
                 if known is not None:
                     await self.end(known)
                 self._check_room(principal)
-            except TooMany:
+            except HostFull:
                 gate.close()
                 raise
             hosted = self._host(gate, principal, given)
@@ -267,7 +267,7 @@ class Hosting:
 
         Raises:
             NotFound: there is none.
-            TooMany, MissingClaim: as of :meth:`begin`.
+            HostFull, MissingClaim: as of :meth:`begin`.
         """
         identity = self._identity(handle, principal)
         given = self._terms.given(principal)
@@ -308,31 +308,31 @@ class Hosting:
 
     def _check_room(self, principal: Principal | None) -> None:
         if self.stopping or len(self._live) >= MOST_SESSIONS:
-            raise TooMany(503)
+            raise HostFull(503)
         if principal is None:
             return
         mine = sum(1 for hosted in self._live.values() if hosted.principal == principal)
         if mine >= MOST_OF_PRINCIPAL:
-            raise TooMany(429)
+            raise HostFull(429)
 
     def check_room_for_call(self, hosted: Hosted) -> None:
         """Whether another call may come.
 
         Raises:
-            TooMany: there are as many as there may be.
+            HostFull: there are as many as there may be.
         """
         if self.stopping:
-            raise TooMany(503)
+            raise HostFull(503)
         running = sum(1 for other in self._live.values() if other.relays)
         if not hosted.relays and running >= MOST_PROCESSES:
-            raise TooMany(503)
+            raise HostFull(503)
         if hosted.principal is None:
             return
         open_ = sum(
             other.under_way for other in self._live.values() if other.principal == hosted.principal
         )
         if open_ >= MOST_STREAMS:
-            raise TooMany(429)
+            raise HostFull(429)
 
     async def end(self, hosted: Hosted) -> None:
         """The connection of a session is over; a principal's session itself goes on."""
@@ -423,7 +423,7 @@ class Hosting:
         return str(UUID(bytes=name))
 
 
-class Asked(Stopping):
+class ThreadStopping(Stopping):
     """Being asked to stop, of a thread: no signal is caught."""
 
     def __init__(self) -> None:
@@ -431,7 +431,7 @@ class Asked(Stopping):
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def __enter__(self) -> Asked:
+    def __enter__(self) -> ThreadStopping:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -540,7 +540,7 @@ class _Running:
     """A relay that runs in a thread."""
 
     lines: _Lines
-    stopping: Asked
+    stopping: ThreadStopping
     thread: threading.Thread | None = None
 
 
@@ -610,7 +610,7 @@ class Hosted:
         """Hand a call to the relay.
 
         Raises:
-            TooMany: there are as many as there may be.
+            HostFull: there are as many as there may be.
         """
         self.hosting.check_room_for_call(self)
         self._number += 1
@@ -653,7 +653,7 @@ class Hosted:
         def told(line: bytes) -> None:
             loop.call_soon_threadsafe(self._hear, line)
 
-        running = _Running(lines=_Lines(told), stopping=Asked())
+        running = _Running(lines=_Lines(told), stopping=ThreadStopping())
         self._running = running
 
         def work() -> None:

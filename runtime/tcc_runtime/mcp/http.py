@@ -26,7 +26,7 @@ import h11
 
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, error_line
-from tcc_runtime.mcp.hosting import Hosted, Hosting, NotFound, TooMany
+from tcc_runtime.mcp.hosting import Hosted, HostFull, Hosting, NotFound
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 
 HEADER_MISMATCH: Final = -32020
@@ -505,7 +505,7 @@ class _Exchange:
             return
         try:
             hosted = await self._hosting.of_principal(principal)
-        except (TooMany, MissingClaim) as error:
+        except (HostFull, MissingClaim) as error:
             raise self._unhosted(error) from None
         await self._call(hosted, taken, body, principal, modern=True)
 
@@ -588,7 +588,7 @@ class _Exchange:
             return
         try:
             hosted = await self._hosting.begin(principal)
-        except (TooMany, MissingClaim) as error:
+        except (HostFull, MissingClaim) as error:
             raise self._unhosted(error) from None
         await self._reply(200, answer, ((b"mcp-session-id", hosted.handle.encode("ascii")),))
 
@@ -605,10 +605,10 @@ class _Exchange:
             return await self._hosting.find(handle.decode("latin-1"), principal)
         except NotFound:
             raise Answered(404, headers=self._cors) from None
-        except (TooMany, MissingClaim) as error:
+        except (HostFull, MissingClaim) as error:
             raise self._unhosted(error) from None
 
-    def _unhosted(self, error: TooMany | MissingClaim) -> Answered:
+    def _unhosted(self, error: HostFull | MissingClaim) -> Answered:
         if isinstance(error, MissingClaim):
             return Answered(403, headers=self._cors)
         return Answered(error.status, headers=((b"retry-after", b"1"), *self._cors))
@@ -630,7 +630,7 @@ class _Exchange:
         """Make a call, and wait for its answer and the client's end at once."""
         try:
             waited = hosted.call(call, body, modern=modern)
-        except TooMany as error:
+        except HostFull as error:
             raise self._unhosted(error) from None
         gone = asyncio.ensure_future(self._connection.gone())
         streaming = False

@@ -23,8 +23,8 @@ from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
     Process,
-    Program,
     ServerProcess,
+    ServerProgram,
     Stopping,
     ready,
 )
@@ -53,7 +53,7 @@ class SharedServer:
 
     several = False
 
-    def __init__(self, command: Sequence[str] | Program) -> None:
+    def __init__(self, command: Sequence[str] | ServerProgram) -> None:
         self._command = command
         self._lock = threading.Lock()
         self._running: _Sharing | None = None
@@ -72,7 +72,9 @@ class SharedServer:
             if sharing is None or not sharing.take_in():
                 command = self._command
                 process: ServerProcess = (
-                    command.start(most) if isinstance(command, Program) else Process(command, most)
+                    command.start(most)
+                    if isinstance(command, ServerProgram)
+                    else Process(command, most)
                 )
                 sharing = self._running = _Sharing(process)
                 sharing.take_in()

@@ -330,7 +330,7 @@ Command: TypeAlias = "Sequence[str] | Startable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ServerProgram:
     """A program with an environment of its own.
 
     Attributes:

@@ -47,7 +47,7 @@ from tcc_runtime.item import (
     whole,
 )
 from tcc_runtime.numbers.rung import Rung
-from tcc_runtime.races.race import Step, Uniforms, children_of, held_after
+from tcc_runtime.races.race import RunHashers, Step, children_of, held_after
 from tcc_runtime.states import Edge, Tables
 
 _FIRST, _WINS, _OWN = bytes((FIRST_ARRIVAL,)), bytes((WINNER,)), bytes((RESIDUAL,))
@@ -73,7 +73,7 @@ class Coupled:
         self,
         tables: Tables,
         numbers: Rung,
-        uniforms: Uniforms,
+        uniforms: RunHashers,
         constraints: Constraints | None,
         *,
         root: Root | None = None,
@@ -152,7 +152,7 @@ class Rest(Coupled):
         self,
         tables: Tables,
         numbers: Rung,
-        uniforms: Uniforms,
+        uniforms: RunHashers,
         constraints: Constraints | None,
         *,
         root: Root | None = None,
@@ -236,7 +236,7 @@ class Anchored(Coupled):
         self,
         tables: Tables,
         numbers: Rung,
-        uniforms: Uniforms,
+        uniforms: RunHashers,
         constraints: Constraints | None,
         cost_of: Callable[[Item], int] | None,
         *,

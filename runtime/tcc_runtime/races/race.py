@@ -69,7 +69,7 @@ class Race(Protocol):
         """The same item at another cost of its prefix; itself where it is no other."""
 
 
-class Uniforms:
+class RunHashers:
     """The PRF and the digests of one run; each has a hasher, so not for two threads.
 
     Args:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import log, mpf
 
 from tcc_certs.core.atoms import Atom, Exact
-from tcc_certs.privacy.accountant import RENYI, Total, epsilon_text, points_of, stated, total_of
+from tcc_certs.privacy.accountant import RENYI, Composed, epsilon_text, points_of, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 from tcc_certs.privacy.moments import ORDERS
 from tests.certs.privacy.truth import (
@@ -105,7 +105,7 @@ def test_plain_summation_wins_where_it_is_no_greater() -> None:
 
 
 def test_nothing_comes_to_nothing() -> None:
-    found = stated(Total(), DELTAS[1])
+    found = stated(Composed(), DELTAS[1])
     assert (found.epsilon, found.alpha, found.rdp) == (0, "pure", 0)
 
 
@@ -173,7 +173,7 @@ def test_the_order_of_atoms_does_not_matter(some: list[Atom], random: object) ->
 
 
 def test_plain_epsilons_add_up_where_that_is_least() -> None:
-    total = Total().plus(pure_curve(2 * 10**8)).plus(pure_curve(10**8))
+    total = Composed().plus(pure_curve(2 * 10**8)).plus(pure_curve(10**8))
     found = stated(total, Exact(1, 12))
     assert (epsilon_text(found.epsilon), found.alpha) == ("0.3000000000", "pure")
 

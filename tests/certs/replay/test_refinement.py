@@ -11,7 +11,7 @@ from tcc_certs.replay.children import Listing, whole
 from tcc_certs.replay.controller import AskRule, SpendingCaps, SpentAmounts
 from tcc_certs.replay.header import AccountRecord
 from tcc_certs.replay.language import read_language, root_of
-from tcc_certs.replay.refinement import Refinement, read_asking
+from tcc_certs.replay.refinement import ReplayRefinement, read_asking
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_certs.statements import Constraints
 from tests.forgery.test_range_forgeries import ranges
@@ -19,13 +19,13 @@ from tests.forgery.test_range_forgeries import ranges
 LOW, HIGH = 3 * 10**8, 15 * 10**8  # what call `a` costs
 
 
-def refinement(ask: str = "leaf", same: bool = True) -> Refinement:
+def refinement(ask: str = "leaf", same: bool = True) -> ReplayRefinement:
     _, artifact = ranges(same=same)
     one = (1, 0)
     rule = AskRule(
         ask=ask, price_weight=one, latency_weight=one, epsilon_weight=one, caps=SpendingCaps()
     )
-    return Refinement(read_language(artifact), read_asking(artifact), rule)
+    return ReplayRefinement(read_language(artifact), read_asking(artifact), rule)
 
 
 def nodes() -> tuple[Node, Node, Node]:
@@ -125,7 +125,7 @@ def test_a_run_is_overspent_by_its_own_caps_or_by_its_account():
     )
     for own, account in itertools.product((False, True), (None, False, True)):
         shared = None if account is None else AccountRecord(id="0c" * 32, run="r", caps={})
-        known = Refinement(read_language(artifact), read_asking(artifact), rule, shared)
+        known = ReplayRefinement(read_language(artifact), read_asking(artifact), rule, shared)
         assert (known.drawn is None) is (account is None)
         if known.drawn is not None:
             known.drawn.overdrawn = account is True

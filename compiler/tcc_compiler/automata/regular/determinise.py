@@ -26,13 +26,13 @@ from typing import TypeAlias
 
 from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.automata.regular.network import Network
-from tcc_compiler.automata.regular.nodes import Kind, Nodes
+from tcc_compiler.automata.regular.nodes import NodeKind, Nodes
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
 BOTTOM = 0
 # The operands of a `&` (stacks) or of a `-` (a stack, then state sets of the network).
-Operands: TypeAlias = "tuple[Kind, tuple[int, ...]]"
+Operands: TypeAlias = "tuple[NodeKind, tuple[int, ...]]"
 Steps: TypeAlias = "Mapping[int, Sequence[int]]"
 
 
@@ -93,19 +93,19 @@ class Partials:
             parts, kind = nodes.parts[item], nodes.kind[item]
             more: list[tuple[int, int]] = []
             match kind:
-                case Kind.CALL:
+                case NodeKind.CALL:
                     for letter in self._patterns[nodes.pattern[item]]:
                         found.setdefault(letter, set()).add(below)
-                case Kind.PAIR:
+                case NodeKind.PAIR:
                     more = [(parts[0], self._push(parts[1], below))]
                     more += [(parts[1], below)] if nodes.nullable[parts[0]] else []
-                case Kind.ALT | Kind.RULE:
+                case NodeKind.ALT | NodeKind.RULE:
                     more = [(part, below) for part in parts]
-                case Kind.REPEAT:
+                case NodeKind.REPEAT:
                     more = [(parts[0], self._push(nodes.rest(item), below))]
-                case Kind.BOTH | Kind.DIFF:
+                case NodeKind.BOTH | NodeKind.DIFF:
                     more = [(self._begin(kind, parts), below)]
-                case Kind.EMPTY:
+                case NodeKind.EMPTY:
                     pass
             for key in more:
                 if key not in seen and (key[0] < 0 or nodes.least[key[0]] is not None):
@@ -127,9 +127,11 @@ class Partials:
             stack = below
         return found
 
-    def _begin(self, kind: Kind, parts: Sequence[int]) -> int:
+    def _begin(self, kind: NodeKind, parts: Sequence[int]) -> int:
         """The operands of a `&` or `-` before their first call, as an item."""
-        stacks = [self._push(part, BOTTOM) for part in parts[: None if kind is Kind.BOTH else 1]]
+        stacks = [
+            self._push(part, BOTTOM) for part in parts[: None if kind is NodeKind.BOTH else 1]
+        ]
         sets = [self._network.initial(part) for part in parts[len(stacks) :]]
         return self._item((kind, (*stacks, *sets)))
 
@@ -145,7 +147,7 @@ class Partials:
     ) -> list[int]:
         """Add where operands go over each letter, or say which stacks have to be stepped first."""
         kind, parts = operands
-        stacks = parts if kind is Kind.BOTH else parts[:1]
+        stacks = parts if kind is NodeKind.BOTH else parts[:1]
         missing = [stack for stack in stacks if stack not in self._steps]
         if missing:
             return missing
@@ -180,7 +182,7 @@ class Partials:
         if item >= 0:
             return self._nodes.nullable[item]
         kind, parts = self._operands[~item]
-        if kind is Kind.BOTH:
+        if kind is NodeKind.BOTH:
             return all(self.complete[stack] for stack in parts)
         return self.complete[parts[0]] and not any(self._network.sets[n][0] for n in parts[1:])
 
@@ -188,7 +190,7 @@ class Partials:
         if item >= 0:
             return self._nodes.least[item] or 0
         kind, parts = self._operands[~item]
-        return max(self.least[stack] for stack in (parts if kind is Kind.BOTH else parts[:1]))
+        return max(self.least[stack] for stack in (parts if kind is NodeKind.BOTH else parts[:1]))
 
     def _hold(self, more: int) -> None:
         self._room += more

@@ -34,7 +34,7 @@ from tcc_compiler.automata.regular.determinise import (
     follow,
 )
 from tcc_compiler.automata.regular.network import Network
-from tcc_compiler.automata.regular.nodes import Kind, Nodes, build, grows
+from tcc_compiler.automata.regular.nodes import NodeKind, Nodes, build, grows
 from tcc_compiler.resources import CompileRefused, Guard
 
 # Words of at most so many calls, put together from those of the parts.
@@ -261,17 +261,17 @@ def _evaluate(
     """The words of a node, from what its parts are so far."""
     parts = [value[part] for part in nodes.parts[node]]
     match nodes.kind[node]:
-        case Kind.EMPTY:
+        case NodeKind.EMPTY:
             return EMPTY
-        case Kind.CALL:
+        case NodeKind.CALL:
             return words.one_call(patterns[nodes.pattern[node]]) if most else NOTHING
-        case Kind.PAIR:
+        case NodeKind.PAIR:
             return words.then(parts[0], parts[1], most)
-        case Kind.REPEAT:
+        case NodeKind.REPEAT:
             return words.repeated(parts[0], nodes.low[node], nodes.high[node], most)
-        case Kind.BOTH:
+        case NodeKind.BOTH:
             combine = words.both
-        case Kind.DIFF:
+        case NodeKind.DIFF:
             combine = words.without
         case _:
             combine = words.either

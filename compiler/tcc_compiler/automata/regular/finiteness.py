@@ -21,7 +21,7 @@ from tcc_compiler.automata.constraint.statements import Control
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import components
 from tcc_compiler.automata.regular.network import Network
-from tcc_compiler.automata.regular.nodes import Kind, Nodes
+from tcc_compiler.automata.regular.nodes import NodeKind, Nodes
 from tcc_compiler.automata.witness import calls_text, cuts
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import CompileRefused, Guard
@@ -40,7 +40,7 @@ class Way:
     parts: tuple[Item, ...]
 
 
-class TooMany(Exception):
+class TableFull(Exception):
     """The table has outgrown its cap."""
 
 
@@ -78,7 +78,7 @@ class Summaries:
         """The items of a node from a control state; fills in all that they are made of.
 
         Raises:
-            TooMany: past the cap.
+            TableFull: past the cap.
         """
         self._ask((node, control))
         while self._fresh or self._events:
@@ -139,7 +139,7 @@ class Summaries:
     def _count(self) -> None:
         self._made += 1
         if self._made > self._cap:
-            raise TooMany
+            raise TableFull
 
     def _start(self, ask: Ask) -> None:
         """Make the items of a question that need no others, and wait for the rest."""
@@ -150,23 +150,23 @@ class Summaries:
         nodes = self._nodes
         parts = nodes.parts[unit]
         match nodes.kind[unit]:
-            case Kind.EMPTY:
+            case NodeKind.EMPTY:
                 self._make(ask, control, 0, Way(None, ()))
-            case Kind.CALL:
+            case NodeKind.CALL:
                 for letter in self._patterns[nodes.pattern[unit]]:
                     end = self._step(control, letter)
                     if end is not None:
                         self._make(ask, end, 1, Way(letter, ()))
-            case Kind.PAIR:
+            case NodeKind.PAIR:
                 self._wait(ask, (parts[0], control), after=parts[1])
-            case Kind.ALT | Kind.RULE:
+            case NodeKind.ALT | NodeKind.RULE:
                 for part in parts:
                     self._wait(ask, (part, control))
-            case Kind.REPEAT:
+            case NodeKind.REPEAT:
                 if nodes.low[unit] == 0:
                     self._make(ask, control, 0, Way(None, ()))
                 self._wait(ask, (parts[0], control), after=nodes.rest(unit))
-            case Kind.BOTH | Kind.DIFF:
+            case NodeKind.BOTH | NodeKind.DIFF:
                 sets = tuple(self._network.initial(part) for part in parts)
                 self._wait(ask, ((unit, sets), control))
 
@@ -175,7 +175,7 @@ class Summaries:
         control = ask[1]
         # Operands that recurse through themselves make ever larger sets.
         if self._network.room > self._cap:
-            raise TooMany
+            raise TableFull
         if self._network.complete(node, sets):
             self._make(ask, control, 0, Way(None, ()))
         for letter, after in self._network.step_operands(node, sets):
@@ -207,7 +207,7 @@ def longest_plan(core: Core, letters: Letters, nodes: Nodes, root: int, guard: G
         )
         try:
             items = table.solve(root, 0)
-        except TooMany:
+        except TableFull:
             continue
         return _decide(core, letters, control, table, items)
     return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from tcc_compiler.automata.regular.nodes import Kind, Nodes
+from tcc_compiler.automata.regular.nodes import NodeKind, Nodes
 from tcc_compiler.resources import Guard
 
 BOTTOM = 0
@@ -146,7 +146,7 @@ class Network:
     def complete(self, node: int, parts: tuple[int, ...]) -> bool:
         """Whether a `&` or `-` is complete with its operands at these sets."""
         values = [self.sets[part][0] for part in parts]
-        if self._nodes.kind[node] is Kind.BOTH:
+        if self._nodes.kind[node] is NodeKind.BOTH:
             return all(values)
         return values[0] and not any(values[1:])
 
@@ -161,7 +161,7 @@ class Network:
     def _move_operands(
         self, node: int, parts: tuple[int, ...]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
-        both = self._nodes.kind[node] is Kind.BOTH
+        both = self._nodes.kind[node] is NodeKind.BOTH
         for letter, first in self._steps[parts[0]].items():
             after = (first, *(self._steps[part].get(letter, 0) for part in parts[1:]))
             self._guard.tick(len(after))
@@ -170,7 +170,7 @@ class Network:
 
     def _operands(self, node: int, parts: tuple[int, ...], stack: int) -> int | None:
         """The position of these operand sets, None where no further call can be read."""
-        needed = parts if self._nodes.kind[node] is Kind.BOTH else parts[:1]
+        needed = parts if self._nodes.kind[node] is NodeKind.BOTH else parts[:1]
         if not all(self.sets[part][1] for part in needed):
             return None
         least = max(self._least_reading[part] or 0 for part in needed)
@@ -227,18 +227,18 @@ class Network:
                 more = [(top, below), (_DONE, below)] if nullable[top] else [(top, below)]
             elif least[node] is None:
                 continue
-            elif (kind := kinds[node]) is Kind.CALL:
+            elif (kind := kinds[node]) is NodeKind.CALL:
                 found.add(self._position(nodes.pattern[node], stack, least[node] or 0))
-            elif kind is Kind.PAIR:
+            elif kind is NodeKind.PAIR:
                 first, rest = parts_of[node]
                 more = [(first, self._push(rest, stack))]
                 if nullable[first]:
                     more.append((rest, stack))
-            elif kind is Kind.ALT or kind is Kind.RULE:
+            elif kind is NodeKind.ALT or kind is NodeKind.RULE:
                 more = [(part, stack) for part in parts_of[node]]
-            elif kind is Kind.REPEAT:
+            elif kind is NodeKind.REPEAT:
                 more = [(parts_of[node][0], self._push(nodes.rest(node), stack))]
-            elif kind is not Kind.EMPTY:
+            elif kind is not NodeKind.EMPTY:
                 starts = [(part, BOTTOM) for part in parts_of[node]]
                 missing += [start for start in starts if start not in self._closures]
                 if not missing:

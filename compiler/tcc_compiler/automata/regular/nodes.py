@@ -28,7 +28,7 @@ from tcc_compiler.automata.machine import components
 from tcc_compiler.resources import Guard
 
 
-class Kind(IntEnum):
+class NodeKind(IntEnum):
     """What a node derives; `parts` holds the nodes that it is made of."""
 
     EMPTY = 0
@@ -63,7 +63,7 @@ class Nodes:
             as_written: leave repeats of repeats and twins of `&` as they are: they make no
                 difference to the words, but to the ways of deriving them.
         """
-        self.kind: list[Kind] = []
+        self.kind: list[NodeKind] = []
         self.parts: list[tuple[int, ...]] = []
         self.pattern: list[int] = []
         self.low: list[int] = []
@@ -74,11 +74,11 @@ class Nodes:
         self._least_call = [min(group, default=None) for group in weights]
         self._guard = guard
         self._as_written = as_written
-        self.empty = self._node(Kind.EMPTY, ())
+        self.empty = self._node(NodeKind.EMPTY, ())
 
     def _node(
         self,
-        kind: Kind,
+        kind: NodeKind,
         parts: tuple[int, ...],
         pattern: int = 0,
         low: int = 0,
@@ -104,7 +104,7 @@ class Nodes:
             return self.empty
         low = 0 if self.nullable[body] else low
         before = len(self.kind)
-        node = self._node(Kind.REPEAT, (body,), low=low, high=high)
+        node = self._node(NodeKind.REPEAT, (body,), low=low, high=high)
         if node == before:
             self._guard.room(node)
             self.nullable[node] = low == 0
@@ -139,31 +139,31 @@ class Nodes:
             case Empty():
                 return self.empty
             case OneCall():
-                return self._node(Kind.CALL, (), pattern=expr.pattern)
+                return self._node(NodeKind.CALL, (), pattern=expr.pattern)
             case RuleRef():
                 return rules[expr.name]
             case Seq():
                 rest = parts[-1]
                 for part in reversed(parts[:-1]):
-                    rest = self._node(Kind.PAIR, (part, rest))
+                    rest = self._node(NodeKind.PAIR, (part, rest))
                 return rest
             case Alt():
-                return self._node(Kind.ALT, tuple(dict.fromkeys(parts)))
+                return self._node(NodeKind.ALT, tuple(dict.fromkeys(parts)))
             case Both():
                 kept = parts if self._as_written else set(parts)
-                return self._node(Kind.BOTH, tuple(sorted(kept)))
+                return self._node(NodeKind.BOTH, tuple(sorted(kept)))
             case Diff():
-                return self._node(Kind.DIFF, (parts[0], *sorted(set(parts[1:]))))
+                return self._node(NodeKind.DIFF, (parts[0], *sorted(set(parts[1:]))))
             case Repeat():
                 if expr.high == 0:
                     return self.empty
-                return self._node(Kind.REPEAT, parts, low=expr.low, high=expr.high)
+                return self._node(NodeKind.REPEAT, parts, low=expr.low, high=expr.high)
 
     def add_rules(self, rules: Mapping[str, Expr]) -> dict[str, int]:
         """A node for each rule, pointing at its body."""
         # The pattern keeps the rules' nodes apart until their bodies are known.
         names = sorted(rules)
-        numbers = {name: self._node(Kind.RULE, (), pattern=at) for at, name in enumerate(names)}
+        numbers = {name: self._node(NodeKind.RULE, (), pattern=at) for at, name in enumerate(names)}
         for name in names:
             self.parts[numbers[name]] = (self.add(rules[name], numbers),)
         return numbers
@@ -171,7 +171,7 @@ class Nodes:
     def settle(self) -> None:
         """Make repeats of repeats one; then find `nullable`, then `least`, of every node."""
         for node, kind in enumerate(self.kind):
-            if kind is Kind.REPEAT and not self._as_written:
+            if kind is NodeKind.REPEAT and not self._as_written:
                 self._flatten(node)
         self._find_nullable()
         self._find_least()
@@ -186,7 +186,7 @@ class Nodes:
         seen = {node}
         while True:
             body = self._behind_rules(self.parts[chain[-1]][0])
-            if self.kind[body] is not Kind.REPEAT or self.low[body] > 1 or body in seen:
+            if self.kind[body] is not NodeKind.REPEAT or self.low[body] > 1 or body in seen:
                 break
             seen.add(body)
             chain.append(body)
@@ -198,7 +198,7 @@ class Nodes:
 
     def _behind_rules(self, node: int) -> int:
         seen = set()
-        while self.kind[node] is Kind.RULE and node not in seen:
+        while self.kind[node] is NodeKind.RULE and node not in seen:
             seen.add(node)
             node = self.parts[node][0]
         return node
@@ -224,20 +224,22 @@ class Nodes:
         left-recursive, the questions are never circular.
         """
         kind, parts = self.kind[node], self.parts[node]
-        if kind is Kind.PAIR and known[parts[0]] is None:
+        if kind is NodeKind.PAIR and known[parts[0]] is None:
             return [parts[0]]
-        if kind in (Kind.EMPTY, Kind.CALL) or (kind is Kind.PAIR and not known[parts[0]]):
-            known[node] = kind is Kind.EMPTY
+        if kind in (NodeKind.EMPTY, NodeKind.CALL) or (
+            kind is NodeKind.PAIR and not known[parts[0]]
+        ):
+            known[node] = kind is NodeKind.EMPTY
             return []
-        if kind is Kind.REPEAT and self.low[node] == 0:
+        if kind is NodeKind.REPEAT and self.low[node] == 0:
             known[node] = True
             return []
         missing = [part for part in parts if known[part] is None]
         if not missing:
             values = [bool(known[part]) for part in parts]
-            if kind is Kind.ALT:
+            if kind is NodeKind.ALT:
                 known[node] = any(values)
-            elif kind is Kind.DIFF:
+            elif kind is NodeKind.DIFF:
                 known[node] = values[0] and not any(values[1:])
             else:
                 known[node] = all(values)
@@ -250,19 +252,19 @@ class Nodes:
         heap: list[tuple[int, int]] = []
         for node, kind in enumerate(self.kind):
             parts = self.parts[node]
-            if kind is Kind.DIFF:
+            if kind is NodeKind.DIFF:
                 parts = parts[:1]
-            if kind is Kind.REPEAT and self.nullable[parts[0]]:
+            if kind is NodeKind.REPEAT and self.nullable[parts[0]]:
                 self.low[node] = 0
-            if kind is Kind.EMPTY or (kind is Kind.REPEAT and self.low[node] == 0):
+            if kind is NodeKind.EMPTY or (kind is NodeKind.REPEAT and self.low[node] == 0):
                 heap.append((0, node))
                 continue
-            if kind is Kind.CALL:
+            if kind is NodeKind.CALL:
                 least = self._least_call[self.pattern[node]]
                 if least is not None:
                     heap.append((least, node))
                 continue
-            waiting[node] = 1 if kind is Kind.ALT else len(parts)
+            waiting[node] = 1 if kind is NodeKind.ALT else len(parts)
             for part in parts:
                 users[part].append(node)
         heapq.heapify(heap)
@@ -282,13 +284,13 @@ class Nodes:
         values = [self.least[part] for part in self.parts[node]]
         found = [value for value in values if value is not None]
         match self.kind[node]:
-            case Kind.PAIR:
+            case NodeKind.PAIR:
                 return sum(found)
-            case Kind.BOTH:
+            case NodeKind.BOTH:
                 return max(found)
-            case Kind.DIFF:
+            case NodeKind.DIFF:
                 return found[0]
-            case Kind.REPEAT:
+            case NodeKind.REPEAT:
                 return self.low[node] * found[0]
             case _:
                 return min(found)
@@ -346,8 +348,10 @@ def grows(nodes: Nodes, freely: bool = False) -> bool:
 def _steps(nodes: Nodes, node: int) -> list[tuple[int, bool, int | None]]:
     """The parts of a node, whether a remainder follows each, and the least weight beside it."""
     kind, parts = nodes.kind[node], nodes.parts[node]
-    if kind is Kind.PAIR:
+    if kind is NodeKind.PAIR:
         first, rest = parts
         return [(first, True, nodes.least[rest]), (rest, False, nodes.least[first])]
-    inner = kind in (Kind.BOTH, Kind.DIFF) or (kind is Kind.REPEAT and nodes.high[node] != 1)
+    inner = kind in (NodeKind.BOTH, NodeKind.DIFF) or (
+        kind is NodeKind.REPEAT and nodes.high[node] != 1
+    )
     return [(part, inner, 0) for part in parts]
