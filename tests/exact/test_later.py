@@ -13,6 +13,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
 from tcc_runtime.exact import certificate
 from tests.exact import brute, test_brute
+from tests.exact.test_proofs import changed_at, code_of, file_of, lines_of
 
 SHOP = """grammar g version "1"
 tool find(; order: text max 9)
@@ -25,6 +26,8 @@ forbid approve before find same order
 """
 ALTERNATIVES = "require find same order or approve same order before refund"
 TIMED = SHOP + "limit uses(refund) <= 2 within 1 h\n"
+LONGER = SHOP.replace("{0,3}", "{0,4}")
+LIMIT = "limit uses(refund) <= 2 within 1 h\n"
 OTHER = SHOP.replace("find same order or approve same order", "approve same order or find")
 LAST = SHOP.replace("limit sum", "require last find same order before approve\nlimit sum")
 UNLESS = SHOP.replace(
@@ -41,20 +44,32 @@ UNLESS = SHOP.replace(
         (SHOP, {"statement": "never refund"}, "refuted", (), 2),
         (SHOP, {"statement": "never find"}, "refuted", (), 1),
         (SHOP, {"reachable": "refund"}, "proved", (), 2),
-        # Of one length no other session is looked for: there is one with three calls.
-        (UNLESS, {"statement": "never refund after find same order"}, "undecided", ("P501",), None),
-        (SHOP, {"finishable": True}, "undecided", ("P501",), None),
+        (UNLESS, {"statement": "never refund after find same order"}, "refuted", (), 3),
+        (SHOP, {"finishable": True}, "proved", (), None),
         (SHOP, {"implies": SHOP}, "proved", (), None),
         (SHOP, {"implies": SHOP.replace("<= 50", "<= 60")}, "proved", (), None),
         (SHOP, {"implies": SHOP.replace("<= 50", "<= 15")}, "refuted", (), 2),
-        (SHOP, {"implies": OTHER}, "undecided", ("P501",), None),
+        (SHOP, {"implies": OTHER}, "proved", (), None),
+        (OTHER, {"implies": SHOP}, "refuted", (), 2),
         (TIMED, {"implies": SHOP}, "proved", (), None),
-        (SHOP, {"implies": TIMED}, "undecided", ("P501",), None),
+        (SHOP, {"implies": TIMED}, "proved", (), None),
+        (LONGER, {"implies": LONGER + LIMIT}, "refuted", (), 4),
+        (LONGER + LIMIT, {"statement": "limit uses(refund) <= 2 within 30 m"}, "proved", (), None),
+        (LONGER + LIMIT, {"statement": "limit uses(refund) <= 2 within 2 h"}, "refuted", (), 4),
+        (LONGER + LIMIT, {"statement": "limit uses(refund) <= 2"}, "refuted", (), 4),
+        (TIMED, {"finishable": True}, "proved", (), None),
         (LAST, {"implies": SHOP}, "proved", (), None),
-        (SHOP, {"statement": ALTERNATIVES}, "undecided", ("P501",), None),
+        (SHOP, {"statement": ALTERNATIVES}, "proved", (), None),
+        (
+            LAST,
+            {"statement": "require find same order or find same order before approve"},
+            "proved",
+            (),
+            None,
+        ),
     ],
 )
-def test_statements_of_a_left_side_may_be_left_aside(
+def test_statements_of_language_1_2_are_decided(
     text: str, asked: dict[str, Any], verdict: str, codes: tuple[str, ...], calls: int | None
 ) -> None:
     artifacts = [tcc.compile_text(text)]
@@ -65,21 +80,14 @@ def test_statements_of_a_left_side_may_be_left_aside(
     shown = None if found.session is None else len(found.session.calls)
     assert (found.verdict, found.codes, shown) == (verdict, codes, calls), found.whys
     data = found.certificate
-    # A session would have to be replayed with the statements that the kernel does not know.
-    assert (data is None) == (verdict == "undecided" or calls is not None)
-    if data is not None:
-        report = check_proof(data, [artifact_bytes(one) for one in artifacts])
-        assert (report.verdict, report.proof) == (0, "proved")
+    assert data is not None
+    report = check_proof(data, [artifact_bytes(one) for one in artifacts])
+    assert (report.verdict, report.proof) == (0, verdict), report.finding
 
 
-def test_a_session_over_statements_that_are_not_known_is_declined() -> None:
-    """Without them it may be one that the gate refuses: so is every answer that needs all."""
-    plain, later = (
-        tcc.compile_text(
-            SHOP.replace("require find same order or approve same order before refund\n", "")
-        ),
-        tcc.compile_text(SHOP),
-    )
+def test_a_proof_over_statements_that_the_core_has_not_is_another_one() -> None:
+    """A session of the grammar without a statement is none of the one with it."""
+    plain, later = (tcc.compile_text(SHOP.replace(f"{ALTERNATIVES}\n", "")), tcc.compile_text(SHOP))
     for asked in ({"statement": "never refund"}, {"finishable": True}):
         found = tcc.prove(plain, **asked)
         assert found.certificate is not None
@@ -87,7 +95,7 @@ def test_a_session_over_statements_that_are_not_known_is_declined() -> None:
         of, digest = (certificate.core_digest(one.file).encode() for one in (plain, later))
         report = check_proof(head.replace(of, digest) + b"\n" + rest, [artifact_bytes(later)])
         assert report.finding is not None
-        assert (report.verdict, report.finding.code.value) == (2, "D101")
+        assert report.verdict == 1 and report.finding.code.value in ("T101", "T202", "T203", "T301")
 
 
 @pytest.mark.parametrize(
@@ -115,19 +123,20 @@ def test_tools_of_a_later_version_are_declined_by_the_kernel(tool: str) -> None:
 
 
 def test_what_the_other_side_holds_is_forgotten_only_if_it_is_the_same() -> None:
-    """The same words about other tools say something else."""
+    """The same words about other tools say something else, and no key is asked about alone."""
     mine = tcc.compile_text(SHOP)
     for text in (OTHER, SHOP.replace("tool find(; order: text max 9)", "tool find(; order: text)")):
         of = certificate.Asked(kind="implies", text=None, artifacts=(mine, tcc.compile_text(text)))
         with pytest.raises(Rejected) as refusal:
-            of.system(forgets=True)
+            of.system(listed=True, keyed=True).parts(frozenset())
         assert refusal.value.code.value == "D101"
 
 
-def test_spans_of_time_are_left_aside_until_a_session_needs_them() -> None:
+def test_a_session_has_times_where_a_statement_has_a_span() -> None:
     late = SHOP.replace("before refund\n", "before refund\nforbid find within 1 h before refund\n")
     found = tcc.prove(tcc.compile_text(late), "never refund after find same order")
-    assert (found.verdict, found.codes) == ("undecided", ("P502",))
+    assert found.verdict == "refuted" and found.session is not None
+    assert [call.at_ms for call in found.session.calls] == [0, 3_600_001]
 
 
 def in_alternatives(say: brute.Say) -> str:
@@ -151,15 +160,8 @@ PLAIN = brute.Say.text.fget
 def test_what_is_decided_is_as_brute_force_says(
     monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    """The same statements, of which the search knows those of 1.1 alone."""
-    compare = test_brute.same
-
-    def same(found: Any, *more: Any) -> None:
-        if found.codes != ("P501",):
-            compare(found, *more)
-
+    """The same statements, told in the words of 1.2."""
     monkeypatch.setattr(brute.Say, "text", property(in_alternatives))
-    monkeypatch.setattr(test_brute, "same", same)
     tally: dict[str, int] = {}
     for seed in range(first, first + 20):
         for found, artifacts in test_brute.ask(seed, tally):
@@ -168,3 +170,152 @@ def test_what_is_decided_is_as_brute_force_says(
                 report = check_proof(data, [artifact_bytes(one) for one in artifacts])
                 assert report.finding is None, (seed, found)
     assert tally["sessions shown"] > 10
+
+
+# Forgeries.
+
+HALF = "limit uses(refund) <= 2 within 30 m"
+LINE = 3  # the side of the history that has spans, in a proof about one more that has none
+
+
+def first_with(lines: list[Any], side: int) -> list[Any]:
+    """The first fact of a side, and the facts that it stands among."""
+    size = lines[0]["parts"][0]["states"]
+    return next(state[2] for state in lines[1 : size + 1] if any(f[0] == side for f in state[2]))
+
+
+def age(lines: list[Any], by: int) -> None:
+    fact = next(one for one in first_with(lines, LINE) if one[0] == LINE)
+    fact[3] += by
+
+
+def forgotten(lines: list[Any], side: int) -> None:
+    """No state has a call of a history."""
+    size = lines[0]["parts"][0]["states"]
+    for state in lines[1 : size + 1]:
+        state[2] = [fact for fact in state[2] if fact[0] != side]
+
+
+def one_forgotten(lines: list[Any], side: int) -> None:
+    facts = first_with(lines, side)
+    facts[:] = [fact for fact in facts if fact[0] != side]
+
+
+def told(lines: list[Any], **more: Any) -> None:
+    lines[0]["question"]["policy"].update(more)
+
+
+def of_fact(lines: list[Any], place: int, value: Any) -> None:
+    next(one for one in first_with(lines, LINE) if one[0] == LINE)[place] = value
+
+
+LISTS = [
+    ("an age more", lambda lines: age(lines, 1), {"T203"}),
+    ("an age that there is not", lambda lines: age(lines, 3), {"T101", "T203"}),
+    ("a call left out", lambda lines: one_forgotten(lines, LINE), {"T203"}),
+    ("a history forgotten", lambda lines: forgotten(lines, LINE), {"T203"}),
+    ("the left's history forgotten", lambda lines: forgotten(lines, 2), {"T203"}),
+    ("a history that there is not", lambda lines: of_fact(lines, 0, 9), {"T101"}),
+    ("a call of no tool", lambda lines: of_fact(lines, 3, 1 << 40), {"T101"}),
+    ("a field more", lambda lines: of_fact(lines, 2, [0, 0]), {"T101"}),
+    ("another place", lambda lines: of_fact(lines, 1, 5), {"T203"}),
+    ("another span", lambda lines: told(lines, within=60_000), {"T102"}),
+    ("another number", lambda lines: told(lines, value=9), {"T102"}),
+    ("no policy", lambda lines: lines[0]["question"].pop("policy"), {"T102", "D101"}),
+    ("other words", lambda lines: lines[0]["question"].update(text=LIMIT.strip()), {"T102"}),
+    ("a kind of its own", lambda lines: told(lines, kind="never"), {"T102"}),
+    ("monitors forgotten", lambda lines: lines[0]["parts"][0].update(uses=[]), {"T202", "T203"}),
+]
+
+
+@pytest.fixture(scope="module")
+def listed() -> tuple[list[Any], list[bytes]]:
+    artifact = tcc.compile_text(LONGER + LIMIT)
+    found = tcc.prove(artifact, HALF)
+    assert found.proved and found.certificate is not None
+    return lines_of(found.certificate), [artifact_bytes(artifact)]
+
+
+@pytest.mark.parametrize(("name", "change", "codes"), LISTS, ids=[one[0] for one in LISTS])
+def test_a_forged_list_is_refused(
+    listed: tuple[list[Any], list[bytes]], name: str, change: Any, codes: set[str]
+) -> None:
+    lines, artifacts = listed
+    assert code_of(file_of(lines), artifacts) == "VALID"
+    assert code_of(changed_at(lines, change), artifacts) in codes
+
+
+TIMES = [
+    ("a call too early", [0, 0, 1, 3_600_000], {"T301"}),
+    ("all at once", [0, 0, 0, 0], {"T301"}),
+    ("a time that goes back", [0, 5, 1, 3_600_006], {"T301"}),
+    ("a time below 0", [-1, 0, 1, 3_600_001], {"T301", "T101"}),
+    ("a time that is none", ["0", 0, 1, 3_600_001], {"T101"}),
+]
+
+
+@pytest.mark.parametrize(("name", "times", "codes"), TIMES, ids=[one[0] for one in TIMES])
+def test_a_session_at_other_times_is_none(name: str, times: list[Any], codes: set[str]) -> None:
+    artifact = tcc.compile_text(LONGER + LIMIT)
+    found = tcc.prove(artifact, "limit uses(refund) <= 2")
+    assert found.certificate is not None
+    lines = lines_of(found.certificate)
+    assert [line[3] for line in lines[1:]] == [0, 0, 1, 3_600_001]
+    for line, at_ms in zip(lines[1:], times, strict=True):
+        line[3] = at_ms
+    assert code_of(file_of(lines), [artifact_bytes(artifact)]) in codes
+
+
+def test_calls_have_times_exactly_where_a_statement_has_a_span() -> None:
+    for text, due in ((SHOP, 3), (LONGER + LIMIT, 4)):
+        artifact = tcc.compile_text(text)
+        found = tcc.prove(artifact, "never refund")
+        assert found.certificate is not None
+        lines = lines_of(found.certificate)
+        assert [len(line) for line in lines[1:]] == [due, due]
+        for line in lines[1:]:
+            line[3:] = [] if due == 4 else [0]
+        assert code_of(file_of(lines), [artifact_bytes(artifact)]) == "T101"
+
+
+LATER = """grammar g version "1"
+given u: text
+tool x(; a: list of text, t: time "+02:00", d: date utc, r: list min 1 of (n?: integer 0 .. 4),
+    z?: text or null) gives (s: ok | *; o: text at "/a/b")
+tool y(k?: a | b; b: json, q: text at "/b/c")
+plan = (x | y){0,3}
+require x where seen.o = q before y
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"reachable": "nope"}, "no tool is named 'nope'"),
+        ({"reachable": "y(k=c)"}, "'c' is no value of 'k'"),
+        ({"reachable": "y("}, "is not closed"),
+        ({"statement": "never nope"}, "no tool is named 'nope'"),
+        ({"statement": "require x where w = 1 before y"}, "has no field 'w'"),
+    ],
+)
+def test_what_is_wrong_with_a_statement_is_said_first(asked: dict[str, str], said: str) -> None:
+    """Whether it would be decided comes after that."""
+    artifact = tcc.compile_text(LATER)
+    with pytest.raises(tcc.CompileError) as refused:
+        tcc.prove(artifact, **asked)
+    assert said in str(refused.value)
+    found = tcc.prove(artifact, reachable="y")
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+
+
+def test_several_spans_are_a_relaxation_that_proves_and_whose_sessions_have_times() -> None:
+    two = LONGER + LIMIT + "limit uses(find) <= 1 within 2 h\n"
+    artifact = tcc.compile_text(two)
+    proved = tcc.prove(artifact, "limit uses(find) <= 1 within 90 m")
+    assert proved.proved and proved.certificate is not None
+    assert check_proof(proved.certificate, [artifact_bytes(artifact)]).verdict == 0
+    shown = tcc.prove(artifact, "never refund after find same order")
+    assert shown.verdict == "refuted" and shown.session is not None
+    found = tcc.prove(artifact, "limit uses(find) <= 1")
+    assert found.session is not None
+    assert [call.at_ms for call in found.session.calls] == [0, 7_200_001]

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.proof import compared, moves
+from tcc.library.proving import prove
+from tcc_certs.proof import compared, histories, moves
+from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
 from tcc_runtime.exact import search, system
+from tests.exact import test_brute_later as later
 from tests.exact.test_brute import ask
+from tests.oracle_policies import language as l
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -95,7 +99,7 @@ def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: Patch) -> 
     assert found_by(range(400)) is not None
 
 
-def found_by(seeds: Sequence[int]) -> int | None:
+def found_by(seeds: Sequence[int], ask: Callable[[int, dict[str, int]], Any] = ask) -> int | None:
     """The first seed that shows it."""
     for seed in seeds:
         try:
@@ -103,3 +107,111 @@ def found_by(seeds: Sequence[int]) -> int | None:
         except AssertionError:
             return seed
     return None
+
+
+# Of statements of version 1.2.
+
+
+def values_never_come_again(patch: pytest.MonkeyPatch) -> None:
+    """Of the values that are remembered none is chosen again."""
+    for of in (moves.System, system.System):
+        choices = of._choices
+        patch.setattr(
+            of, "_choices", lambda self, *given, choices=choices: choices(self, *given[:-1], {})
+        )
+
+
+def time_stands_still(patch: pytest.MonkeyPatch) -> None:
+    """No time goes by between calls."""
+    patch.setattr(Histories, "advances", lambda self, past: iter([(True, past)]))
+
+
+def windows_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A call is remembered whatever its age."""
+    whole = Histories.__init__
+
+    def made(self: Any, *given: Any) -> None:
+        whole(self, *given)
+        self._offsets = (0,) * len(self._offsets)
+
+    patch.setattr(Histories, "__init__", made)
+
+
+def ages_joined(patch: pytest.MonkeyPatch) -> None:
+    """All calls leave a span together."""
+    ages = Histories._ages
+
+    def joined(self: Any, now: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        return (some for some in ages(self, now) if len(set(some)) == 1)
+
+    patch.setattr(Histories, "_ages", joined)
+
+
+def order_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Which of two calls came first is nothing."""
+    patch.setattr(histories, "_in_order", lambda policy: False)
+
+
+def counts_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Calls with the same fields are one."""
+    patch.setattr(histories, "_alike", lambda policy: 1)
+
+
+def debts_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is owed at an end."""
+    patch.setattr(Histories, "owes", lambda self, *given: False)
+
+
+def calls_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Of each history the last call is all that is known."""
+    settled = Histories._settled
+    patch.setattr(Histories, "_settled", lambda self, *given: settled(self, *given)[-1:])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "timed", "first"),
+    [
+        (atoms_dropped, False, 0),
+        (values_never_come_again, False, 0),
+        (order_forgotten, False, 50),
+        (counts_forgotten, False, 30),
+        (debts_forgotten, False, 0),
+        (calls_forgotten, False, 0),
+        (time_stands_still, True, 0),
+        (windows_forgotten, True, 0),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_mistake_about_later_statements_is_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: Patch, timed: bool, first: int
+) -> None:
+    mistake(monkeypatch)
+
+    def asked(seed: int, tally: dict[str, int]) -> None:
+        later.ask(seed, tally, timed=timed)
+
+    assert found_by(range(first, first + 400), asked) is not None
+
+
+def test_calls_that_leave_a_span_one_by_one_are_not_all_of_an_age(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One call before the last is inside of the span, and the one before that is not."""
+    calls = [l.Pattern(tool=name) for name in "abc"]
+    span = [l.Alternative(calls=one, within=3) for one in calls]
+    made = l.Grammar(
+        tools=tuple([l.Tool(name=name) for name in "abc"]),
+        statements=(
+            l.Depth(most=3),
+            l.Require(alternatives=(span[0],), before=calls[2], monitor=True),
+            l.Forbid(alternatives=(span[1],), before=calls[2], monitor=True),
+            l.Require(alternatives=(span[1],), before=calls[0], monitor=True),
+        ),
+    )
+    artifact = later.compiled(made)
+    assert artifact is not None and later.brute.reaches(made, "c") == 3
+    found = prove(artifact, reachable="c")
+    assert found.session is not None
+    assert [call.at_ms for call in found.session.calls] == [0, 1, 4]
+    ages_joined(monkeypatch)
+    assert prove(artifact, reachable="c").verdict == "refuted"

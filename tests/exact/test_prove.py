@@ -218,9 +218,12 @@ def test_statements_about_sets_of_calls(statement: str, verdict: str, calls: int
     assert check_proof(found.certificate, [artifact_bytes(artifact)]).verdict == 0
 
 
-def test_a_statement_that_is_part_of_the_plan_and_not_read_is_left_open() -> None:
+def test_a_statement_that_is_part_of_the_plan_and_not_read_is_asked_as_a_monitor() -> None:
     found = ask(SETS, "limit uses(b) per k <= 0")
-    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+    assert (found.verdict, found.codes) == ("refuted", ())
+    data = found.certificate
+    assert data is not None
+    assert check_proof(data, [artifact_bytes(tcc.compile_text(SETS))]).verdict == 0
 
 
 def test_the_command_ends_with_its_verdict(

@@ -5,7 +5,9 @@ Whoever seals it has the key.  What is not refused is another session that might
 
 from __future__ import annotations
 
+import copy
 import json
+import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -293,3 +295,57 @@ def test_the_arguments_as_a_whole_are_those_that_are_shown(tmp_path: Path) -> No
             ledger.write_bytes(sealed(changed))
             found = tcc.validate(ledger, artifact(WHOLE), key=KEY).findings
             assert [str(one.code) for one in found] == ["S204"], (text, shown)
+
+
+# Whatever stands in a record: a verdict, and with the key none but INVALID of what is shown.
+
+ODD: tuple[Any, ...] = (
+    None, True, 0, 1, -5, "", "1", "x", "0" * 32, "0" * 64, "A" * 32, [], ["0" * 32], [[]], {},
+    {"of": []}, {"digest": "0" * 64}, {"unknown": True}, "\u0661", 1 << 70, " " * 32, {"": None},
+)  # fmt: skip
+
+
+def _nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    if isinstance(value, dict):
+        for name, item in value.items():
+            found += _nodes(item, (*path, name))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            found += _nodes(item, (*path, at))
+    return found
+
+
+@pytest.mark.parametrize("show", [(), EVERYTHING], ids=["digested", "shown"])
+def test_whatever_a_record_has_a_verdict_comes_of_it(show: tuple[str, ...], tmp_path: Path) -> None:
+    ledger, records = made(tmp_path, show)
+    draw = random.Random(12)
+    places = [
+        path
+        for path in _nodes(records)
+        if {"open", "answers", "given", "constants"} & set(path[1:2]) and len(path) > 2
+    ]
+    passed = set()
+    for _ in range(600):
+        changed = copy.deepcopy(records)
+        path = draw.choice(places)
+        where: Any = changed
+        for step in path[:-1]:
+            where = where[step]
+        odd = draw.choice(ODD)
+        if draw.random() < 0.2:
+            del where[path[-1]]
+        elif isinstance(odd, float) or where[path[-1]] == odd:
+            continue
+        else:
+            where[path[-1]] = odd
+        key = draw.choice((KEY, None))
+        try:
+            found = verdict(ledger, changed, key)
+        except (TypeError, ValueError, OverflowError):
+            continue  # no canonical JSON: there is no such line
+        if not found and key is not None and odd != {"unknown": True}:
+            passed.add(path[2])
+    # Another digest of what is not shown may be another session, and so is an answer that is not
+    # known; of what is shown there is none.
+    assert not passed & {"due", "fee", "code", 0, 1, *(n.removeprefix("pay.") for n in show)}

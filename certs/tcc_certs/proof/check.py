@@ -16,19 +16,20 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile
-from tcc_certs.formats.codec import Json, blake, decode, read_large
+from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Fact, Part, Renamed, State, most_of
+from tcc_certs.proof.compared import Part, State, most_of
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
-from tcc_certs.session.machine import Place
+from tcc_certs.proof.states import Renamed, StateReader, whole
 
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
 MAX_PROOF_STATES = 1 << 20
+MAX_STAMP = 1 << 62  # ms
 
 
 # The file.
@@ -126,9 +127,11 @@ class _Check:
         self.proof = ""
         self.checked = {"states": 0, "steps": 0, "calls": 0}
         self._lines: Iterator[bytes] = iter(())
-        self._kept: dict[Any, Any] = {}  # places and facts, each once
+        self._reader = StateReader()
         self._renamed = Renamed([])  # facts of one list
         self._number = 0
+        self._policy: Json | None = None  # of a statement of version 1.2
+        self._timed = False  # whether calls have their times
         self._listed = False  # whether closed lists show it, and no session
 
     def run(self, data: bytes, artifacts: Sequence[bytes]) -> None:
@@ -152,9 +155,13 @@ class _Check:
         if not isinstance(kind, str) or kind not in asked:
             raise Rejected(_CODE, "question.kind", "a kind of question", kind)
         texts = {"kind", "text"} if asked[kind] else {"kind"}
+        if kind == "statement":
+            self._policy = question.get("policy")
+            texts |= {"policy"} & set(question)
         require(texts, set(question), _CODE, "question")
         self.question = {
-            name: schema.as_text(question[name], "question", _CODE) for name in sorted(question)
+            name: schema.as_text(question[name], "question", _CODE)
+            for name in sorted(texts - {"policy"})
         }
         proof = schema.as_text(head.get("proof", 0), "proof", _CODE)
         ensure(proof in ("proved", "refuted"), _CODE, "proof", "proved or refuted", proof)
@@ -162,6 +169,7 @@ class _Check:
         kind = self.question["kind"]
         self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
         system = System(*self._sides(head, artifacts))
+        self._timed = bool(system.histories.windows)
         if kind == "finishable":
             self._finishable(system, head)
         elif self._listed:
@@ -180,11 +188,12 @@ class _Check:
         for at, (artifact, core) in enumerate(zip(made, cores, strict=True)):
             found = core_digest(artifact.file)
             require(found, core, Code.PROOF_CORE, f"cores[{at}]")
-        seen = compared_cores([of.core for of in made], forgets=self._listed)
+        seen = compared_cores([of.core for of in made], listed=self._listed, keyed=_is_keyed(head))
         left, *rest = map(_of_artifact, made, seen)
         if kind in ("implies", "finishable"):
             return left, (rest or [left])[0]
-        return left, statement_side(statement_core(left.core, kind, self.question["text"]))
+        text = self.question["text"]
+        return left, statement_side(statement_core(left.core, kind, text, self._policy))
 
     def _line(self) -> Json:
         self._number += 1
@@ -194,11 +203,6 @@ class _Check:
         size = len(raw)
         ensure(size <= MAX_LINE_BYTES, Code.LIMIT, f"line {self._number}", "16 MiB", size)
         return decode(raw, f"line {self._number}")
-
-    def _whole(self, value: Json, path: str, code: Code = _CODE) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise Rejected(code, path, "a whole number", value)
-        return value
 
     # Closed sets.
 
@@ -219,7 +223,7 @@ class _Check:
                 for one in schema.as_list(entry["uses"], f"parts[{at}].uses", _CODE)
             ]
             uses.append(frozenset(numbers))
-            sizes.append(self._whole(entry["states"], f"parts[{at}].states"))
+            sizes.append(whole(entry["states"], f"parts[{at}].states"))
         ways = [schema.as_mapping(part, "parts", _CODE)["keys"] for part in given]
         ensure(0 not in unwalked, Code.PROOF_USES, "parts[0].plans", "plans", "none")
         if ways == ["all"]:
@@ -237,7 +241,7 @@ class _Check:
         self, system: System, part: Part, size: int, *, ends: bool, begin: State | None = None
     ) -> list[State]:
         """A list of states that holds the start, and that every call leads into."""
-        self._kept.clear()
+        self._reader.kept.clear()
         self._renamed = Renamed(system.atoms)
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
@@ -248,8 +252,8 @@ class _Check:
         for number, state in enumerate(states):
             # What nothing leads to may hold as many facts as the file has bytes.
             ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
-            if ends and part.plans and system.left.accepts(state[0]):
-                fine = system.right.accepts(state[1])
+            if ends and part.plans and system.ends(part, state, 0):
+                fine = system.ends(part, state, 1)
                 where = f"line {self._number}"
                 ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
             rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
@@ -296,59 +300,7 @@ class _Check:
 
     def _state(self, system: System, part: Part) -> State:
         value = self._line()
-        where = f"line {self._number}"
-        left, right, facts, sums = schema.as_tuple(value, where, _CODE, 4, "members")
-        due = len(system.sums) if part.plans else 0
-        spans = schema.as_tuple(sums, where, _CODE, due, "sums")
-        found = tuple(
-            [self._fact(fact, where, system) for fact in schema.as_list(facts, where, _CODE)]
-        )
-        order = all(a[:3] < b[:3] for a, b in pairwise(found))
-        ensure(order, _CODE, where, "facts in order", "others")
-        found = self._kept.setdefault(found, found)
-        return (
-            self._place(left, where, system.left),
-            self._place(right, where, system.right),
-            found,
-            tuple([self._span(span, where) for span in spans]),
-        )
-
-    def _place(self, value: Json, where: str, side: Side) -> Place:
-        states, tally = schema.as_tuple(value, where, _CODE, 2, "members")
-        numbers = [
-            schema.as_whole(q, where, _CODE, side.states)
-            for q in schema.as_list(states, where, _CODE)
-        ]
-        pairs = []
-        items = len(side.statements.items)
-        for pair in schema.as_list(tally, where, _CODE):
-            number, seen = schema.as_tuple(pair, where, _CODE, 2, "members")
-            pairs.append((schema.as_whole(number, where, _CODE, items), self._whole(seen, where)))
-        place = tuple(numbers), tuple(pairs)
-        kept: Place = self._kept.setdefault(place, place)
-        return kept
-
-    def _fact(self, value: Json, where: str, system: System) -> Fact:
-        side, slot, key, count = schema.as_tuple(value, where, _CODE, 4, "members")
-        number = schema.as_whole(side, where, _CODE, 2)
-        of = system.right if number else system.left
-        place = schema.as_whole(slot, where, _CODE, 2 * len(of.core.monitors))
-        shape = of.shapes.get(place, ())
-        parts = schema.as_tuple(key, where, _CODE, len(shape), "parts")
-        for opened, part in zip(shape, parts, strict=True):
-            if type(part) is int and opened:
-                fine = part >= 0
-            else:
-                fine = isinstance(part, str) and not opened
-            if not fine:
-                raise Rejected(_CODE, where, "a key of the monitor", part)
-        fact = number, place, tuple(parts), self._whole(count, where)
-        kept: Fact = self._kept.setdefault(fact, fact)
-        return kept
-
-    def _span(self, value: Json, where: str) -> tuple[int, int]:
-        low, high = schema.as_tuple(value, where, _CODE, 2, "ends")
-        return read_large(low, where, _CODE, 4096), read_large(high, where, _CODE, 4096)
+        return self._reader.state(value, f"line {self._number}", system, part)
 
     # Sessions.
 
@@ -373,18 +325,24 @@ class _Check:
             ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
 
     def _calls(self, head: Mapping[str, Json]) -> list[SessionCall]:
-        count = self._whole(head["calls"], "calls")
+        count = whole(head["calls"], "calls")
         self.checked["calls"] = count
-        return [self._call() for _ in range(count)]
+        calls = [self._call() for _ in range(count)]
+        onward = all(one.at_ms <= other.at_ms for one, other in pairwise(calls))
+        ensure(onward, Code.PROOF_SESSION, "calls", "times that never go back", "others")
+        return calls
 
     def _call(self) -> SessionCall:
         value = self._line()
         where = f"line {self._number}"
-        tool, listed, opened = schema.as_tuple(value, where, _CODE, 3, "members")
+        due = 4 if self._timed else 3
+        tool, listed, opened, *stamp = schema.as_tuple(value, where, _CODE, due, "members")
+        at_ms = schema.as_whole(stamp[0], where, _CODE, MAX_STAMP) if stamp else 0
         return SessionCall(
             tool=schema.as_text(tool, where, _CODE),
             listed=self._pairs(listed, where),
             opened=self._pairs(opened, where),
+            at_ms=at_ms,
         )
 
     def _pairs(self, value: Json, where: str) -> tuple[tuple[str, str], ...]:
@@ -401,7 +359,7 @@ class _Check:
         members = {"format", "format_version", "question", "proof", "cores", "states"}
         members |= {"ends" if self.proof == "proved" else "calls"}
         require(members, set(head), _CODE, "line 1")
-        size = self._whole(head["states"], "states")
+        size = whole(head["states"], "states")
         ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
         every = frozenset(range(len(system.left.core.monitors)))
         part = Part(tracked=None, rule=None, uses=every)
@@ -412,10 +370,10 @@ class _Check:
                 ensure(why == "", Code.PROOF_SESSION, f"call {at + 1}", "one let through", why)
             states = self._closed(system, part, size, ends=False, begin=replay.state(system))
             for at, state in enumerate(states):
-                stuck = not system.left.accepts(state[0])
+                stuck = not system.ends(part, state, 0)
                 ensure(stuck, Code.PROOF_STUCK, f"state {at}", "no end", "an end")
             return
-        ways = self._whole(head["ends"], "ends")
+        ways = whole(head["ends"], "ends")
         ensure(ways <= MAX_PROOF_STATES, Code.LIMIT, "ends", f"{MAX_PROOF_STATES}", ways)
         states = self._closed(system, part, size, ends=False)
         good: list[State] = []
@@ -440,17 +398,24 @@ class _Check:
         where = f"line {self._number}"
         step = schema.as_list(value, where, _CODE)
         if not step:
-            ends = system.left.accepts(state[0])
+            ends = system.ends(part, state, 0)
             ensure(ends, Code.PROOF_END, where, "an end", "none")
             return state
         number, row = schema.as_tuple(step, where, _CODE, 2, "members")
-        wanted = self._whole(number, where)
+        wanted = whole(number, where)
         for at, move in enumerate(system.moves(part, most_of(state))):
             to = system.surely(most_of(state), move) if at == wanted else None
             if to is not None:
                 self._leads_down(system, to, _numbers_of(row, where), good)
                 return state
         raise Rejected(Code.PROOF_END, where, "a call that can surely be made", wanted)
+
+
+def _is_keyed(head: Mapping[str, Json]) -> bool:
+    """Whether lists look at one key at a time."""
+    parts = head.get("parts")
+    first = parts[0] if isinstance(parts, list) and parts else None
+    return isinstance(first, dict) and first.get("keys") != "all"
 
 
 class _Below(Sequence[State]):

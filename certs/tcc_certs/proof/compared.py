@@ -11,24 +11,28 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import (
-    Tool,
-)
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.core.model import Tool
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
+from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
+from tcc_certs.proof.spoken import Between, Spoken, Uncovered
+from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Values
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import State as FieldState
+from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
-MAX_RENAMED = 1 << 20  # facts that are kept as they are renamed
+_LETTERS = {"text": "s", "number": "n", "flag": "b"}  # of states
 MAX_ALONE = 64  # values of a field that is added up and compared
 Key: TypeAlias = "tuple[Any, ...]"  # tokens as numbers, listed values as texts
-Fact: TypeAlias = "tuple[int, int, Key, int]"  # side, slot of the monitor, key, count
+# Side, slot of the monitor, key and count; from side 2 on a call that statements of 1.2 remember.
+Fact: TypeAlias = "tuple[int, int, Key, int]"
 Sums: TypeAlias = "tuple[tuple[int, int], ...]"
 State: TypeAlias = "tuple[Place, Place, tuple[Fact, ...], Sums]"
 Choice: TypeAlias = "int | None"  # the token of a field; None: left out
@@ -102,14 +106,19 @@ class Part:
 
 
 class Move:
-    """A call with tokens: its state after it, None where the right side may refuse it, and why."""
+    """A call with tokens: its state after it, None where the right side may refuse it, and why.
 
-    __slots__ = ("call", "state", "tokens", "why")
+    Attributes:
+        sure: whether time may go on as it does there, whatever the session was.
+    """
+
+    __slots__ = ("call", "state", "sure", "tokens", "why")
 
     def __init__(
         self, call: int, tokens: tuple[Choice, ...], state: State | None, why: str
     ) -> None:
         self.call, self.tokens, self.state, self.why = call, tokens, state, why
+        self.sure = True
 
 
 class Compared:
@@ -123,7 +132,9 @@ class Compared:
         self._types: dict[str, list[OpenType]] = {}
         self._constants: dict[str, set[str]] = {}
         self._tokens: dict[tuple[str, str], int] = {}
+        self.spoken = self._spoken()
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
+        self._cuts = self._cut()
         of_sort: dict[str, list[int]] = {}
         for sort in sorted(self._types):
             for atom in atoms_of(sort, self._types[sort], self._constants.get(sort, ())):
@@ -134,8 +145,59 @@ class Compared:
         self._of_sort = of_sort
         tools = enumerate(left.core.tools)
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
+        self._ensure_exact()
+        self.histories = Histories([left.core, right.core], self.value_of)
 
     # What is compared.
+
+    def _spoken(self) -> Spoken:
+        """What statements of version 1.2 tell apart."""
+        found = Spoken()
+        for side in (self.left, self.right):
+            for one in side.policies:
+                try:
+                    found.read(side.core, one.policy)
+                except Uncovered as why:
+                    raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
+        most = self.left.longest if self.right.policies else 0
+        ensure(most <= MOST_KEPT, Code.UNKNOWN_FEATURE, "core", f"plans of {MOST_KEPT}", most)
+        return found
+
+    def _cut(self) -> list[int]:
+        """The places of types that separate numbers at constants."""
+        known = self._types.setdefault("number", [])
+        try:
+            kinds = [kind for kind in known if isinstance(kind, NumberType)]
+            made = self.spoken.cut_types(kinds)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
+        known += [kind for kind in made if kind not in known]
+        if not known:
+            del self._types["number"]
+        return [known.index(kind) for kind in made]
+
+    def _ensure_exact(self) -> None:
+        """Of a field whose values are computed with each value is an atom by itself."""
+        for kind in self.kinds:
+            for name, domain in zip(kind.fields, kind.domains, strict=True):
+                if (kind.tool.name, name) in self.spoken.exact:
+                    alone = all(self.atoms[at].only is not None for at in domain)
+                    ensure(alone, Code.UNKNOWN_FEATURE, name, "few whole numbers", "more")
+
+    def values(self, tool: str, name: str) -> tuple[str, ...]:
+        """The texts that the left side lists for a field; none of an open one."""
+        of = self.left.core.tools[self.left.tools[tool]]
+        return next((one.values for one in of.parameters if one.name == name), ())
+
+    def value_of(self, token: int) -> FieldState:
+        """The value that a token stands for, in statements of version 1.2."""
+        of = self.atoms[token % len(self.atoms)]
+        if of.only is not None:
+            return constant(of.only)
+        if of.sort != "number" or not self.spoken.cuts:
+            return _LETTERS[of.sort], (token,)
+        kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
+        return "n", Between.of(token, kinds, of.types, self._cuts)
 
     def _fields(self, at: int, tool: Tool) -> list[OpenParameter]:
         number = self.right.tools.get(tool.name)
@@ -154,6 +216,9 @@ class Compared:
             )
             theirs = {p.name: p.type for p in other.opened}
             compared |= set(self.right.monitors.compared.get(number, ()))
+            names = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
+            names |= {p.name for p in other.parameters} | {p.name for p in other.opened}
+            compared |= {name for name in names if (tool.name, name) in self.spoken.compared}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
                 added = (tool.name, mine.name) in self.right.caps
@@ -163,7 +228,8 @@ class Compared:
                         self._constant(theirs[mine.name], text)
         found = []
         for opened in tool.opened:
-            if opened.name not in compared and opened.name not in listed:
+            spoken = (tool.name, opened.name) in self.spoken.compared
+            if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
             sort = sort_of(opened.type)
             ensure(sort != "json", Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort)
@@ -172,8 +238,13 @@ class Compared:
                 self._type(theirs[opened.name])
             for text in listed.get(opened.name, ()):
                 self._constant(opened.type, text)
-            if any((tool.name, opened.name) in side.caps for side in (self.left, self.right)):
+            named = tool.name, opened.name
+            if named in self.spoken.exact or any(
+                named in side.caps for side in (self.left, self.right)
+            ):
                 self._alone(opened)
+            for text in sorted(self.spoken.constants) if spoken else ():
+                self._constant(opened.type, text)
             found.append(opened)
         return found
 
@@ -308,7 +379,7 @@ class Compared:
         Args:
             state: with the greatest of its sums.
         """
-        if move.state is None or not self._there(state, move):
+        if move.state is None or not move.sure or not self._there(state, move):
             return None
         left, right, facts, sums = move.state
         least = [low for low, _ in sums]
@@ -419,61 +490,6 @@ def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]
             ]
         )
     )
-
-
-class Renamed(dict["tuple[tuple[Fact, ...], tuple[int, ...]]", "tuple[Fact, ...]"]):
-    """Of facts and the new names of their tokens the facts with these, kept for a while."""
-
-    def __init__(self, atoms: Sequence[Atom]) -> None:
-        super().__init__()
-        self._atoms, self._size = atoms, 0
-
-    def put(
-        self,
-        facts: tuple[Fact, ...],
-        row: Sequence[int],
-        due: tuple[Fact, ...],
-        where: str,
-        *,
-        held: bool,
-    ) -> tuple[Fact, ...]:
-        """What facts are if their tokens, increasing, have the names of a row; it is kept.
-
-        A constant is found again by its token, and the tokens of the keys that are looked at (the
-        list is `held` to these) by theirs: neither has another name.  Renaming.v:
-        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
-
-        Args:
-            due: what is kept in its place where both are equal: one for all.
-
-        Raises:
-            Rejected: T204, T205 they cannot have these names.
-        """
-        made = self._made(facts, row, where, held=held)
-        made = due if made == due else made
-        self._size += 1 + len(made)
-        if self._size > MAX_RENAMED:
-            self.clear()
-            self._size = 1 + len(made)
-        self[facts, tuple(row)] = made
-        return made
-
-    def _made(
-        self, facts: tuple[Fact, ...], row: Sequence[int], where: str, *, held: bool
-    ) -> tuple[Fact, ...]:
-        tokens = held_tokens(facts)
-        require(len(tokens), len(row), Code.PROOF_RENAMING, where)
-        if tokens == list(row):
-            return facts
-        names = dict(zip(tokens, row, strict=True))
-        once = len(set(names.values())) == len(names)
-        ensure(once, Code.PROOF_RENAMING, where, "each token once", row)
-        atoms = len(self._atoms)
-        for token, name in names.items():
-            require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
-            if held or self._atoms[token % atoms].only is not None:
-                require(token, name, Code.PROOF_RENAMING, where)
-        return renamed(facts, names)
 
 
 def most_of(state: State) -> State:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
@@ -28,6 +28,7 @@ from tcc_certs.proof.compared import (
     held_tokens,
     named,
 )
+from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
@@ -40,6 +41,7 @@ MAX_TRIED = 1 << 26  # choices, in all
 FACTS = 64  # of a state take as long as one choice
 MAX_NEXT = 1 << 20  # calls that places go on with, which are kept
 MAX_LOOKS = 1 << 16  # ways to see a call that are kept, and choices of tokens
+LATER = 2  # from this side of a fact on it is one of statements of version 1.2
 NOT_WALKED: Place = ((), ())
 
 # What each rule sees of a call of the left and of the right's, which has that number; why the right
@@ -65,6 +67,7 @@ class System(KeyParts):
         self._nexts: tuple[dict[Place, dict[int, Place]], ...] = ({}, {})
         self._next_size = 0
         self._named: dict[Part, list[tuple[int, Place]]] = {}
+        self._mades: dict[tuple[int, tuple[Choice, ...]], CallParts] = {}
 
     def start(self, part: Part) -> State:
         """Before the first call."""
@@ -84,21 +87,52 @@ class System(KeyParts):
         held = tuple(held_tokens(facts)) if part.tracked is None else part.tracked
         counts: tuple[Counts, Counts] = {}, {}
         for side, slot, key, count in facts:
-            counts[side][slot, key] = count
+            if side < LATER:
+                counts[side][slot, key] = count
         weight = 1 + len(facts) // FACTS  # ends of a file may hold any
         going = self._going(0, state[0]).items() if part.walked else self._naming(part)
         onwards = self._going(1, state[1]) if part.plans else {}
-        for call, after in going:
-            kind = self.kinds[self.left.core.calls[call].tool]
-            tries = self._tries.get((part, call, held))
-            if tries is None:
-                tries = self._choices_of(part, call, kind, held)
-            self._tried += weight * len(tries)
+        for sure, past in self._pasts(part, state):
+            self._tried += weight if past else 0
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
-            for tokens, look in tries:
-                move = self._move(part, state, counts, call, after, kind, tokens, look, onwards)
-                if move is not None:
-                    yield move
+            for call, after in going:
+                kind = self.kinds[self.left.core.calls[call].tool]
+                tries = self._tries.get((part, call, held))
+                if tries is None:
+                    tries = self._choices_of(part, call, kind, held)
+                self._tried += weight * len(tries)
+                ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
+                for tokens, look in tries:
+                    move = self._move(
+                        part, state, past, counts, call, after, kind, tokens, look, onwards
+                    )
+                    if move is not None:
+                        move.sure = sure
+                        yield move
+
+    def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
+        """What statements of version 1.2 remember, for each way in which time may have gone on.
+
+        Beside each whether it may go on so whatever the session was: not at all, or beyond all
+        spans.
+        """
+        if part.tracked is not None or self.histories.empty:
+            return iter([(True, ())])
+        return self.histories.advances(self.past(state))
+
+    def past(self, state: State) -> Past:
+        """What statements of version 1.2 remember at a state."""
+        found = [fact for fact in state[2] if fact[0] >= LATER]
+        return self.histories.whole([(fact[0] - LATER, *fact[1:]) for fact in found])
+
+    def ends(self, part: Part, state: State, side: int) -> bool:
+        """Whether a side may finish at a state."""
+        of, place = ((self.left, state[0]), (self.right, state[1]))[side]
+        if not of.accepts(place):
+            return False
+        if part.tracked is not None or self.histories.empty:
+            return True
+        return not self.histories.owes(self.past(state), part.uses, side)
 
     def _going(self, side: int, place: Place) -> dict[int, Place]:
         """The calls that plans of a side go on with, and where they lead."""
@@ -202,6 +236,7 @@ class System(KeyParts):
         self,
         part: Part,
         state: State,
+        past: Past,
         counts: tuple[Counts, Counts],
         call: int,
         after: Place,
@@ -214,6 +249,9 @@ class System(KeyParts):
         left = _marks(mine, counts[0])
         if left is None:
             return None
+        later = None if not past else self._made(call, kind, tokens)
+        if later is not None and self.histories.refused(past, later, part.uses, 0):
+            return None
         sums = state[3]
         if part.plans:
             summed = self._summed(state[3], kind, tokens)
@@ -223,7 +261,9 @@ class System(KeyParts):
             if why or over:
                 return Move(call, tokens, None, why or over)
         right = _marks(theirs, counts[1], asked=asked)
-        if right is None:
+        if right is None or (
+            later is not None and self.histories.refused(past, later, part.uses, 1)
+        ):
             return Move(call, tokens, None, "a monitor of the other side")
         place = NOT_WALKED
         if part.plans:
@@ -234,7 +274,37 @@ class System(KeyParts):
                 return Move(call, tokens, None, "the other side's plans or statements")
             place = stepped
         facts = _marked(state[2], left, right) if left or right else state[2]
+        if later is not None:
+            now = self.histories.flat(self.histories.after(past, later))
+            kept: list[Fact] = [fact for fact in facts if fact[0] < LATER]
+            facts = tuple(sorted([*kept, *[(LATER + group, *fact) for group, *fact in now]]))  # type: ignore[list-item]
         return Move(call, tokens, (after, place, facts, sums), "")
+
+    def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:
+        """A call, as statements of version 1.2 see it."""
+        key = call, tokens
+        found = self._mades.get(key)
+        if found is None:
+            values = self.left.core.calls[call].values
+            params = kind.tool.parameters
+            parts: list[tuple[str, Any]] = [
+                (param.name, param.values[index])
+                for param, index in zip(params, values, strict=True)
+                if param.values[index]
+            ]
+            parts += [
+                (name, token)
+                for name, token in zip(kind.fields, tokens, strict=True)
+                if token is not None
+            ]
+            if len(self._mades) > 1 << 16:
+                self._mades.clear()
+            found = self._mades[key] = CallParts(
+                tool=kind.tool.name,
+                parts=tuple(parts),
+                answers=frozenset([param.name for param in params if param.observed]),
+            )
+        return found
 
     def _summed(
         self, sums: Sums, kind: Kind, tokens: tuple[Choice, ...]

@@ -38,6 +38,8 @@ class KeyParts(Compared):
         `unwalked` the left's plans are left aside: that lets more sessions through (Parts.v:
         plans_left_aside_admit_more).
         """
+        later = self.right.policies
+        ensure(not later, Code.UNKNOWN_FEATURE, "parts", "keys of monitors of 1.1", "others")
         every = uses if isinstance(uses, frozenset) else None
         found = [Part(tracked=(), rule=None, uses=self._use(every, uses, 0))]
         monitors = [

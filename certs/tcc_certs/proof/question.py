@@ -22,14 +22,15 @@ from tcc_certs.core.model import (
     ForbidWith,
     Limit,
     OrderMonitor,
+    PolicyMonitor,
     Require,
     Selection,
     SumMonitor,
     Tool,
     UsesMonitor,
 )
-from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import decode, parse_decimal
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats.codec import Json, decode, parse_decimal
 from tcc_certs.proof.atoms import sort_of
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.types import NumberType
@@ -103,16 +104,7 @@ class _Reader:
     def read(self) -> Core:
         """The core that has the statement, and the tools and calls of the other, and no more."""
         word = self._must("never", "forbid", "require", "limit")
-        bare = replace(
-            self._core,
-            limits=(),
-            requires=(),
-            forbids=(),
-            monitors=(),
-            patterns=(),
-            start=None,
-            goals=(),
-        )
+        bare = _bare(self._core)
         made: dict[str, Any]
         if word == "limit":
             made = self._limit()
@@ -411,15 +403,49 @@ def _ranges(numbers: Iterable[int]) -> CallSet:
     return tuple(found)
 
 
-def statement_core(core: Core, kind: str, text: str) -> Core:
+def statement_core(core: Core, kind: str, text: str, policy: Json | None = None) -> Core:
     """The core of a question's statement; that of ``reachable`` forbids its pattern.
+
+    Args:
+        policy: of a statement of version 1.2 its JSON, whose words the text has to be.
 
     Raises:
         Rejected: T102 it is no statement about the tools of the core; D101 the kernel reads none of
             its kind.
     """
+    if policy is not None:
+        return _later_core(core, text, policy)
     found = _Reader(core, text if kind == "statement" else f"forbid {text}").read()
     if kind == "reachable":
         alone = len(found.patterns) == 1
         ensure(alone, Code.PROOF_QUESTION, "question", "a pattern", "a statement")
     return found
+
+
+def _later_core(core: Core, text: str, policy: Json) -> Core:
+    """The core of a statement of version 1.2."""
+    from tcc_certs.core.opened import fields_of
+    from tcc_certs.core.policies import Fields, read_policy
+    from tcc_certs.core.wording import Wording
+
+    fields = Fields(tools=tuple(map(fields_of, core.tools)))
+    found = read_policy(policy, "question.policy", Code.PROOF_QUESTION, fields)
+    words = Wording([tool.name for tool in core.tools]).of(found)
+    require(words, text, Code.PROOF_QUESTION, "question.text")
+    return replace(_bare(core), monitors=(PolicyMonitor(policy=found, text=words),))
+
+
+def _bare(core: Core) -> Core:
+    """The tools and calls of a core, and no more."""
+    return replace(
+        core,
+        limits=(),
+        requires=(),
+        forbids=(),
+        monitors=(),
+        patterns=(),
+        start=None,
+        goals=(),
+        given=(),
+        lets=(),
+    )

@@ -6,33 +6,96 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the session.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.model import (
-    SumMonitor,
-)
+from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
+from tcc_certs.core.opened import fields_of
+from tcc_certs.core.policies import Fields
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State, chosen_values, named
-from tcc_certs.proof.moves import System
+from tcc_certs.proof.histories import CallParts, Past
+from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
-from tcc_certs.session.monitors import Counts, Monitors
+from tcc_certs.session.monitors import Counts, Monitors, Values
+from tcc_certs.session.policies import Memory, Policies
+from tcc_certs.session.relations import Event
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.places import NONE, UNKNOWN, constant, typed
+from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, encoded
 from tcc_certs.values.types import check as of_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCall:
-    """A call: its listed values and answers as canonical texts, its open ones as written."""
+    """A call: its listed values and answers as canonical texts, its open ones as written.
+
+    Attributes:
+        at_ms: since the first call; never less than that of the call before.
+    """
 
     tool: str
     listed: tuple[tuple[str, str], ...]
     opened: tuple[tuple[str, str], ...]
+    at_ms: int = 0
+
+
+class LaterSession:
+    """The statements of version 1.2 of a core over the calls of a session, all of them done.
+
+    Args:
+        policies: the monitors that are such statements.
+    """
+
+    def __init__(self, core: Core, policies: Sequence[PolicyMonitor]) -> None:
+        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+        self._core, self._texts = core, [one.text for one in policies]
+        self._memory = Memory(Policies([one.policy for one in policies], fields))
+        self._calls = 0
+
+    @property
+    def owes(self) -> bool:
+        """Whether a call has to come yet."""
+        return self._memory.owes
+
+    def _event(
+        self, number: int, values: Values, given: Mapping[str, Any], at_ms: int, *, done: bool
+    ) -> Event:
+        tool = self._core.tools[number]
+        states: dict[str, FieldState] = {}
+        for param, index in zip(tool.parameters, values, strict=True):
+            text = None if index is None else param.values[index]
+            states[param.name] = UNKNOWN if text is None else constant(text) if text else NONE
+        for one in tool.opened:
+            there = one.name in given
+            states[one.name] = typed(given[one.name], one.type) if there else NONE
+        at = self._calls + 1
+        return Event(
+            at=at, tool=number, states=states, stamp=at_ms, done=done, told=at if done else None
+        )
+
+    def refuses(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> str:
+        """The text of the first statement that refuses a call; empty: none does.
+
+        Args:
+            number: of the tool.
+            values: of each listed parameter the index of its value; None of the observed ones.
+            given: values of open parameters, by name.
+        """
+        event = self._event(number, values, given, at_ms, done=False)
+        found = self._memory.refuses(event)
+        return "" if found is None else self._texts[found[0]]
+
+    def done(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> None:
+        """The call is made, and answered; `values` has the observed ones, too."""
+        self._memory.add(self._event(number, values, given, at_ms, done=True))
+        self._calls += 1
 
 
 class Replay:
@@ -52,12 +115,15 @@ class Replay:
             for at, call in enumerate(side.core.calls)
         }
         self._values: dict[bytes, Any] = {}
+        self._later = LaterSession(side.core, side.policies) if side.policies else None
+        self._made: list[tuple[SessionCall, dict[str, Any]]] = []
         self._totals: dict[tuple[str, str], Fraction] = {}
 
     @property
     def accepts(self) -> bool:
         """Whether the session may end."""
-        return self._side.accepts(self._place)
+        owes = self._later is not None and self._later.owes
+        return self._side.accepts(self._place) and not owes
 
     def refuses(self, call: SessionCall) -> str:
         """Why the side refuses the next call; empty: it does not, and the call is done.
@@ -96,7 +162,12 @@ class Replay:
         after = side.step(self._place, made)
         if after is None:
             return "no plan goes on with it"
-        seen = self._monitors.see(number, chosen_values(tool, values), keys, numbers)
+        chosen = chosen_values(tool, values)
+        seen = self._monitors.see(number, chosen, keys, numbers)
+        later = self._later
+        forbidden = "" if later is None else later.refuses(number, chosen, given, call.at_ms)
+        if forbidden:
+            return f"a statement forbids it: {forbidden}"
         for one in seen:
             if not one.rule.allows(self._counts, one):
                 return f"a monitor forbids it: {self._monitors.texts[one.rule.number]}"
@@ -109,6 +180,9 @@ class Replay:
             at = tool.name, name
             self._totals[at] = self._totals.get(at, Fraction(0)) + Fraction(amount)
         self._place = after
+        self._made.append((call, given))
+        if later is not None:
+            later.done(number, values, given, call.at_ms)
         return ""
 
     def _read(self, call: SessionCall) -> dict[str, Any]:
@@ -145,24 +219,51 @@ class Replay:
         slots = {2 * at + i: 2 * to + i for to, at in enumerate(order) for i in (0, 1)}
         tokens: dict[bytes, int] = {}
         taken: dict[int, int] = {}
-        facts = []
+        facts: list[Any] = []
+
+        def token(part: bytes) -> int:
+            if part not in tokens:
+                atom = system.atom_of(self._values[part])
+                tokens[part] = atom + len(system.atoms) * taken.get(atom, 0)
+                taken[atom] = taken.get(atom, 0) + 1
+            return tokens[part]
+
         for (slot, key), value in self._counts.items():
             if slot in sums:
                 continue
             parts: list[Any] = []
             for part in key:
-                if isinstance(part, bytes):
-                    if part not in tokens:
-                        atom = system.atom_of(self._values[part])
-                        tokens[part] = atom + len(system.atoms) * taken.get(atom, 0)
-                        taken[atom] = taken.get(atom, 0) + 1
-                    parts.append(tokens[part])
-                else:
-                    parts.append(part)
+                parts.append(token(part) if isinstance(part, bytes) else part)
             for side in (0, 1):
                 facts.append((side, slots[slot], tuple(parts), value))
+        past = self._past(system, token)
+        facts += [(LATER + group, *fact) for group, *fact in system.histories.flat(past)]
         spent = tuple(system.totals(self._totals))
         return self._place, self._place, tuple(sorted(facts)), spent
+
+    def _past(self, system: System, token: Callable[[bytes], int]) -> Past:
+        """What statements of version 1.2 remember of the session.
+
+        Raises:
+            Rejected: D101 they have spans of time.
+        """
+        histories = system.histories
+        ensure(not histories.windows, Code.UNKNOWN_FEATURE, "core", "no spans of time", "some")
+        past = histories.start
+        for call, given in self._made:
+            tool = self._side.core.tools[self._side.tools[call.tool]]
+            kind = system.kinds[self._side.tools[call.tool]]
+            types = {p.name: p.type for p in tool.opened}
+            parts: list[tuple[str, Any]] = [(n, text) for n, text in call.listed]
+            parts += [
+                (name, token(b"".join(encoded(types[name], given[name]))))
+                for name in kind.fields
+                if name in given
+            ]
+            answers = frozenset([p.name for p in tool.parameters if p.observed])
+            made = CallParts(tool=tool.name, parts=tuple(parts), answers=answers)
+            past = histories.after(past, made)
+        return past
 
 
 def _value_of(kind: OpenType, text: str) -> Any:

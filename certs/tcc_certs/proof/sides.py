@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tcc_certs.core.derived import minor_version
+from tcc_certs.core.derived import is_newer_tool
 from tcc_certs.core.model import (
     Core,
     OrderMonitor,
@@ -50,6 +50,8 @@ class Side:
     states: int
     shapes: Mapping[int, tuple[bool, ...]]  # of the keys of a slot: which parts are of open values
     monitored: Sequence[tuple[int, ...]]  # for each monitor the tools that it names
+    policies: Sequence[PolicyMonitor]
+    longest: int  # calls of a plan
     places: dict[tuple[int, ...], Place] = field(default_factory=dict)  # of states alone, each once
 
     @property
@@ -91,7 +93,8 @@ def grammar_side(
     """The side of a grammar: what its artifact has."""
     machine = SessionMachine(core, automaton, core_calls, relaxed)
     items = statement_constraints(core, core_calls, relaxed)
-    return _side(core, machine, items, core_calls, automaton.states)
+    longest = automaton.rank[automaton.root]
+    return _side(core, machine, items, core_calls, automaton.states, longest)
 
 
 def statement_side(core: Core) -> Side:
@@ -110,7 +113,7 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
 
     A left side may be without any of its own: that lets more sessions through.  A right side may be
     without those that the left side has, too, about the same tools: no session of the left breaks
-    them.
+    them, whether the left side is looked at with them or without.
 
     Args:
         left: of a right side the core of the left.
@@ -137,20 +140,33 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     return replace(core, monitors=kept, given=(), lets=())
 
 
-def compared_cores(cores: Sequence[Core], *, forgets: bool) -> list[Core]:
-    """The cores of a question's artifacts, as far as they are looked at: see :func:`forgetting`."""
-    if not forgets:
+def compared_cores(cores: Sequence[Core], *, listed: bool, keyed: bool) -> list[Core]:
+    """The cores of a question's artifacts, as far as they are looked at: see :func:`forgetting`.
+
+    Args:
+        listed: closed lists show it, and no session.
+        keyed: these look at one key at a time: none does so with statements of version 1.2.
+    """
+    if not listed:
         return list(cores)
-    return [forgetting(cores[0]), *[forgetting(core, cores[0]) for core in cores[1:]]]
+    left = forgetting(cores[0]) if keyed else cores[0]
+    return [left, *[forgetting(core, cores[0]) for core in cores[1:]]]
 
 
-_KNOWN = (OrderMonitor, SumMonitor, UsesMonitor)
+_KNOWN = (OrderMonitor, SumMonitor, UsesMonitor, PolicyMonitor)
 
 
 def _side(
-    core: Core, machine: SessionMachine | None, items: list[Any], calls: Sequence[int], states: int
+    core: Core,
+    machine: SessionMachine | None,
+    items: list[Any],
+    calls: Sequence[int],
+    states: int,
+    longest: int = 0,
 ) -> Side:
-    ensure(minor_version(core) <= 1, Code.UNKNOWN_FEATURE, "core", "1.1 at most", "a later one")
+    policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
+    plain = not (core.given or core.lets or any(map(is_newer_tool, core.tools)))
+    ensure(plain, Code.UNKNOWN_FEATURE, "core", "tools of 1.1 at most", "later ones")
     caps: dict[tuple[str, str], str] = {}
     for one in core.monitors:
         ensure(isinstance(one, _KNOWN), Code.UNKNOWN_FEATURE, "core", "monitors of 1.1", one.text)
@@ -175,17 +191,23 @@ def _side(
         states=states,
         shapes=_shapes(core, rest),
         monitored=[_named(one) for one in rest],
+        policies=tuple(policies),
+        longest=longest,
     )
 
 
 def _named(one: Any) -> tuple[int, ...]:
-    """The tools that a monitor names."""
+    """The tools that a monitor of 1.1 names."""
+    if isinstance(one, PolicyMonitor):
+        return ()
     return (one.calls.tool,) if isinstance(one, UsesMonitor) else (one.first.tool, one.second.tool)
 
 
 def _shapes(core: Core, monitors: Sequence[Any]) -> dict[int, tuple[bool, ...]]:
     found: dict[int, tuple[bool, ...]] = {}
     for number, one in enumerate(monitors):
+        if isinstance(one, PolicyMonitor):
+            continue
         if isinstance(one, UsesMonitor):
             found[2 * number] = (True,)
             continue

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
@@ -28,6 +29,7 @@ from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (
+    MOST_WORK,
     NONE,
     UNKNOWN,
     DateType,
@@ -39,10 +41,12 @@ from tcc_certs.values.places import (
     TimeType,
     Wrong,
     constant,
+    ends_of,
     exact_number,
     flat,
     typed,
 )
+from tcc_certs.values.text_pattern import pattern_of
 from tcc_certs.values.types import check_text
 
 _is_hex = re.compile("[0-9a-f]*").fullmatch
@@ -282,9 +286,10 @@ def members_of(
         found["of"] = (leaves or digester.leaves()).tree(form.type, value)
     if form.patterns:
         likes = [like_of(pattern) for pattern in form.patterns]
-        found["like"] = "".join(
-            [_MARKS[like(text)] for text in _texts_of(value, form.type) for like in likes]
-        )
+        texts = list(_texts_of(value, form.type))
+        work = sum(map(len, texts)) * sum([pattern_of(one).size for one in form.patterns])
+        ensure(work <= MOST_WORK, Code.OPEN_VALUE, "value", "texts that take less to match", work)
+        found["like"] = "".join([_MARKS[like(text)] for text in texts for like in likes])
     return found
 
 
@@ -308,14 +313,17 @@ class Leaves:
                 ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"{MOST_LEAVES} values", "more")
                 if isinstance(of, TextType):
                     return self._texts(items)
+                if isinstance(of, RecordType):
+                    self._left -= len(items) * len(of.fields)
+                    return self._rows(of, items)
                 return [self.tree(of, item) for item in items]
             case RecordType(fields=fields):
-                cells = dict(value[1])
+                kinds = {one.name: one.type for one in fields if one.type is not None}
                 self._left -= len(fields)
                 return {
-                    one.name: self.tree(one.type, cells[one.name])
-                    for one in fields
-                    if one.type is not None and cells[one.name] != NONE
+                    name: self.tree(kinds[name], cell)
+                    for name, cell in value[1]
+                    if name in kinds and cell != NONE
                 }
         tag, found = value
         if tag == "t":
@@ -326,6 +334,24 @@ class Leaves:
         if tag == "b":
             return self._hashed(b"btrue" if found else b"bfalse")
         return self._hashed(TEXT + found.encode() if tag == "s" else JSON + found)
+
+    def _rows(self, of: RecordType, items: Sequence[State]) -> list[Json]:
+        """Records, field by field: a column of texts is written at once."""
+        rows: list[dict[str, Json]] = [{} for _ in items]
+        cells = [dict(item[1]) for item in items]
+        for one in of.fields:
+            name, kind = one.name, one.type
+            if kind is None:
+                continue
+            there = [at for at, row in enumerate(cells) if row[name] != NONE]
+            column = [cells[at][name] for at in there]
+            if isinstance(kind, TextType):
+                made: Sequence[Json] = self._texts(column)
+            else:
+                made = [self.tree(kind, cell) for cell in column]
+            for at, cell in zip(there, made, strict=True):
+                rows[at][name] = cell
+        return list(rows)
 
     def _texts(self, items: Sequence[State]) -> list[str]:
         """Elements that are texts, of which an answer may have a thousand."""
@@ -384,6 +410,11 @@ class Reading:
             if kind == TEXT:
                 self.marks |= {(one, short): like_of(one)(text) for one in named.patterns}
 
+    def forget(self, known: int) -> None:
+        """Forget all marks but so many: those of a call that is not made."""
+        while len(self.marks) > known:
+            self.marks.popitem()
+
     def of(self, short: bytes) -> State:
         """The value of a digest."""
         found = self._constants.get(short)
@@ -414,13 +445,14 @@ class Reading:
             if form.patterns:
                 self._mark(form, [short], entry["like"])
             return self.of(short)
-        shorts: list[bytes] = []
+        shorts: list[bytes] | None = [] if form.patterns else None
         found = self._tree(form.type, entry["of"], shorts)
-        if form.patterns:
+        if shorts is not None:
             self._mark(form, shorts, entry["like"])
         return found
 
-    def _tree(self, kind: FieldType, found: Any, texts: list[bytes]) -> State:
+    def _tree(self, kind: FieldType, found: Any, texts: list[bytes] | None) -> State:
+        """A value; `texts` takes the texts in it, in their order, where they are asked for."""
         match kind:
             case ListType(of=of, least=least, most=most, distinct=distinct):
                 if type(found) is not list or not least <= len(found) <= most:
@@ -430,36 +462,56 @@ class Reading:
                         raise ValueError
                     whole = _bytes_of("".join(found))
                     shorts = [whole[i : i + SHORT] for i in range(0, len(whole), SHORT)]
-                    texts += shorts
+                    if texts is not None:
+                        texts += shorts
                     items = tuple(zip(repeat(DIGESTED), shorts, strict=False))
                     if not self._constants.keys().isdisjoint(shorts):
                         items = tuple(map(self.of, shorts))
+                elif isinstance(of, RecordType) and texts is None:
+                    items = self._rows(of, found)
                 else:
                     items = tuple([self._tree(of, item, texts) for item in found])
                 if distinct and len(set(items)) < len(items):
                     raise ValueError
                 return "l", items
             case RecordType(fields=fields):
-                names = {one.name for one in fields}
-                if type(found) is not dict or set(found) - names:
+                if type(found) is not dict:
                     raise ValueError
                 cells = [(one.name, self._cell(one, found, texts)) for one in fields]
+                if sum([one.name in found for one in fields]) != len(found):
+                    raise ValueError
                 return "r", tuple(cells)
             case TimeType() | DateType():
                 if type(found) is not int:
                     raise ValueError
                 return "t", found
             case NumberType() if self.named.numbers:
-                check_text(kind, found)
-                return "n", exact_number(found)
+                return "n", _number(kind, found)
         if len(found) != 2 * SHORT:
             raise ValueError
         short = _bytes_of(found)
-        if isinstance(kind, TextType):
+        if isinstance(kind, TextType) and texts is not None:
             texts.append(short)
         return self.of(short)
 
-    def _cell(self, one: Field, found: Mapping[str, Any], texts: list[bytes]) -> State:
+    def _rows(self, of: RecordType, found: Sequence[Any]) -> tuple[State, ...]:
+        """Records, field by field where all have all of them."""
+        if set(map(type, found)) - {dict}:
+            raise ValueError
+        names = [one.name for one in of.fields]
+        whole = all(len(row) == len(names) for row in found)
+        if not names or not whole:
+            return tuple([self._tree(of, row, None) for row in found])
+        columns = []
+        for one in of.fields:
+            if one.type is None:
+                raise ValueError
+            column = ListType(of=one.type)
+            cells = self._tree(column, [row[one.name] for row in found], None)[1]
+            columns.append(list(zip(repeat(one.name), cells, strict=False)))
+        return tuple(zip(repeat("r"), zip(*columns, strict=True), strict=False))
+
+    def _cell(self, one: Field, found: Mapping[str, Any], texts: list[bytes] | None) -> State:
         if one.name not in found and one.optional:
             return NONE
         if one.type is None:
@@ -477,6 +529,21 @@ class Reading:
                 before is _SAID[mark],
                 Code.SESSION_DIGEST, form.name, "the mark of this text before", mark,
             )  # fmt: skip
+
+
+def _number(kind: NumberType, text: Any) -> int | Fraction:
+    """The number of a canonical decimal that is one of the type; most are short whole ones."""
+    if type(text) is not str:
+        raise TypeError
+    short = text.isascii() and text.isdigit() and len(text) < 16 and (text[0] != "0" or text == "0")
+    if not short:
+        check_text(kind, text)
+        return exact_number(text)
+    found = int(text)
+    if kind.low is not None and kind.high is not None:
+        low, high = ends_of(kind.low, kind.high)
+        ensure(low <= found <= high, Code.OPEN_VALUE, "value", f"{kind.low} .. {kind.high}", text)
+    return found
 
 
 def _bytes_of(hexadecimal: str) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
@@ -328,12 +328,11 @@ def _every_among(of: Term, many: Term, negated: bool) -> Relation:
     return every
 
 
-@cache
+@lru_cache(maxsize=64)
 def like_of(source: str) -> Callable[[str], Truth]:
     """Whether a text matches as a whole; of one that is too long nobody is sure."""
     pattern = pattern_of(source)
-    positions = max([1, *[places.bit_length() for places in pattern.at]])
-    longest = MAX_STEPS // positions
+    longest = MAX_STEPS // pattern.size
     return lambda text: pattern.matches(text) if len(text) <= longest else None
 
 

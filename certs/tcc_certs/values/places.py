@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -43,6 +44,7 @@ NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
 REST: State = ("*", None)
 MOST_ELEMENTS = 1000
+MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 _MOST_STEPS = 64
 _DAY = 86_400_000
@@ -283,7 +285,7 @@ def typed(value: object, kind: FieldType) -> State:
             return "s", value
         case NumberType(low=low, high=high) if type(value) is int and -_SAFE < value < _SAFE:
             if low is not None and high is not None:
-                ends = _ends(low, high)
+                ends = ends_of(low, high)
                 if not ends[0] <= value <= ends[1]:
                     raise Wrong
             return "n", value
@@ -312,7 +314,8 @@ _SAFE = 1 << 53  # whole numbers below are themselves as doubles
 
 
 @cache
-def _ends(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
+def ends_of(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
+    """The bounds of a number."""
     return exact_number(low), exact_number(high)
 
 
@@ -321,14 +324,63 @@ def _list(value: object, kind: ListType) -> State:
         raise Wrong
     if not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
         raise Wrong
-    items = _short_texts(value, kind.of) or tuple([typed(item, kind.of) for item in value])
+    if _is_matched(kind.of) and _work(value, kind) > MOST_WORK:
+        raise Wrong
+    items = _at_once(value, kind.of) or tuple([typed(item, kind.of) for item in value])
     if kind.distinct and len(set(items)) < len(items):
         raise Wrong
     return "l", items
 
 
+@cache
+def _is_matched(kind: FieldType) -> bool:
+    """Whether a text in it has to match a pattern."""
+    match kind:
+        case TextType(pattern=pattern):
+            return pattern is not None
+        case ListType(of=of):
+            return _is_matched(of)
+        case RecordType(fields=fields):
+            return any(one.type is not None and _is_matched(one.type) for one in fields)
+    return False
+
+
+def _work(value: object, kind: FieldType) -> int:
+    """Characters times positions of the patterns that texts in a value are held to."""
+    match kind:
+        case TextType(pattern=str() as pattern) if type(value) is str:
+            return len(value) * pattern_of(pattern).size
+        case ListType(of=of) if type(value) is list or type(value) is tuple:
+            return sum([_work(item, of) for item in value]) if _is_matched(of) else 0
+        case RecordType(fields=fields):
+            found = 0
+            for one in fields:
+                if one.type is not None and _is_matched(one.type):
+                    with suppress(Missing, Wrong):
+                        found += _work(at(value, one.steps), one.type)
+            return found
+    return 0
+
+
+def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
+    """The elements of a list of plain texts or of records; empty where one has to be looked at."""
+    if isinstance(of, TextType):
+        return _short_texts(value, of)
+    if not isinstance(of, RecordType) or set(map(type, value)) != {dict}:
+        return ()
+    columns: list[list[State]] = []
+    for one in of.fields:
+        if len(one.steps) != 1 or one.steps[0] == "*" or one.type is None:
+            return ()
+        cells = _members_named(value, one.steps[0])
+        if not cells or (one.null and None in cells):
+            return ()
+        found: Sequence[State] = _short_texts(cells, one.type)
+        columns.append([(one.name, cell) for cell in found or [typed(c, one.type) for c in cells]])
+    return tuple([("r", cells) for cells in zip(*columns, strict=True)])
+
+
 def _short_texts(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
-    """The elements of a list of plain texts, all at once; empty where one has to be looked at."""
     if not isinstance(of, TextType) or of.pattern is not None or set(map(type, value)) != {str}:
         return ()
     texts: Sequence[Any] = value

@@ -58,6 +58,8 @@ class TextPattern:
         # Code points between two of these are at the same positions.
         self.bounds = sorted(bounds)
         self.at = self._positions_of(positions)
+        # How many positions there are, that before the text among them.
+        self.size = max([1, *[places.bit_length() for places in self.at]])
         self._accepting = positions.accepting
         self._follow = positions.follow
         self._chunks: dict[int, int] = {}

@@ -26,7 +26,8 @@ from tcc_runtime.analysis.statements import StatementPlace, WrittenStatement
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.search import MAX_STATES, Session
+from tcc_runtime.exact.search import MAX_STATES
+from tcc_runtime.exact.writing import Session
 
 if TYPE_CHECKING:
     from tcc.outputs.plans import WhySessionsOutput

@@ -17,17 +17,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from tcc.library import CompileError, check_for_use
+from tcc.library.asking import statement_core
 from tcc.library.blaming import Blaming, never_finishes, without
-from tcc.library.proving import lets_through, prove, statement_core
+from tcc.library.proving import lets_through, prove
 from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, Tool, UsesMonitor
 from tcc_certs.formats.codec import written
 from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import Session, reached_tools, some_session
+from tcc_runtime.exact.search import reached_tools, some_session
 from tcc_runtime.exact.sides import OfPlans, side_of, statement_side
 from tcc_runtime.exact.system import System
+from tcc_runtime.exact.writing import Session
 
 if TYPE_CHECKING:
     from tcc_compiler.frontend import Frontend
@@ -179,7 +181,7 @@ class _Lints:
 
     def _narrowed(self, artifact: Artifact, text: str | None) -> Iterator[tuple[System, Core]]:
         """The grammar over a few values beside a statement, or beside itself."""
-        wide = artifact.core if text is None else statement_core(artifact.core, text, text)
+        wide = artifact.core if text is None else statement_core(artifact.core, text, text)[0]
         tries = [(few, core) for few in _FEW for core in _narrow_cores(artifact.core, wide)]
         if text is not None and any(isinstance(one, SumMonitor) for one in wide.monitors):
             tries.reverse()  # many greatest values break a sum

@@ -10,29 +10,26 @@ Text: docs/proving.md.  Cost: that of the search; a replay linear in the session
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tcc.library import CompileError, Given, artifact_of
-from tcc_certs.core.model import Core, PolicyMonitor, Tool
-from tcc_certs.core.policies import is_timed
-from tcc_certs.core.reader import read_core
+from tcc.library import Given, artifact_of
+from tcc.library.asking import rewritten, statement_core
+from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import decode, encode, written
+from tcc_certs.formats.codec import decode
 from tcc_certs.proof.moves import System as KernelSystem
-from tcc_certs.proof.question import statement_core as as_kernel_reads
 from tcc_certs.proof.sides import forgetting
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.certificate import Asked, by_all, by_keys, finishing, shown, stuck
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import MAX_STATES, Found, Session, finishable, included
+from tcc_runtime.exact.search import MAX_STATES, Found, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
+from tcc_runtime.exact.writing import Session
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.process import collection_put_off
@@ -43,8 +40,7 @@ if TYPE_CHECKING:
 Kind = Literal["statement", "reachable", "implies", "finishable"]
 Verdict = Literal["proved", "refuted", "undecided"]
 MAX_BY_KEYS: Final = 50_000  # states that are gone through before the whole space is
-_WORDS: Final = {"after", "before", "with", "same"}
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
+_BEGUN: Final = 1_000_000_000_000  # UTC ms, when a session that is replayed begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +147,11 @@ def _answer(
     if statement is None and reachable is None:
         return _finishes(artifact, max_states, clock)
     asked = rewritten(str(statement)) if reachable is None else f"forbid {reachable}"
-    core = statement_core(artifact.core, asked, reachable or str(statement))
+    core, policy = statement_core(artifact.core, asked, reachable or str(statement))
     kind: Kind = "statement" if reachable is None else "reachable"
     text = str(statement) if reachable is None else reachable
-    of = Asked(kind=kind, text=text, artifacts=(artifact,))
+    words = text if policy is None else core.monitors[0].text
+    of = Asked(kind=kind, text=words, artifacts=(artifact,), policy=policy)
     found, certify = _decided(of, lambda: statement_side(core), max_states, clock)
     holds = found.holds if found.holds is None or reachable is None else not found.holds
     return replace(_proof(kind, text, found, _VERDICTS[holds]), certify=certify)
@@ -203,8 +200,8 @@ def _decided(
     """
     artifact, other = asked.artifacts[0], (*asked.artifacts, None)[1]
     proof = "refuted" if asked.kind == "reachable" else "proved"
-    system = _kernel_system(asked, forgets=True)
     try:
+        system = _kernel_system(asked, listed=True, keyed=True)
         few = min(max_states, MAX_BY_KEYS)
         keyed = system and by_keys(system, max_states=few, check_time=clock.check)
     except (Undecided, Rejected) as left_open:
@@ -220,9 +217,10 @@ def _decided(
         if found.session is not None:
             shows = "proved" if asked.kind == "reachable" else "refuted"
             return shown(asked, shows, found.session) if _kernel_system(asked) else None
-        if not system:
+        every = _kernel_system(asked, listed=True)
+        if every is None:
             return None
-        whole = by_all(system, max_states=max_states, check_time=clock.check)
+        whole = by_all(every, max_states=max_states, check_time=clock.check)
         return None if whole is None else whole.certificate(asked, proof)
 
     return found, certify
@@ -249,10 +247,12 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
     return artifact_side(other, forgetting(other.core, artifact.core))
 
 
-def _kernel_system(asked: Asked, *, forgets: bool = False) -> KernelSystem | None:
+def _kernel_system(
+    asked: Asked, *, listed: bool = False, keyed: bool = False
+) -> KernelSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
-        return asked.system(forgets=forgets)
+        return asked.system(listed=listed, keyed=keyed)
     except Rejected:
         return None
 
@@ -260,16 +260,8 @@ def _kernel_system(asked: Asked, *, forgets: bool = False) -> KernelSystem | Non
 def _searched(
     artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
 ) -> Found:
-    core = forgetting(artifact.core)
-    forgot = None if core == artifact.core else _forgotten(artifact.core)
-    left = artifact_side(artifact, core)
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
-
-    def make() -> System:
-        system = System(left, right)
-        system.forgot = forgot
-        return system
 
     def real(session: Session) -> bool:
         if any(of is not None and of.core.given for of in (artifact, other)):
@@ -278,21 +270,31 @@ def _searched(
             return False
         return other is None or not _held(other, session)
 
-    found = included(make, real, max_states=max_states, check_time=clock.check)
-    if found.session is not None and not real(found.session):
-        why = "the session that was found does not replay"
-        return replace(_undecided("P501", why), states=found.states)
-    return found
+    def answer(core: Core, forgot: tuple[str, str] | None) -> Found:
+        def make() -> System:
+            system = System(artifact_side(artifact, core), right)
+            system.forgot = forgot
+            return system
+
+        found = included(make, real, max_states=max_states, check_time=clock.check)
+        if found.session is not None and not real(found.session):
+            why = "the session that was found does not replay"
+            return replace(_undecided("P501", why), states=found.states)
+        return found
+
+    found = answer(artifact.core, None)
+    less = forgetting(artifact.core)
+    if found.holds is not None or less == artifact.core or "P507" in found.codes:
+        return found
+    # Without its own statements of 1.2 the left side lets more sessions through.
+    clock.check()
+    wider = answer(less, _forgotten(artifact.core))
+    return found if wider.holds is None and found.codes != ("P501",) else wider
 
 
 def _forgotten(core: Core) -> tuple[str, str]:
     """Why a session that does not replay is no answer: statements of 1.2 were left aside."""
     policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    if any(is_timed(one.policy) for one in policies):
-        return (
-            "P502",
-            "statements with spans of time were left aside: no session was found to replay",
-        )
     return "P501", f"{policies[0].text!r} was left aside: no session was found to replay"
 
 
@@ -357,9 +359,11 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 
 def _held(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
-    gate = Gate(artifact, key=bytes(32), durable=False)
+    now = [_BEGUN]
+    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0])
     try:
         for call in session.calls:
+            now[0] = _BEGUN + (call.at_ms or 0)
             with gate.call(call.tool, dict(call.arguments)) as made:
                 made.done(None, observed=call.answer)
         if session.ends == "finish":
@@ -369,147 +373,20 @@ def _held(artifact: Artifact, session: Session) -> bool:
     finally:
         gate.close()
     # An answer that no plan goes on with is no refusal; the states of both sides say so.
-    return refused_at(artifact_side(artifact, forgetting(artifact.core)), session) is None
+    return refused_at(replay_side(artifact), session) is None
+
+
+def replay_side(artifact: Artifact) -> Side:
+    """The side of a grammar that the gate was asked about: without what only a gate knows."""
+    try:
+        return artifact_side(artifact)
+    except Undecided:
+        return artifact_side(artifact, forgetting(artifact.core))
 
 
 def lets_through(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets every call of a session through, one after the other."""
     return _held(artifact, session)
-
-
-# Statements.
-
-
-def rewritten(text: str) -> str:
-    """A statement of the language for one that begins with ``never``."""
-    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
-    if not tokens or tokens[0] != "never":
-        return text
-    depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
-    for token in tokens[1:]:
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if depth == 0 and token in _WORDS:
-            words.append(token)
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    said = ["".join(part).strip() for part in parts]
-    if words not in (["after"], ["after", "same"]):
-        return "forbid" + "".join(tokens[1:])
-    first, second, *same = said
-    turned = f"forbid {second} before {first}"
-    return f"{turned} same {_turned(same[0])}" if same else turned
-
-
-def _turned(same: str) -> str:
-    """The pairs of ``same``, each the other way round."""
-    pairs: list[list[str]] = [[""]]
-    for token in _TOKEN.findall(same):
-        if token == ",":
-            pairs.append([""])
-        elif token == "=":
-            pairs[-1].append("")
-        else:
-            pairs[-1][-1] += token
-    return ", ".join(" = ".join(side.strip() for side in reversed(pair)) for pair in pairs)
-
-
-def statement_core(core: Core, statement: str, asked: str) -> Core:
-    """The core that has a statement and the tools of another, and nothing else.
-
-    Raises:
-        CompileError: it is no statement about these tools.
-    """
-    from tcc_compiler.frontend import read_grammar_text
-    from tcc_compiler.language.diagnostics import Diagnostic
-    from tcc_compiler.language.source import Span
-
-    tools = "\n".join(map(_tool_text, core.tools))
-    head = f'grammar asked version "1"\n{tools}\nplan = any*\n'
-    bare = read_grammar_text(head, "<tools>")
-    front = read_grammar_text(f"{head}{statement}\n", "<statement>")
-    if bare.core is None:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    if front.core is None:
-        raise CompileError(front.diagnostics)
-    plans = [_plan(one) for one in (bare.core, front.core)]
-    if _frame(front.core) != _frame(bare.core) or front.core == bare.core or plans[0] != plans[1]:
-        # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
-        if _frame(front.core) == _frame(bare.core):
-            try:
-                return as_kernel_reads(core, "statement", statement)
-            except Rejected as unread:
-                if plans[0] != plans[1]:
-                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
-        nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
-        message = f"{asked!r} is no statement"
-        raise CompileError(
-            (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
-        )
-    found = read_core(front.core)
-    texts = [call.text for call in core.calls]
-    known = {call.text: call for call in core.calls}
-    if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    if set(texts) - {call.text for call in found.calls}:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
-    calls = tuple([known.get(call.text, call) for call in found.calls])
-    return replace(found, tools=core.tools, calls=calls)
-
-
-_STATEMENTS: Final = ("limits", "requires", "forbids", "monitors", "patterns", "version")
-
-
-def _frame(core: bytes) -> bytes:
-    """What a statement leaves as it is; patterns move with it, so the plan is looked at apart."""
-    value = decode(core, "core")
-    if not isinstance(value, dict):
-        return core
-    kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
-    return encode(kept)
-
-
-def _plan(core: bytes) -> object:
-    """The kind of a core's plan."""
-    value = decode(core, "core")
-    plan = value.get("plan") if isinstance(value, dict) else None
-    return isinstance(plan, list) and plan[0]
-
-
-def _tool_text(tool: Tool) -> str:
-    """A tool as a grammar writes it, without what no statement is about."""
-    listed = [p for p in tool.parameters if not p.observed]
-    given = [p for p in tool.parameters if p.observed]
-    chosen = ", ".join(_listed_text(p.name, p.values) for p in listed)
-    opened = ", ".join(
-        f"{written(p.name)}{'?' * p.optional}: {_type_text(p.type)}" for p in tool.opened
-    )
-    inside = "; ".join([chosen, opened]) if opened else chosen
-    text = f"tool {written(tool.name)}" + (f"({inside})" if inside else "")
-    if given:
-        text += f" gives ({', '.join(_listed_text(p.name, p.values) for p in given)})"
-    return text
-
-
-def _listed_text(name: str, values: Sequence[str]) -> str:
-    shown = [value for value in values if value]
-    mark = "?" if len(shown) < len(values) else ""
-    domain = shown if len(shown) > 1 or mark else [*shown]
-    return f"{written(name)}{mark}: {' | '.join(domain)}"
-
-
-def _type_text(kind: OpenType) -> str:
-    match kind:
-        case TextType(least=least, most=most, pattern=pattern):
-            beside = "" if pattern is None else f" ~ {json.dumps(pattern, ensure_ascii=False)}"
-            return f"text{beside} min {least} max {most}"
-        case NumberType(whole=whole, low=low, high=high):
-            name = "integer" if whole else "number"
-            return name if low is None else f"{name} {low} .. {high}"
-        case FlagType():
-            return "flag"
-        case JsonType(most=most):
-            return f"json max {most}"
 
 
 # Documents.
@@ -540,6 +417,7 @@ def session_json(session: Session) -> SessionJson:
                 tool=call.tool,
                 arguments=dict(call.arguments),
                 answer=optional(None if call.answer is None else dict(call.answer)),
+                at_ms=optional(call.at_ms),
             )
             for call in session.calls
         ],
@@ -556,6 +434,8 @@ def session_lines(session: Session) -> list[str]:
         if call.answer is not None:
             given = ", ".join(f"{name}={_shown(value)}" for name, value in call.answer.items())
             line += f" -> {given}"
+        if call.at_ms is not None:
+            line += f" at {call.at_ms} ms"
         lines.append(line)
     return lines
 

@@ -19,8 +19,9 @@ from tcc_certs.core.model import Core
 from tcc_runtime.analysis.comparison import Comparison, SessionComparison
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.search import MAX_STATES, Session
+from tcc_runtime.exact.search import MAX_STATES
 from tcc_runtime.exact.sides import ensure_covered
+from tcc_runtime.exact.writing import Session
 
 _OVER = ("P507", "the time of --timeout is over")
 

@@ -28,11 +28,16 @@ from tcc.outputs import (
 
 
 class SessionCallJson(DocumentPart, frozen=True, kw_only=True):
-    """A call of a session: its arguments, and its answer if the tool gives one."""
+    """A call of a session: its arguments, and its answer if the tool gives one.
+
+    Attributes:
+        at_ms: since the first call, where a statement has a span of time.
+    """
 
     tool: str
     arguments: dict[str, Any]
     answer: dict[str, Any] | UnsetType = UNSET
+    at_ms: Whole | UnsetType = UNSET
 
 
 class SessionJson(DocumentPart, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ from tcc_runtime.analysis.gate_changes import (
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.search import Session
+from tcc_runtime.exact.writing import Session
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 

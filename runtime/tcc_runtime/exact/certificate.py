@@ -26,7 +26,7 @@ from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.search import Session
+from tcc_runtime.exact.writing import Session
 
 MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
 MAX_FORMS = 1 << 18  # facts whose canonical form is kept
@@ -40,28 +40,32 @@ class Asked:
     kind: str
     text: str | None
     artifacts: tuple[Artifact, ...]
+    policy: Any = None  # of a statement of version 1.2 its JSON, whose words the text is
 
-    def system(self, *, forgets: bool = False) -> System:
+    def system(self, *, listed: bool = False, keyed: bool = False) -> System:
         """Its two sides.
 
         Args:
-            forgets: without statements of 1.2, where that lets more sessions through.
+            listed, keyed: see `compared_cores`.
 
         Raises:
             Rejected: D101 what the kernel does not know; T102 no statement that it reads.
         """
-        cores = compared_cores([of.core for of in self.artifacts], forgets=forgets)
+        cores = compared_cores([of.core for of in self.artifacts], listed=listed, keyed=keyed)
         left, *rest = map(_side, self.artifacts, cores)
         right: Side = left
         if self.kind == "implies":
             right = rest[0]
         elif self.text is not None:
-            right = statement_side(statement_core(left.core, self.kind, self.text))
+            core = statement_core(left.core, self.kind, self.text, self.policy)
+            right = statement_side(core)
         return System(left, right)
 
     def head(self, proof: str, **more: Any) -> dict[str, Any]:
         """The first line."""
         question = {"kind": self.kind, **({} if self.text is None else {"text": self.text})}
+        if self.policy is not None:
+            question["policy"] = self.policy
         return {
             "format": FORMAT,
             "format_version": "1.0",
@@ -133,8 +137,8 @@ def closed(
     found.first = row(system.start(part) if begin is None else begin)
     for state in found.states:
         check_time()
-        finishes = ends and part.plans and system.left.accepts(state[0])
-        if finishes and not system.right.accepts(state[1]):
+        finishes = ends and part.plans and system.ends(part, state, 0)
+        if finishes and not system.ends(part, state, 1):
             return None
         steps = []
         for move in system.moves(part, state):
@@ -307,6 +311,8 @@ def _monitors(system: System) -> frozenset[int]:
 def shown(asked: Asked, proof: str, session: Session) -> bytes:
     """The certificate that is a session."""
     lines = list(_calls(asked.artifacts[0], session))
+    for line, call in zip(lines, session.calls, strict=True):
+        line += [] if call.at_ms is None else [call.at_ms]
     return _file(asked.head(proof, calls=len(lines), ends=session.ends), [lines])
 
 
@@ -351,7 +357,7 @@ def finishing(
             lines.append(step)
 
     for state in order:
-        if system.left.accepts(state[0]):
+        if system.ends(part, state, 0):
             add(state, [])
     for to in todo:
         for before, at, row in into.get(to, ()):
@@ -396,7 +402,7 @@ def stuck(
         max_states=max_states,
         check_time=check_time,
     )
-    if found is None or any(system.left.accepts(state[0]) for state in found.states):
+    if found is None or any(system.ends(part, state, 0) for state in found.states):
         return None
     head = asked.head("refuted", states=len(found.states), calls=len(calls))
     return _file(head, [calls, found.lines()])

@@ -13,11 +13,12 @@ from typing import Any
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
+from tcc_certs.proof.replay import LaterSession
 from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import check
-from tcc_runtime.exact.search import Session, SessionCall
 from tcc_runtime.exact.sides import Items, Side, remembered
+from tcc_runtime.exact.writing import Session, SessionCall
 
 
 def refused_at(side: Side, session: Session) -> int | None:
@@ -32,6 +33,7 @@ def refused_at(side: Side, session: Session) -> int | None:
     place = side.walk.start
     memory: Items = frozenset()
     totals: dict[tuple[str, str], Fraction] = {}
+    later = LaterSession(side.core, side.policies) if side.policies else None
     for at, call in enumerate(session.calls):
         made = _read(side, call)
         number = None if made is None else numbers.get(made[0])
@@ -45,6 +47,11 @@ def refused_at(side: Side, session: Session) -> int | None:
         known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
         if after is None or known is None:
             return at
+        if later is not None:
+            at_ms = call.at_ms or 0
+            if later.refuses(tool, chosen, opened, at_ms):
+                return at
+            later.done(tool, values, opened, at_ms)
         for name, value in opened.items():
             cap = side.caps.get((call.tool, name))
             if cap is not None:
@@ -53,7 +60,8 @@ def refused_at(side: Side, session: Session) -> int | None:
                 if totals[key] > Fraction(cap):
                     return at
         place, memory = after, known
-    ended = session.ends == "finish" and not side.walk.accepts(place)
+    owes = later is not None and later.owes
+    ended = session.ends == "finish" and (owes or not side.walk.accepts(place))
     return len(session.calls) if ended else None
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeAlias
 
-from tcc_certs.core.derived import minor_version
-from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, UsesMonitor
+from tcc_certs.core.derived import is_newer_tool
+from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors import Counts, Key, Monitors, Seen, Values
@@ -33,6 +33,10 @@ class Walk(Protocol):
     @property
     def start(self) -> Place:
         """Before the first call."""
+
+    @property
+    def longest(self) -> int:
+        """The calls of a longest plan."""
 
     def step(self, place: Place, call: int) -> Place | None:
         """After a call; None: it may not come next."""
@@ -58,6 +62,7 @@ class OfPlans:
         core, relaxed = artifact.core, artifact.manifest.relaxed
         self._machine = SessionMachine(core, artifact.automaton, numbers, relaxed)
         self.start: Place = self._machine.start[0]
+        self.longest = artifact.automaton.rank[artifact.automaton.root]
         self._artifact = artifact
         self.is_plain = relaxed is None and not artifact.nondeterministic
 
@@ -99,6 +104,7 @@ class OfStatements:
         items = statement_constraints(core, range(len(core.calls)), every)
         self._constraints = Constraints(items=items, calls=len(core.calls))
         self.start: Place = ((), ())
+        self.longest = 0
 
     def step(self, place: Place, call: int) -> Place | None:
         """See :class:`Walk`."""
@@ -123,6 +129,8 @@ class Side:
         monitors: without sums, compiled.
         caps: for each summed parameter, by the names of tool and parameter, the least cap.
         tools: by name its index.
+        policies: its statements of version 1.2.
+        longest: calls of a plan.
     """
 
     core: Core
@@ -130,6 +138,8 @@ class Side:
     monitors: Monitors
     caps: Mapping[tuple[str, str], str]
     tools: Mapping[str, int]
+    policies: Sequence[PolicyMonitor]
+    longest: int
 
 
 _CORE = frozenset(
@@ -163,7 +173,7 @@ _TOOL = frozenset(
         "errors_failed",
     )
 )
-_MONITORS = (OrderMonitor, SumMonitor, UsesMonitor)
+_MONITORS = (OrderMonitor, SumMonitor, UsesMonitor, PolicyMonitor)
 _TYPES = (TextType, NumberType, FlagType, JsonType)
 
 
@@ -178,7 +188,7 @@ def ensure_covered(core: Core) -> None:
         later += [f.name for f in fields(tool) if f.name not in _TOOL and getattr(tool, f.name)]
         later += [p.name for p in tool.opened if type(p.type) not in _TYPES]
     later += [one.text for one in core.monitors if type(one) not in _MONITORS]
-    if later or minor_version(core) > 1:
+    if later or any(map(is_newer_tool, core.tools)):
         named = ", ".join(later[:3]) or "a later version of the core"
         raise Undecided("P501", f"what the search does not know: {named}")
 
@@ -205,6 +215,8 @@ def side_of(core: Core, walk: Walk) -> Side:
         monitors=Monitors(replace(core, monitors=rest)),
         caps=caps,
         tools={tool.name: at for at, tool in enumerate(core.tools)},
+        policies=[one for one in rest if isinstance(one, PolicyMonitor)],
+        longest=walk.longest,
     )
 
 

@@ -18,15 +18,20 @@ No theorem is claimed; held to brute force by tests/exact.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
+from tcc_certs.proof.histories import CallParts, Histories, Past
+from tcc_certs.proof.spoken import Between, Spoken, Uncovered
+from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import State as FieldState
+from tcc_certs.values.places import constant
 from tcc_certs.values.types import NumberType, OpenType, check
 from tcc_runtime.exact.atoms import Atom, Undecided, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
@@ -47,6 +52,7 @@ class State:
     mine: Items
     other: Items
     sums: tuple[Span, ...]
+    later: Items = frozenset()  # what statements of version 1.2 remember, of both sides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,8 @@ class Move:
         state: after it; None: the right side refuses it.
         escape: an argument for which it does: a name and its value.
         over: the sum that it brings above the right side's cap.
+        ages: of the calls in the line before it how many spans of time they have left.
+        line: of the calls in the line after it each one's place before it, -1 of the call itself.
     """
 
     call: int
@@ -66,6 +74,8 @@ class Move:
     state: State | None
     escape: tuple[str, Any] | None = None
     over: int | None = None
+    ages: tuple[int, ...] = ()
+    line: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +138,15 @@ class System:
         self.loose = False
         self.forgot: tuple[str, str] | None = None  # why what does not replay is no answer
         self._fields: dict[int, list[tuple[str, OpenParameter]]] = {}
+        self._spoken = self._read()
         for at, tool in enumerate(left.core.tools):
             self._fields[at] = self._fields_of(at, tool)
+        self._cuts = self._cut()
         self._make_atoms()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
+        self._ensure_exact()
+        self.histories = Histories([left.core, right.core], self._value_of)
+        self._every = frozenset(range(len(left.core.monitors)))
         self._right_calls = {
             named(right.core.tools[call.tool], call.values): number
             for number, call in enumerate(right.core.calls)
@@ -151,6 +166,46 @@ class System:
 
     # What is compared.
 
+    def _read(self) -> Spoken:
+        """What statements of version 1.2 tell apart."""
+        found = Spoken()
+        for side in (self.left, self.right):
+            for one in side.policies:
+                try:
+                    found.read(side.core, one.policy)
+                except Uncovered as why:
+                    raise Undecided("P501", f"{one.text!r} has {why}") from None
+        if self.right.policies and self.left.longest > MOST_KEPT:
+            raise Undecided("P501", f"{self.right.policies[0].text!r} beside plans of more calls")
+        return found
+
+    def _cut(self) -> list[int]:
+        """The places of types that separate numbers at constants."""
+        kinds = [k for k in self._types.get("number", ()) if isinstance(k, NumberType)]
+        try:
+            return [self._type(kind) for kind in self._spoken.cut_types(kinds)]
+        except Uncovered as why:
+            raise Undecided("P501", str(why)) from None
+
+    def _ensure_exact(self) -> None:
+        """Of a field whose values are computed with each value is an atom by itself."""
+        for kind in self.kinds:
+            for name, domain in zip(kind.fields, kind.domains, strict=True):
+                computed = (kind.tool.name, name) in self._spoken.exact
+                if computed and any(self.atoms[at].only is None for at in domain):
+                    raise Undecided("P501", f"{kind.tool.name}.{name} is computed with")
+
+    def _value_of(self, token: Token) -> FieldState:
+        """The value that a token stands for, in statements of version 1.2."""
+        atom = self.atoms[token[0]]
+        if atom.only is not None:
+            return constant(text_of(atom.only) or "")
+        sort = next(sort for sort, some in self._of_sort.items() if token[0] in some)
+        if sort != "number" or not self._spoken.cuts:
+            return {"text": "s", "number": "n", "flag": "b"}[sort], token
+        kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
+        return "n", Between.of(token, kinds, atom.types, self._cuts)
+
     def _fields_of(self, at: int, tool: Tool) -> list[tuple[str, OpenParameter]]:
         """The open parameters of the left that are compared, or that the right side lists."""
         number = self.right.tools.get(tool.name)
@@ -161,6 +216,7 @@ class System:
             self._same_answers(tool, other)
             theirs = {p.name: p for p in other.opened}
             compared |= self.right.monitors.compared.get(number, set())
+            compared |= {name for of, name in self._spoken.compared if of == tool.name}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
                 if (tool.name, mine.name) in self.right.caps:
@@ -171,7 +227,9 @@ class System:
                             self._constant(theirs[mine.name].type, json_of(text))
         found = []
         for opened in tool.opened:
-            if opened.name not in compared and opened.name not in listed:
+            named = tool.name, opened.name
+            spoken = named in self._spoken.compared
+            if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
             sort = sort_of(opened.type)
             if sort == "json":
@@ -184,11 +242,12 @@ class System:
             for text in listed.get(opened.name, ()):
                 if text:
                     self._constant(opened.type, json_of(text))
-            added = [
-                side for side in (self.left, self.right) if (tool.name, opened.name) in side.caps
-            ]
-            if added:
+            if any(named in side.caps for side in (self.left, self.right)):
+                self.loose = not self._alone(opened) or self.loose
+            elif named in self._spoken.exact:
                 self._alone(opened)
+            for text in sorted(self._spoken.constants) if spoken else ():
+                self._constant(opened.type, json_of(text))
             found.append((opened.name, opened))
         return found
 
@@ -198,18 +257,17 @@ class System:
         if mine != theirs:
             raise Undecided("P501", f"{tool.name} gives other answers on the two sides")
 
-    def _alone(self, opened: OpenParameter) -> None:
+    def _alone(self, opened: OpenParameter) -> bool:
+        """Whether the values are few enough to be told apart, each for itself."""
         kind = opened.type
-        few = isinstance(kind, NumberType) and kind.whole and kind.low is not None
-        if not few or not isinstance(kind, NumberType):
-            self.loose = True
-            return
-        low, high = -(-Fraction(kind.low or 0) // 1), Fraction(kind.high or 0) // 1
+        if not isinstance(kind, NumberType) or not kind.whole or kind.low is None:
+            return False
+        low, high = -(-Fraction(kind.low) // 1), Fraction(kind.high or 0) // 1
         if high - low > MAX_ALONE:
-            self.loose = True
-            return
+            return False
         for value in range(int(low), int(high) + 1):
             self._constant(kind, value)
+        return True
 
     def _type(self, kind: OpenType) -> int:
         types = self._types.setdefault(sort_of(kind), [])
@@ -362,15 +420,36 @@ class System:
     def moves(self, state: State) -> Iterator[Move]:
         """Every call of the left side that may come next, with every choice of tokens."""
         held = self._held(state)
-        for call in self.left.walk.calls(state.left):
-            after = self.left.walk.step(state.left, call)
-            if after is not None:
-                yield from self._calls(state, call, after, held)
+        for past in self._pasts(state):
+            for call in self.left.walk.calls(state.left):
+                after = self.left.walk.step(state.left, call)
+                if after is not None:
+                    yield from self._calls(state, past, call, after, held)
+
+    def _past(self, state: State) -> Past:
+        """What statements of version 1.2 remember."""
+        groups = self.histories.size
+        return self.histories.whole(
+            [(at % groups, at // groups, key, value) for (at, key), value in state.later]
+        )
+
+    def _pasts(self, state: State) -> Iterator[Past | None]:
+        """The same, for each way in which time may have gone on; None without such statements."""
+        if self.histories.empty:
+            return iter([None])
+        return (past for _, past in self.histories.advances(self._past(state)))
+
+    def ends(self, state: State, side: int) -> bool:
+        """Whether a side may finish at a state."""
+        of, place = ((self.left, state.left), (self.right, state.right))[side]
+        if not of.walk.accepts(place) or self.histories.empty:
+            return of.walk.accepts(place)
+        return not self.histories.owes(self._past(state), self._every, side)
 
     def _held(self, state: State) -> dict[int, list[int]]:
         """For each atom the tokens that memories hold."""
         found: dict[int, set[int]] = {}
-        for memory in (state.mine, state.other):
+        for memory in (state.mine, state.other, state.later):
             for (_, key), _ in memory:
                 for part in key:
                     if isinstance(part, tuple):
@@ -378,7 +457,12 @@ class System:
         return {atom: sorted(numbers) for atom, numbers in found.items()}
 
     def _calls(
-        self, state: State, call: int, after: Place, held: dict[int, list[int]]
+        self,
+        state: State,
+        past: Past | None,
+        call: int,
+        after: Place,
+        held: dict[int, list[int]],
     ) -> Iterator[Move]:
         made = self.left.core.calls[call]
         kind = self.kinds[made.tool]
@@ -386,8 +470,36 @@ class System:
             if count >= MAX_MOVES:
                 raise Undecided("P503", f"too many choices of values for {made.text}")
             move = self._move(state, call, after, kind, tokens)
+            if move is not None and past is not None:
+                move = self._later(move, past, kind)
             if move is not None:
                 yield move
+
+    def _later(self, move: Move, past: Past, kind: Kind) -> Move | None:
+        """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
+        call = self.left.core.calls[move.call]
+        params = kind.tool.parameters
+        parts: list[tuple[str, Any]] = [
+            (param.name, param.values[index])
+            for param, index in zip(params, call.values, strict=True)
+            if param.values[index]
+        ]
+        tokens = zip(kind.fields, move.tokens, strict=True)
+        parts += [(name, token) for name, token in tokens if token is not None]
+        answers = frozenset([param.name for param in params if param.observed])
+        made = CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+        histories = self.histories
+        if histories.refused(past, made, self._every, 0):
+            return None
+        ages = histories.ages(past)
+        if move.state is None or histories.refused(past, made, self._every, 1):
+            return replace(move, state=None, ages=ages)
+        facts = histories.flat(histories.after(past, made))
+        later: Items = frozenset(
+            [((slot * histories.size + group, key), value) for group, slot, key, value in facts]
+        )
+        line = histories.sources(past, made)
+        return replace(move, state=replace(move.state, later=later), ages=ages, line=line)
 
     def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens: those that are held, one that is not; one field after another."""

@@ -127,7 +127,7 @@ class Inspection:
             if trouble is not None:
                 return trouble
             asked = {} if arguments is None else arguments
-            found = decide(shared.follower, tool, asked, shared.clock)
+            found = decide(shared.follower, tool, asked, shared.clock, kept=False)
             if isinstance(found, Permitted):
                 return decision(shared.session, None, "", found.asked)
         return found

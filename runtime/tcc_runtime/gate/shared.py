@@ -81,13 +81,30 @@ class Permitted:
 
 
 def decide(
-    follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
+    follower: Follower,
+    tool: object,
+    arguments: object,
+    clock: Callable[[], int],
+    *,
+    kept: bool = True,
 ) -> Permitted | Decision:
     """The call, where it is allowed; else the refusal.
 
     Args:
         clock: UTC ms; a time before that of the last call counts as that.
+        kept: whether a call that is allowed may be made; else nothing is remembered of it.
     """
+    reading = follower.reading
+    known = 0 if reading is None else len(reading.marks)
+    found = _decided(follower, tool, arguments, clock)
+    if reading is not None and not (kept and isinstance(found, Permitted)):
+        reading.forget(known)
+    return found
+
+
+def _decided(
+    follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
+) -> Permitted | Decision:
     session = follower.session
     if session.ended:
         return decision(session, Code.ENDED, "")

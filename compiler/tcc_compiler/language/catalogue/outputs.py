@@ -262,11 +262,10 @@ EXACT: Mapping[str, Entry] = {
         "a statement that is not covered",
         "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
         "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
-        "parameters on the two sides, a limit below 0, or a statement of language 1.2 (of the\n"
-        "grammar that is asked about these are left aside, and the session that was found is\n"
-        "none with them). The message says which. Ask about a\n"
-        "part of it, or make the tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the\n"
-        "same `gives` on both sides.",
+        "parameters on the two sides, a limit below 0, fields of language 1.2 (lists, open\n"
+        "answers, `at`), or a statement that computes with a field of many values. The message\n"
+        "says which. Ask about a part of it, or make the tools alike: `tcc prove OLD.tcg\n"
+        "--implies NEW.tcg` wants the same `gives` on both sides.",
         _ASKED + "tool look gives (state: open | paid)\n"
         "# OTHER.tcg has `(status: open | paid)` in place of `(state: open | paid)`\n"
         "# tcc prove G.tcg --implies OTHER.tcg\n"
@@ -274,13 +273,17 @@ EXACT: Mapping[str, Entry] = {
     ),
     "P502": Entry(
         "spans of time",
-        "Statements with spans of time (`within`) or with `now` are left aside: what is proved\n"
-        "without them is proved, and a session that was found counts if the gate lets its calls\n"
-        "through one right after the other. The session found here needs other times, or is\n"
-        "none. Ask about a grammar without these statements: what is proved of it holds.",
-        _ASKED + "limit uses(pay) <= 1 within 1 h\n"
-        '# tcc prove G.tcg "limit uses(pay) <= 1"\n'
-        "# decided with `limit uses(pay) <= 1` in place of `limit uses(pay) <= 1 within 1 h`\n",
+        "Of several spans of time (`within`) each is looked at by itself: what is proved so is\n"
+        "proved, and a session that was found counts if there are times for its calls. For the\n"
+        "ones found here there are none, and longer ones were not looked for; or it was not\n"
+        "decided whether a session can always be finished, whenever its calls were made. Write\n"
+        "one span in place of several, or ask about a grammar without these statements: what is\n"
+        "proved of it holds.",
+        'grammar g version "1"\ntool find\ntool pay\ntool send\nplan = find pay send\n'
+        "monitor forbid find within 1 h before pay\nmonitor forbid pay within 1 h before send\n"
+        "monitor require find within 2 h before send\n"
+        '# tcc prove G.tcg --reachable "send"\n'
+        "# decided with `find within 3 h` in place of `find within 2 h`\n",
     ),
     "P503": Entry(
         "too many states",

@@ -1,0 +1,225 @@
+"""Which values statements of version 1.2 tell apart.
+
+What a statement compares for equality alone is a token; what it orders against a constant has atoms
+that end there; what it adds up, or orders otherwise, has one value in each atom.
+Normative text: docs/spec/proof.md, section 1.  Cost: linear in the statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from tcc_certs.core.model import Core
+from tcc_certs.core.opened import fields_of
+from tcc_certs.core.policies import (
+    Alternative,
+    Apart,
+    Ban,
+    Count,
+    Need,
+    Owe,
+    Policy,
+    Total,
+    Tree,
+    fields_compared,
+    tools_of,
+)
+from tcc_certs.values.declared import text_of
+from tcc_certs.values.types import NumberType
+
+Part: TypeAlias = "Any"  # of a key: the text of a listed value, or a token
+_ORDERS = ("<", "<=", ">", ">=")
+
+
+class Uncovered(Exception):
+    """A statement that exact questions do not cover, and why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Spoken:
+    """Which values statements tell apart, by the names of a tool and of its field.
+
+    Attributes:
+        compared: the fields; constants: canonical texts that any of them may be compared with.
+        cuts: constants that a field is ordered against; exact: fields whose values are computed
+            with, or ordered among each other.
+    """
+
+    compared: set[tuple[str, str]] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+    cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    exact: set[tuple[str, str]] = field(default_factory=set)
+
+    def read(self, core: Core, policy: Policy) -> None:
+        """Gather what a statement tells apart.
+
+        Raises:
+            Uncovered: it speaks of what no token stands for.
+        """
+        for tool, names in named_by(core, policy).items():
+            self.compared.update((core.tools[tool].name, name) for name in names)
+        for one in alternatives_of(policy):
+            tools = frozenset() if one.calls is None else tools_of(one.calls, len(core.tools))
+            sides = {"own": _tools(core, policy), "seen": tools}
+            for _, term in one.same:
+                self._term(core, term, sides, exact=False)
+            for relation in one.where:
+                self._relation(core, relation, sides)
+        own = {"own": _tools(core, policy), "seen": _tools(core, policy)}
+        match policy:
+            case Count() | Total():
+                for term in policy.per:
+                    self._term(core, term, own, exact=False)
+                for relation in policy.where if isinstance(policy, Count) else ():
+                    self._relation(core, relation, own)
+                if isinstance(policy, Total):
+                    self.exact.add((core.tools[policy.tool].name, policy.parameter))
+            case Apart() | Owe():
+                for _, term in policy.same:
+                    self._term(core, term, own, exact=False)
+
+    def _relation(self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]]) -> None:
+        match tree:
+            case ("?", inner):
+                self._relation(core, inner, sides)
+            case ("=" | "!=", one, other):
+                simple = one[0] not in ("sum", "max") and other[0] not in ("sum", "max")
+                for term in (one, other):
+                    self._term(core, term, sides, exact=not simple)
+            case ("in" | "not in", one, ("list", _) as many):
+                self._term(core, one, sides, exact=False)
+                self._term(core, many, sides, exact=False)
+            case (op, ("own" | "seen" as side, name), ("n", text)) if op in _ORDERS:
+                self._cut(core, sides[side], name, text)
+            case (op, ("n", text), ("own" | "seen" as side, name)) if op in _ORDERS:
+                self._cut(core, sides[side], name, text)
+            case (op, one, other) if op in _ORDERS:
+                for term in (one, other):
+                    self._term(core, term, sides, exact=True)
+            case _:
+                raise Uncovered(f"a relation of the kind {tree[0]!r}")
+
+    def _cut(self, core: Core, tools: frozenset[int], name: str, text: str) -> None:
+        self.constants.add(text)
+        for tool in tools:
+            self.cuts.setdefault((core.tools[tool].name, name), set()).add(text)
+
+    def _term(
+        self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]], *, exact: bool
+    ) -> None:
+        match tree:
+            case ("s" | "n" | "b", _):
+                state = constant_text(tree)
+                self.constants.add(state)
+            case ("z",):
+                pass
+            case ("list", items):
+                for item in items:
+                    self._term(core, item, sides, exact=False)
+            case ("own" | "seen" as side, name):
+                if exact:
+                    self.exact.update((core.tools[tool].name, name) for tool in sides[side])
+            case ("max", one, other):
+                self._term(core, one, sides, exact=True)
+                self._term(core, other, sides, exact=True)
+            case ("sum", items):
+                for _, item in items:
+                    self._term(core, item, sides, exact=True)
+            case _:
+                raise Uncovered(f"a term of the kind {tree[0]!r}")
+
+    def cut_types(self, kinds: Sequence[NumberType]) -> list[NumberType]:
+        """Types that separate the numbers of others at the constants that they are ordered against.
+
+        Raises:
+            Uncovered: some have no least value.
+        """
+        texts = sorted(set().union(*self.cuts.values()), key=Fraction)
+        if not texts or not kinds:
+            return []
+        lows = [kind.low for kind in kinds if kind.low is not None]
+        if len(lows) < len(kinds):
+            raise Uncovered("an order of numbers without a range")
+        low = min(lows, key=Fraction)
+        above = [text for text in texts if Fraction(text) > Fraction(low)]
+        return [NumberType(whole=False, low=low, high=text) for text in above]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """Some number between two constants, and none that is one: it is ordered against constants.
+
+    Two of them are ordered by where they begin, which orders them alike against each constant.
+    """
+
+    low: Fraction
+    high: Fraction
+    token: Part
+
+    @classmethod
+    def of(
+        cls, token: Part, kinds: Sequence[NumberType], holding: Collection[int], cuts: Sequence[int]
+    ) -> Between:
+        """The number of a token whose atom these types hold, some of which are cuts."""
+        ends = [kinds[at] for at in holding]
+        beyond = [Fraction(kinds[at].high or 0) for at in cuts if at not in holding]
+        return cls(
+            low=max([*[Fraction(kind.low or 0) for kind in ends], *beyond]),
+            high=min([Fraction(kind.high or 0) for kind in ends]),
+            token=token,
+        )
+
+    def __lt__(self, other: Any) -> bool:
+        return self.low < other.low if isinstance(other, Between) else bool(self.high <= other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self.low > other.low if isinstance(other, Between) else bool(self.low >= other)
+
+    __le__, __ge__ = __lt__, __gt__
+
+
+def constant_text(tree: Tree) -> str:
+    """The canonical text of a constant term."""
+    return str(text_of(tree[1])) if tree[0] == "s" else str(tree[1])
+
+
+def alternatives_of(policy: Policy) -> tuple[Alternative, ...]:
+    """The alternatives of a statement, those that lift it last."""
+    if isinstance(policy, Ban):
+        return policy.alternatives + policy.unless
+    return policy.alternatives if isinstance(policy, Need) else ()
+
+
+def _tools(core: Core, policy: Policy) -> frozenset[int]:
+    """The tools of the calls that a statement decides on."""
+    match policy:
+        case Apart():
+            return tools_of(policy.other, len(core.tools))
+        case Total():
+            return frozenset([policy.tool])
+        case _:
+            return tools_of(policy.of, len(core.tools))
+
+
+def named_by(core: Core, policy: Policy) -> Mapping[int, frozenset[str]]:
+    """For each tool that a statement speaks of the fields that it names."""
+    calls, names = fields_compared(policy)
+    bound = _bound((calls,))
+    return {
+        tool: frozenset(
+            [one for one in fields_of(core.tools[tool]) if one in names or (tool, one) in bound]
+        )
+        for tool in tools_of(calls, len(core.tools))
+    }
+
+
+def _bound(tree: Any) -> set[tuple[int, str]]:
+    """The fields that patterns in sets bind, with their tools."""
+    if not isinstance(tree, tuple):
+        return set()
+    if tree[:1] == ("calls",):
+        return {(tree[1], name) for name, _ in tree[2]}
+    return set().union(*map(_bound, tree))

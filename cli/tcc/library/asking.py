@@ -1,0 +1,229 @@
+"""The statement of an exact question: read with the tools of an artifact, as a grammar has them.
+
+Text: docs/proving.md.  Cost: that of reading a grammar of these tools and one statement.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tcc.library import CompileError
+from tcc_certs.core.model import Core, Parameter, PolicyMonitor, Tool
+from tcc_certs.core.reader import read_core
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import Json, decode, encode, written
+from tcc_certs.proof.question import statement_core as as_kernel_reads
+from tcc_certs.values.declared import OpenParameter
+from tcc_certs.values.places import (
+    DateType,
+    Field,
+    FieldType,
+    ListType,
+    RecordType,
+    TimeType,
+    pointer_of,
+)
+from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
+from tcc_runtime.exact.atoms import Undecided
+
+_WORDS: Final = {"after", "before", "with", "same"}
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
+
+
+def rewritten(text: str) -> str:
+    """A statement of the language for one that begins with ``never``."""
+    tokens = [token for token in _TOKEN.findall(text.strip()) if token[0] != "#"]  # no comments
+    if not tokens or tokens[0] != "never":
+        return text
+    depth, parts, words = 0, [[]], list[str]()  # type: ignore[var-annotated]
+    for token in tokens[1:]:
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth == 0 and token in _WORDS:
+            words.append(token)
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    said = ["".join(part).strip() for part in parts]
+    if words not in (["after"], ["after", "same"]):
+        return "forbid" + "".join(tokens[1:])
+    first, second, *same = said
+    turned = f"forbid {second} before {first}"
+    return f"{turned} same {_turned(same[0])}" if same else turned
+
+
+def _turned(same: str) -> str:
+    """The pairs of ``same``, each the other way round."""
+    pairs: list[list[str]] = [[""]]
+    for token in _TOKEN.findall(same):
+        if token == ",":
+            pairs.append([""])
+        elif token == "=":
+            pairs[-1].append("")
+        else:
+            pairs[-1][-1] += token
+    return ", ".join(" = ".join(side.strip() for side in reversed(pair)) for pair in pairs)
+
+
+def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json | None]:
+    """The core that has a statement and the tools of another, and nothing else.
+
+    Beside it is the JSON of a statement of version 1.2, else None.
+
+    Raises:
+        CompileError: it is no statement about these tools.
+    """
+    from tcc_compiler.frontend import read_grammar_text
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Span
+
+    tools = "\n".join(map(_tool_text, core.tools))
+    given = "".join([f"given {_field_text(one)}\n" for one in core.given])
+    head = f'grammar asked version "1"\n{given}{tools}\nplan = any*\n'
+    bare = read_grammar_text(head, "<tools>")
+    front = read_grammar_text(f"{head}{statement}\n", "<statement>")
+    if bare.core is None:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    if front.core is None:
+        raise CompileError(front.diagnostics)
+    plans = [_plan(one) for one in (bare.core, front.core)]
+    if _frame(front.core) != _frame(bare.core) or front.core == bare.core or plans[0] != plans[1]:
+        # Of sets of calls some statements are part of the plan there: the kernel reads them, too.
+        if _frame(front.core) == _frame(bare.core):
+            try:
+                return as_kernel_reads(core, "statement", statement), None
+            except Rejected as unread:
+                if plans[0] != plans[1]:
+                    if not statement.startswith("monitor "):  # version 1.2 has it as a monitor
+                        return statement_core(core, f"monitor {statement}", asked)
+                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
+        nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
+        message = f"{asked!r} is no statement"
+        raise CompileError(
+            (Diagnostic(code="TCC101", severity="error", message=message, span=nowhere),)
+        )
+    found = read_core(front.core)
+    texts = [call.text for call in core.calls]
+    known = {call.text: call for call in core.calls}
+    if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    if set(texts) - {call.text for call in found.calls}:
+        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+    calls = tuple([known.get(call.text, call) for call in found.calls])
+    later = any(isinstance(one, PolicyMonitor) for one in found.monitors)
+    if not later and not _is_read(core, statement) and not statement.startswith("monitor "):
+        try:  # a statement about sets of calls, which version 1.2 has as a monitor
+            return statement_core(core, f"monitor {statement}", asked)
+        except CompileError:
+            pass
+    return replace(found, tools=core.tools, calls=calls), _monitor(front.core) if later else None
+
+
+def _is_read(core: Core, statement: str) -> bool:
+    """Whether the kernel of proofs reads a statement."""
+    try:
+        as_kernel_reads(core, "statement", statement)
+    except Rejected:
+        return False
+    return True
+
+
+def _monitor(core: bytes) -> Json | None:
+    """The JSON of the one monitor of a core."""
+    value = decode(core, "core")
+    monitors = value.get("monitors") if isinstance(value, dict) else None
+    return monitors[0] if isinstance(monitors, list) and len(monitors) == 1 else None
+
+
+_STATEMENTS: Final = ("limits", "requires", "forbids", "monitors", "patterns", "version")
+
+
+def _frame(core: bytes) -> bytes:
+    """What a statement leaves as it is; patterns move with it, so the plan is looked at apart."""
+    value = decode(core, "core")
+    if not isinstance(value, dict):
+        return core
+    kept = {name: part for name, part in value.items() if name not in (*_STATEMENTS, "plan")}
+    return encode(kept)
+
+
+def _plan(core: bytes) -> object:
+    """The kind of a core's plan."""
+    value = decode(core, "core")
+    plan = value.get("plan") if isinstance(value, dict) else None
+    return isinstance(plan, list) and plan[0]
+
+
+def _tool_text(tool: Tool) -> str:
+    """A tool as a grammar writes it, without what no statement is about."""
+    chosen, told = (
+        [_listed_text(p) for p in tool.parameters if p.observed is observed]
+        for observed in (False, True)
+    )
+    text = f"tool {written(tool.name)}" + _fields_text(chosen, map(_field_text, tool.opened))
+    answers = _fields_text(told, map(_field_text, tool.answers))
+    return text + (f" gives {answers}" if answers else "")
+
+
+def _fields_text(listed: Sequence[str], opened: Iterable[str]) -> str:
+    behind = ", ".join(opened)
+    inside = ", ".join(listed) + (f"; {behind}" if behind else "")
+    return f"({inside})" if inside else ""
+
+
+def _listed_text(of: Parameter) -> str:
+    shown = [value for value in of.values if value]
+    mark = "?" if len(shown) < len(of.values) else ""
+    return f"{written(of.name)}{mark}: {' | '.join(shown)}{_place_text(of.at)}"
+
+
+def _field_text(of: OpenParameter) -> str:
+    null = " or null" if of.null else ""
+    mark = "?" * of.optional
+    return f"{written(of.name)}{mark}: {_type_text(of.type)}{null}{_place_text(of.at)}"
+
+
+def _place_text(steps: Sequence[str] | None) -> str:
+    return "" if steps is None else f" at {_quoted(pointer_of(steps))}"
+
+
+def _type_text(kind: FieldType) -> str:
+    match kind:
+        case TextType(least=least, most=most, pattern=pattern):
+            beside = "" if pattern is None else f" ~ {_quoted(pattern)}"
+            return f"text{beside} min {least} max {most}"
+        case NumberType(whole=whole, low=low, high=high):
+            name = "integer" if whole else "number"
+            return name if low is None else f"{name} {low} .. {high}"
+        case FlagType():
+            return "flag"
+        case JsonType(most=most):
+            return f"json max {most}"
+        case TimeType(zone=zone):
+            return "time" if zone is None else f"time {_zone_text(zone)}"
+        case DateType(zone=zone):
+            return f"date {_zone_text(zone)}"
+        case ListType(of=of, least=least, most=most, distinct=distinct):
+            alone = " distinct" if distinct else ""
+            return f"list min {least} max {most}{alone} of {_type_text(of)}"
+        case RecordType(fields=fields):
+            return f"({', '.join(map(_record_text, fields))})"
+
+
+def _record_text(of: Field) -> str:
+    null = " or null" if of.null else ""
+    place = "" if of.steps == (of.name,) else _place_text(of.steps)
+    kind = " | ".join(of.values) if of.type is None else _type_text(of.type)
+    return f"{written(of.name)}{'?' * of.optional}: {kind}{null}{place}"
+
+
+def _zone_text(minutes: int) -> str:
+    sign, size = ("-" if minutes < 0 else "+"), abs(minutes)
+    return "utc" if minutes == 0 else _quoted(f"{sign}{size // 60:02}:{size % 60:02}")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

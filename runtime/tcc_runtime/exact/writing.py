@@ -1,0 +1,266 @@
+"""Sessions that a search found, with concrete values and times.
+
+Whoever shows one has to replay it first.  Cost: linear in the session, but for its times, which
+take its calls squared at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from tcc_certs.core.model import Tool
+from tcc_certs.values.declared import json_of
+from tcc_runtime.exact.system import Move, System, Token, grid_value
+
+Ends: TypeAlias = Literal["call", "finish", "stuck"]
+Renaming: TypeAlias = "dict[Token, Token]"
+MAX_TRIED = 200  # numbers that are tried for one value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCall:
+    """A call of a session.
+
+    Attributes:
+        arguments: listed and open ones by name, JSON values.
+        answer: every observed value; None for a tool without any.
+        at_ms: when, since the first call; None where no statement looks at the clock.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    answer: Mapping[str, Any] | None
+    at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session that decides a question, and how it ends."""
+
+    calls: tuple[SessionCall, ...]
+    ends: Ends
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Named:
+    """A value that a session names, and the atom that it is of."""
+
+    atom: int
+    value: Any
+
+
+class SessionWriter:
+    """Gives the tokens of a path values, and its sums."""
+
+    def __init__(self, system: System, moves: Sequence[tuple[Move, Renaming]]) -> None:
+        self._system = system
+        self._moves = moves
+        self._used: dict[int, set[int]] = {}
+
+    def session(self, ends: Ends) -> Session | None:
+        """The calls; None where there are no times for them."""
+        spans = self._system.histories.windows
+        times = _times([move for move, _ in self._moves], spans) if spans else None
+        if spans and times is None:
+            return None
+        added = self._sums(ends)
+        values: dict[Token, int] = {}
+        named: list[dict[Token, _Named]] = []
+        held: dict[Token, _Named] = {}
+        for move, renaming in self._moves:
+            for token in move.tokens:
+                if token is not None and token not in values:
+                    values[token] = self._fresh(token[0], values)
+                if token is not None and token not in held:
+                    value = self._system.atoms[token[0]].value(values[token])
+                    held[token] = _Named(atom=token[0], value=value)
+            named.append({token: held[token] for token in move.tokens if token is not None})
+            # A constant that the left side lists is no token of the move: its atom has one value.
+            held = {to: held[token] for token, to in renaming.items() if token in held}
+            values = {to: values.get(token, 0) for token, to in renaming.items()}
+        if self._system.loose:
+            self._fitted(named, ends)
+        calls = [
+            self._call(move, {token: one.value for token, one in named[step].items()}, added[step])
+            for step, (move, _) in enumerate(self._moves)
+        ]
+        if times is not None:
+            calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
+        return Session(calls=tuple(calls), ends=ends)
+
+    def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
+        """Other values for numbers that are added up as well, so that the session may be one.
+
+        All are as small as they can be; those of a sum that is to break a limit, or all of a
+        session that is stuck, are then raised as far as limits of the left let them.
+        """
+        system = self._system
+        sums: dict[int, list[_Named]] = {}
+        for (move, _), tokens in zip(self._moves, named, strict=True):
+            kind = system.kinds[system.left.core.calls[move.call].tool]
+            for number, place, _ in kind.sums:
+                token = None if place is None else move.tokens[place]
+                if token is not None:
+                    sums.setdefault(number, []).append(tokens[token])
+        free = list({id(one): one for some in sums.values() for one in some}.values())
+        every = list({id(one): one for tokens in named for one in tokens.values()}.values())
+        taken = {(one.atom, str(one.value)) for one in every if one not in free}
+
+        def put(one: _Named, number: int, start: int, step: int) -> None:
+            of = system.sums[number]
+            for at in range(MAX_TRIED):
+                value = grid_value(start + at * step, of.places)
+                if start + at * step < 0 or (one.atom, str(value)) in taken:
+                    continue
+                if system.member(one.atom, value):
+                    one.value = value
+                    break
+            taken.add((one.atom, str(one.value)))
+
+        of_sum = [(number, one) for number, some in sums.items() for one in some]
+        first = {id(one): number for number, one in reversed(of_sum)}
+        for one in free:
+            number = first[id(one)]
+            span = system.span(number, (one.atom, 0))
+            put(one, number, span[0], system.sums[number].step)
+        over = self._moves[-1][0].over if self._moves else None
+        for one in free:
+            number = first[id(one)] if over is None else over
+            if ends != "stuck" and (over is None or one not in sums.get(over, ())):
+                continue
+            of, now = system.sums[number], self._units(one, number)
+            room = system.span(number, (one.atom, 0))[1] - now
+            for other, some in sums.items():
+                cap = system.sums[other].caps[0]
+                times = sum(mine is one for mine in some)
+                if cap is None or not times:
+                    continue
+                left = cap - sum(self._units(mine, other) for mine in some)
+                scale = Fraction(10**of.places, 10 ** system.sums[other].places)
+                room = min(room, int(left * scale // times))
+            taken.discard((one.atom, str(one.value)))
+            put(one, number, now + max(0, room) // of.step * of.step, -of.step)
+
+    def _units(self, one: _Named, number: int) -> int:
+        return int(Fraction(str(one.value)) * 10 ** self._system.sums[number].places)
+
+    def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
+        """A value of an atom that no token has, best one that none has had."""
+        used = self._used.setdefault(atom, set())
+        new = next(i for i in range(len(used) + 1) if i not in used)
+        if self._system.atoms[atom].value(new) is None:
+            taken = {at for (of, _), at in values.items() if of == atom}
+            new = next(i for i in range(len(taken) + 1) if i not in taken)
+        used.add(new)
+        return new
+
+    def _call(
+        self, move: Move, values: Mapping[Token, Any], added: Mapping[str, Any]
+    ) -> SessionCall:
+        system = self._system
+        made = system.left.core.calls[move.call]
+        kind = system.kinds[made.tool]
+        arguments, answer = _listed(kind.tool, made.values)
+        for name, token in zip(kind.fields, move.tokens, strict=True):
+            if token is not None:
+                arguments[name] = values[token]
+        for opened in kind.tool.opened:
+            if opened.name in arguments or opened.name in kind.fields:
+                continue
+            value = added.get(opened.name, kind.plain.get(opened.name))
+            if value is None and not opened.optional:
+                value = kind.spare[opened.name]
+            if value is not None:
+                arguments[opened.name] = value
+        if move.state is None and move.escape is not None and move.over is None:
+            name, value = move.escape
+            arguments.pop(name, None)
+            if value is not None:
+                arguments[name] = value
+        order = [p.name for p in kind.tool.parameters] + [p.name for p in kind.tool.opened]
+        arguments = {name: _json(arguments[name]) for name in order if name in arguments}
+        return SessionCall(tool=kind.tool.name, arguments=arguments, answer=answer)
+
+    def _sums(self, ends: Ends) -> list[dict[str, Any]]:
+        """For each call its values of parameters that are added up."""
+        found: list[dict[str, Any]] = [{} for _ in self._moves]
+        system = self._system
+        for number, of in enumerate(system.sums):
+            steps = []
+            for at, (move, _) in enumerate(self._moves):
+                made = system.left.core.calls[move.call]
+                for place, given, name in system.kinds[made.tool].sums:
+                    if place == number and given is None:
+                        steps.append((at, name))
+            if not steps:
+                continue
+            low, high = of.range if of.both is None else of.both
+            units = [low] * len(steps)
+            last = self._moves[-1][0]
+            if ends == "stuck":
+                for at in range(len(units)):
+                    room = high - low
+                    if of.caps[0] is not None:
+                        room = min(room, of.caps[0] - sum(units))
+                    units[at] += room // of.step * of.step
+            elif last.over == number and of.caps[1] is not None:
+                missing = of.caps[1] + 1 - sum(units)
+                for at in reversed(range(len(units))):
+                    more = min(high - low, max(0, -(-missing // of.step)) * of.step)
+                    units[at] += more
+                    missing -= more
+            elif of.both is None or _over(sum(units), of.caps[0]):
+                units[-1] = of.odd if of.odd is not None else of.range[0]
+            for (at, name), value in zip(steps, units, strict=True):
+                found[at][name] = grid_value(value, of.places)
+        return found
+
+
+def _times(moves: Sequence[Move], spans: Sequence[int]) -> list[int] | None:
+    """Times of calls at which those before them have the ages of a path; None: there are none.
+
+    The least that keep the differences, found as longest paths are.
+    """
+    more: list[tuple[int, int, int]] = []  # one time is at least another plus so much
+    line: list[int] = []
+    for at, move in enumerate(moves):
+        more += [(at, at - 1, 0)] if at else []
+        for call, age in zip(line, move.ages, strict=True):
+            if age:
+                more.append((at, call, spans[age - 1] + 1))
+            if age < len(spans):
+                more.append((call, at, -spans[age]))
+        line = [at if place < 0 else line[place] for place in move.line]
+    times = [0] * len(moves)
+    for _ in range(len(moves) + 1):
+        before = list(times)
+        for later, earlier, by in more:
+            times[later] = max(times[later], times[earlier] + by)
+        if times == before:
+            return times
+    return None
+
+
+def _over(total: int, cap: int | None) -> bool:
+    return cap is not None and total > cap
+
+
+def _listed(tool: Tool, values: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    arguments: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+    observed = False
+    for param, index in zip(tool.parameters, values, strict=True):
+        text = param.values[index]
+        observed = observed or param.observed
+        if text:
+            (answer if param.observed else arguments)[param.name] = _json(json_of(text))
+    return arguments, answer if observed else None
+
+
+def _json(value: Any) -> Any:
+    """As :mod:`json` writes it: a decimal that is a value is what its double prints."""
+    return float(value) if isinstance(value, Decimal) else value
