@@ -118,3 +118,32 @@ def test_a_session_is_told_with_what_it_was_given_and_when(tcc: Tcc, tmp_path: P
     page = tmp_path / "s.html"
     told = tcc("report", ledger, "--artifact", tmp_path / "a.tcca", "-o", page)
     assert told.code in (0, 2) and "given user" in page.read_text()
+
+
+ANSWERED = """grammar desk version "1"
+given team: list of text
+tool look(; order: text)
+    gives (state: open | shut; by: text, cards: list of text, fee: number 0 .. 9)
+tool pay(; order: text, card: text, fee: number 0 .. 9)
+plan = any{0,9}
+require last look same order where card in seen.cards, fee <= seen.fee, seen.by = "ann" before pay
+require look where order in session.team
+"""
+
+
+def test_a_session_shows_what_its_ledger_has_of_answers(tcc: Tcc, tmp_path: Path) -> None:
+    artifact, ledger = library.compile_text(ANSWERED), tmp_path / "s.ledger"
+    library.save(artifact, tmp_path / "a.tcca")
+    with library.Gate(artifact, ledger=ledger, given={"team": ["o"]}, shadow=True) as gate:
+        for answer in ({"state": "open", "by": "ann", "cards": ["a", "b"], "fee": 4}, {}):
+            with gate.call("look", {"order": "o"}) as permit:
+                permit.done(answer)
+        gate.finish()
+    told = tcc("session", "show", ledger, "--artifact", tmp_path / "a.tcca", "--json").json
+    first, second = [event["observed"] for event in told["events"][:2]]
+    assert (first["state"], first["cards"], first["fee"]) == ("open", "2 elements", "4")
+    assert first["by"][0] == "#" and len(first["by"]) == 13
+    assert second == {"by": "unknown", "cards": "unknown", "fee": "unknown"}
+    page = tmp_path / "s.html"
+    tcc("report", ledger, "--artifact", tmp_path / "a.tcca", "-o", page)
+    assert "2 elements" in page.read_text()

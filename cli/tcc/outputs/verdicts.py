@@ -222,6 +222,16 @@ class ShownArgumentsJson(DocumentPart, frozen=True, kw_only=True):
     show: list[str]
 
 
+class GivenJson(DocumentPart, frozen=True, kw_only=True):
+    """An attribute that a session was given, as far as its ledger has it."""
+
+    digest: Hex32
+    type: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
+    of: list[Any] | UnsetType = UNSET
+    like: str | UnsetType = UNSET
+
+
 class SessionHeaderJson(DocumentPart, frozen=True, kw_only=True):
     """The head of a session's ledger."""
 
@@ -236,8 +246,11 @@ class SessionHeaderJson(DocumentPart, frozen=True, kw_only=True):
     monitors: list[str]
     arguments: ShownArgumentsJson
     key_commitment: Hex32
-    given: dict[str, dict[str, str]] | UnsetType = UNSET
+    constants: list[Hex32] | UnsetType = UNSET
+    given: dict[str, GivenJson] | UnsetType = UNSET
+    parent: str | UnsetType = UNSET
     principal: Hex32 | UnsetType = UNSET
+    shadow: bool | UnsetType = UNSET
     mac: Hex16 | UnsetType = UNSET
 
 

@@ -32,7 +32,8 @@ class TranscriptEvent:
         ms: from the call to its outcome; None where there is none.
         why: of a refusal.
         opened: open arguments: the value where it is shown, else the start of its digest.
-        observed: the values that came back.
+        observed: the values that came back; of open answers as of arguments, of a list of digests
+            how many elements it has, ``unknown`` of one that is not known.
         before, after: the states that the session may have been in.
         model: that made a call; empty where none was chosen.
         took: what its call, or a search, took: price, latency and epsilon.
@@ -170,7 +171,7 @@ class _Teller:
         match kind:
             case "resolve":
                 seq, outcome = int(str(record["seq"])), str(record["outcome"])
-                told = _texts(record.get("observed"))
+                told = _answered(record)
                 self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
                 if "who" in record:
                     who, at_ms = str(record["who"]), int(str(record.get("at_ms", 0)))
@@ -193,7 +194,7 @@ class _Teller:
             int(str(record["seq"])),
             f"{outcome}, unforeseen" if record.get("unforeseen") is True else outcome,
             ms if isinstance(ms, int) else None,
-            _texts(record.get("observed")),
+            _answered(record),
             _took(record.get("took")),
         )
 
@@ -262,13 +263,25 @@ def _texts(value: Json | None) -> Mapping[str, str]:
     return {name: str(text) for name, text in value.items()} if isinstance(value, dict) else {}
 
 
+def _answered(record: Record) -> Mapping[str, str]:
+    """What came back: observed values, and what the ledger has of open answers."""
+    return {**_texts(record.get("observed")), **_shown(record.get("answers", {}))}
+
+
 def _shown(opened: Json) -> Mapping[str, str]:
-    """Of each open argument what the ledger shows."""
+    """Of each open argument or answer what the ledger shows."""
     found: dict[str, str] = {}
     for name, item in opened.items() if isinstance(opened, dict) else ():
         members = item if isinstance(item, dict) else {}
-        digest = f"#{str(members.get('digest', ''))[:12]}"
-        found[name] = str(members.get("value", digest))
+        elements = members.get("of")
+        if "value" in members:
+            found[name] = str(members["value"])
+        elif "digest" in members:
+            found[name] = f"#{str(members['digest'])[:12]}"
+        elif isinstance(elements, list):
+            found[name] = f"{len(elements)} elements"
+        else:
+            found[name] = "unknown"
     return found
 
 
