@@ -118,7 +118,7 @@ def table() -> Iterator[str]:
         for depth in DEPTHS:
             artifact = tcc.compile_text(TOOLS.replace("DEPTH", str(depth)) + statements)
             yield row(name, depth, Asked(kind="statement", text=question, artifacts=(artifact,)))
-    for case, depth in (("chain", 40), ("nested keys", 9), ("crossing keys", 7)):
+    for case, depth in (("chain", 12), ("nested keys", 9), ("crossing keys", 7)):
         statements, question = CASES[case]
         artifact = tcc.compile_text(TOOLS.replace("DEPTH", str(depth)) + statements)
         of = Asked(kind="statement", text=question, artifacts=(artifact,))

@@ -214,6 +214,12 @@ def session() -> Made:
 
 
 @pytest.fixture(scope="module")
+def owed() -> Made:
+    """A session that ends where something is owed."""
+    return made(SHOP, "limit uses(refund) >= 1")
+
+
+@pytest.fixture(scope="module")
 def whole() -> Made:
     """One list of all values, as the kernel reads it."""
     return made_whole()
@@ -334,6 +340,7 @@ FORMS: list[tuple[str, str, Change, str, str]] = [
     ("session", "a tool that is none", line(2, 0, to="nobody"), "T301", "calls"),
     ("session", "names that fall", line(2, 2, to=lambda v: v[::-1]), "T101", "line 3[1]"),
     ("session", "nothing shown", head(ends="finish"), "T302", "call 2"),
+    ("owed", "nothing that is owed", asks(text="limit uses(refund) >= 0"), "T302", "end"),
     ("stuck", "a call before its time", first_is_second, "T301", "call 1"),
     ("counted", "another tally", line(2, 1, to=[[], [[0, 2]]]), "T203", "*"),
     ("whole", "another place of the left", line(2, 0, to=[[0], []]), "T203", "*"),
