@@ -20,6 +20,7 @@ TABLES = (
     "frontend",
     "growth",
     "exponents",
+    "floors",
     "search",
     "rungs",
     "validate",
@@ -35,6 +36,7 @@ TABLES = (
     "policies",
     "editor",
     "langgraph",
+    "peers",
     "startup",
 )
 

@@ -31,7 +31,7 @@ _WAIT = 60.0  # seconds
 def table() -> Iterator[str]:
     """The rows of the table, as Markdown."""
     yield from head(f"a text of {LINES} lines, ms", "median", "95 %", "worst")
-    for name, times in _measured().items():
+    for name, times in measured().items():
         ordered = sorted(times)
         cells = (median(ordered), ordered[len(ordered) * 95 // 100], ordered[-1])
         yield row(name, *(f"{cell * 1e3:.1f}" for cell in cells))
@@ -128,7 +128,7 @@ def _has_error(message: dict[str, Any]) -> bool | None:
     return any(found.get("code") == "TCC101" for found in message["params"]["diagnostics"])
 
 
-def _measured() -> dict[str, list[float]]:
+def measured() -> dict[str, list[float]]:
     """Seconds of each kind, a round an element."""
     text, client = grammar(), Client()
     times: dict[str, list[float]] = {"completion": [], "syntax error": [], "no error": []}

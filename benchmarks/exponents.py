@@ -1,11 +1,13 @@
 """How the cost of an operation grows with the bytes that it reads: exponents, fitted.
 
 Each operation is timed at four sizes over a decade and a half, in one process (processor time, the
-least of several rounds); the exponent is the slope of the least squares line through the
-logarithms.  Bytes are those of the artifact (compile, load, check, `--core`, lint, diff and why, of
-a family of tool grammars), of the ledger (taking up, validate, report, and a decision behind a
-session of so many calls), or of the text (the editor).  A cost that grows as the bytes do has the
-exponent 1, one that does not grow has 0; an exponent above `MOST` is a fault.
+least of up to `ROUNDS` rounds, fewer where one takes long); the exponent is the slope of the least
+squares line through the logarithms.  A row is printed as soon as its sizes are measured, and what
+is measured now goes to standard error; `python -m benchmarks.exponents NAME..` measures those
+operations alone.  Bytes are those of the artifact (compile, load, check, `--core`, lint, diff and
+why, of a family of tool grammars), of the ledger (taking up, validate, report, and a decision
+behind a session of so many calls), or of the text (the editor).  A cost that grows as the bytes do
+has the exponent 1, one that does not grow has 0; an exponent above `MOST` is a fault.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import gc
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,19 +32,19 @@ from tcc.library.sessions import diff
 from tcc.pages import page_bytes
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
-from tcc_certs.session import validate
 from tcc_compiler.editing.completion import completion
 from tcc_runtime.artifact.load import load
 
 MOST = 1.05
-ROUNDS = 3
+ROUNDS = 5
+ENOUGH = 2.0  # seconds of an operation at a size, after which no further round is begun
 SHAPES = (
     shape(12, 8, 6, 22, 58, 2),
     shape(12, 10, 8, 30, 80, 3),
     shape(12, 14, 12, 40, 112, 3),
     shape(12, 18, 16, 50, 160, 3),
 )
-CALLS = (1_000, 3_162, 10_000, 31_623)
+CALLS = (500, 1_581, 5_000, 15_811)
 LINES = (65, 206, 650, 2_055)
 DESK = """grammar desk version "1"
 tool note(kind: call | mail)
@@ -52,26 +55,37 @@ limit uses(refund) <= 1
 """
 _ASKED = 2_000  # decisions that are timed at once
 
+OF_GRAMMARS = ("compile", "load", "check", "check --core", "lint", "diff", "why")
+OF_SESSIONS = (
+    "take up", "validate", "report", "gate.check, idle", "gate.check, a call under way",
+)  # fmt: skip
+OF_TEXTS = ("editor: names and completion", "editor: syntax", "editor: diagnostics")
 Operations: TypeAlias = "Mapping[str, Callable[[], Any]]"
+Sized: TypeAlias = "tuple[int, Operations]"  # bytes, and what is done with them
 # Seconds by operation, each beside the bytes of that size.
 Series: TypeAlias = "dict[str, list[tuple[int, float]]]"
 
 
-def table() -> Iterator[str]:
-    """The rows, Markdown; ends with an error where an exponent is above `MOST`."""
+def table(names: Collection[str] = ()) -> Iterator[str]:
+    """The rows, Markdown; ends with an error where an exponent is above `MOST`.
+
+    Args:
+        names: of the operations; none stands for all.
+    """
     yield machine()
     yield ""
     yield from head("operation", "bytes", "seconds", "exponent")
     steep = []
-    for name, points in measured().items():
-        exponent = slope(points)
-        first, last = points[0], points[-1]
-        yield row(
-            name, f"{first[0]:,} to {last[0]:,}", f"{first[1]:.2g} to {last[1]:.2g}",
-            f"{exponent:.2f}",
-        )  # fmt: skip
-        if exponent > MOST:
-            steep.append(name)
+    for series in measured(names):
+        for name, points in series.items():
+            exponent = slope(points)
+            first, last = points[0], points[-1]
+            yield row(
+                name, f"{first[0]:,} to {last[0]:,}", f"{first[1]:.2g} to {last[1]:.2g}",
+                f"{exponent:.2f}",
+            )  # fmt: skip
+            if exponent > MOST:
+                steep.append(name)
     if steep:
         sys.exit(f"grows faster than the bytes to the power {MOST}: {', '.join(steep)}")
 
@@ -85,33 +99,37 @@ def slope(points: Sequence[tuple[int, float]]) -> float:
     )
 
 
-def measured() -> Series:
-    """Every operation at every size."""
-    found: Series = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for one in SHAPES:
-            _time(found, *of_grammar(one, folder))
-        for calls in CALLS:
-            _time(found, *of_session(calls, folder))
-        for lines in LINES:
-            _time(found, *of_text(lines, folder))
-    return found
+def measured(names: Collection[str] = ()) -> Iterator[Series]:
+    """Every operation at every size: those of grammars, of sessions, of texts."""
+    kinds: Sequence[tuple[Sequence[str], Sequence[Callable[[Path], Sized]]]] = (
+        (OF_GRAMMARS, [partial(of_grammar, one) for one in SHAPES]),
+        (OF_SESSIONS, [partial(of_session, calls) for calls in CALLS]),
+        (OF_TEXTS, [partial(of_text, lines) for lines in LINES]),
+    )
+    for known, sizes in kinds:
+        wanted = [name for name in known if not names or name in names]
+        found: Series = {}
+        for made in sizes if wanted else ():
+            with tempfile.TemporaryDirectory() as folder:
+                size, operations = made(Path(folder))
+                for name in wanted:
+                    print(f"{name}: {size:,} bytes", file=sys.stderr, flush=True)
+                    found.setdefault(name, []).append((size, _least(operations[name])))
+        yield found
 
 
-def _time(found: Series, size: int, operations: Operations) -> None:
-    """The least time of each operation of one size."""
-    for name, work in operations.items():
-        best = float("inf")
-        for _ in range(ROUNDS):
-            gc.collect()
-            begin = time.process_time()
-            work()
-            best = min(best, time.process_time() - begin)
-        found.setdefault(name, []).append((size, best))
+def _least(work: Callable[[], Any]) -> float:
+    """The least processor time of an operation."""
+    times: list[float] = []
+    while len(times) < ROUNDS and sum(times) < ENOUGH:
+        gc.collect()
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
 
 
-def of_grammar(one: Shape, folder: Path) -> tuple[int, Operations]:
+def of_grammar(one: Shape, folder: Path) -> Sized:
     """The bytes of an artifact, and what is done with it and its grammar."""
     text, options = one.text(), {"max_states": 10**7}
     file = folder / "family.tcg"
@@ -135,7 +153,7 @@ def of_grammar(one: Shape, folder: Path) -> tuple[int, Operations]:
     }
 
 
-def of_session(calls: int, folder: Path) -> tuple[int, Operations]:
+def of_session(calls: int, folder: Path) -> Sized:
     """The bytes of a session's ledger, and what is done with it, and behind it."""
     source, ledger = folder / f"{calls}.tcca", folder / f"{calls}.ledger"
     text = DESK.replace("CALLS", str(calls + 8))
@@ -145,7 +163,7 @@ def of_session(calls: int, folder: Path) -> tuple[int, Operations]:
         for _ in range(calls):
             with gate.call("note", {"kind": "mail"}) as permit:
                 permit.done()
-    checked = check(source.read_bytes())
+    whole = source.read_bytes()
     key = bytes.fromhex(Path(f"{ledger}.key").read_text())
     data = ledger.read_bytes()
 
@@ -153,11 +171,9 @@ def of_session(calls: int, folder: Path) -> tuple[int, Operations]:
         tcc.Gate(artifact, ledger=ledger, durable=False).close()
 
     def validated() -> None:
-        verdict = validate(data, checked, key=key).claim_type
+        verdict = tcc.validate(data, whole, key=key).claim_type
         if verdict != "ConformantPrefix":
             raise ValueError(verdict)
-
-    whole = source.read_bytes()
 
     def report() -> None:
         page_bytes(of_ledger(ledger, whole, {"key": key}).page)
@@ -185,7 +201,7 @@ def of_session(calls: int, folder: Path) -> tuple[int, Operations]:
     }
 
 
-def of_text(lines: int, folder: Path) -> tuple[int, Operations]:
+def of_text(lines: int, folder: Path) -> Sized:
     """The bytes of a grammar, and what an editor asks of it."""
     text = grammar(lines) + "require "
     document = document_of((folder / "large.tcg").as_uri(), text)
@@ -202,3 +218,8 @@ def of_text(lines: int, folder: Path) -> tuple[int, Operations]:
         "editor: syntax": lambda: syntax_of(document, texts, frozenset(), QuestionTime(600.0)),
         "editor: diagnostics": lambda: diagnose(document, texts, lambda: False),
     }
+
+
+if __name__ == "__main__":
+    for line in table(sys.argv[1:]):
+        print(line, flush=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
-from tcc_certs.core.enforced import enforced, shortened, type_text
+from tcc_certs.core.enforced import enforced, place_text, shortened, type_text
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.formats.codec import format_decimal, written
 from tcc_certs.values.types import OpenParameter
@@ -20,7 +20,7 @@ from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 if TYPE_CHECKING:
     from tcc.library.questions import Why
-    from tcc_certs.core.policies import Let
+    from tcc_certs.core.policies import Let, LookUp
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
@@ -193,7 +193,8 @@ def declared(core: Core) -> dict[str, Any]:
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     monitors = [monitor.text for monitor in core.monitors]
     given = [_open_text(one) for one in core.given]
-    lets = [_let_text(one, core.tools) for one in core.lets]
+    named: list[Let | LookUp] = [*core.lets, *core.looks]
+    lets = sorted([_let_text(one, core.tools) for one in named])
     fields = {"tools": tools, "monitors": monitors, "given": given, "lets": lets}
     return {name: found for name, found in fields.items() if found}
 
@@ -211,9 +212,22 @@ def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 
 
-def _let_text(one: Let, tools: Sequence[Tool]) -> str:
-    of = [f"{written(tools[tool].name)}.{written(field)}" for tool, field in one.of]
+def _let_text(one: Let | LookUp, tools: Sequence[Tool]) -> str:
+    from tcc_certs.core import policies  # here: most cores have none of it to load
+    from tcc_certs.core.wording import Wording
+
+    names = [tool.name for tool in tools]
+    if isinstance(one, policies.LookUp) and one.calls is not None:
+        return f"let {one.name}({_names(one.keys)}) = {Wording(names).set_of(one.calls)}"
+    sources = one.rows if isinstance(one, policies.LookUp) else one.of
+    of = [f"{written(names[tool])}.{written(field)}" for tool, field in sources]
+    if isinstance(one, policies.LookUp):
+        return f"let {one.name}({_names(one.keys)}) = {' | '.join(of)}"
     return f"let {one.name} = {' or '.join(of)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(written, names))
 
 
 def _observed_text(tool: Mapping[str, Any]) -> str:
@@ -237,4 +251,6 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 def _open_text(parameter: OpenParameter) -> str:
     optional = "?" if parameter.optional else ""
-    return f"{written(parameter.name)}{optional}: {type_text(parameter.type)}"
+    null = " or null" * parameter.null
+    place = place_text(parameter.name, parameter.at)
+    return f"{written(parameter.name)}{optional}: {type_text(parameter.type)}{null}{place}"

@@ -32,4 +32,4 @@ Extract Constant Z.to_pos => "Whole.to_pos".
 Extract Constant table => "Whole.table".
 Extract Constant hit => "Whole.hit".
 
-Extraction "checker.ml" core_verdict call_text tool_of each get_list bounds call_string conforms.
+Extraction "checker.ml" core_verdict call_text written answers tool_of each get_list bounds call_string conforms.

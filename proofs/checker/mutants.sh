@@ -30,7 +30,8 @@ same o (rdigest r) (hash o (due_string (raccept r) es))	same o (rdigest r) (rdig
 later before r &&	true &&
 (raccept r || match es with [] => false	(raccept r || match es with [] => true
 (0 <? lweight c)	(0 <=? lweight c)
-existsb (fun e => snd e =? q)	existsb (fun e => true)
+mark q && marked	true && marked
+existsb (fun x => existsb (Z.eqb z) (f x)) l	existsb (fun x => existsb (Z.eqb z) (z :: f x)) l
 LINES
 echo "$tried lines changed, $kept still check"
 [ "$kept" -eq 0 ]

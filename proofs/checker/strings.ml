@@ -10,7 +10,10 @@ let numbers width l =
   let number z =
     if Z.fits_int z then begin
       let n = Z.to_int z in
-      for k = 0 to width - 1 do Buffer.add_char b (Char.unsafe_chr ((n asr min (8 * k) (Sys.int_size - 1)) land 255)) done
+      for k = 0 to width - 1 do
+        let shift = 8 * k in
+        Buffer.add_char b (Char.unsafe_chr ((n asr (if shift < Sys.int_size then shift else Sys.int_size - 1)) land 255))
+      done
     end else Buffer.add_string b (Whole.low_bytes width z) in
   List.iter number l; Buffer.contents b
 let stands file at part =

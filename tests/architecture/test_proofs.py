@@ -179,3 +179,18 @@ def test_the_checkers_theorems_stand_in_its_table_and_their_soundness_assumes_no
     assumed = (CHECKER / "assumptions.txt").read_text(encoding="utf-8").splitlines()
     sound = {"File.check_sound", "Core.core_sound", "Sessions.conforms_sound"}
     assert {f"{name}: nothing" for name in sound} <= set(assumed)
+
+
+def test_the_workflow_watches_what_there_is_and_every_file_that_a_row_names() -> None:
+    text = (ROOT / ".github" / "workflows" / "proofs.yml").read_text(encoding="utf-8")
+    lists = [part.partition("permissions")[0] for part in text.split("paths:")[1:]]
+    watched, again = (re.findall(r'- "(.+)"', part) for part in lists)
+    assert watched == again
+    seen: set[Path] = set()
+    for pattern in watched:
+        found = {path for path in ROOT.glob(pattern.replace("/**", "/**/*")) if path.is_file()}
+        assert found, pattern
+        seen |= found
+    certs = ROOT / "certs" / "tcc_certs"
+    named = {certs / row.holder.partition(":")[0] for row in rows()}
+    assert {path for path in named if path.exists()} <= seen

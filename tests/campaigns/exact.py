@@ -2,6 +2,8 @@
 
     python -m tests.campaigns.exact --processes 2
     python -m tests.campaigns.exact --processes 1 --kept FILE     # goes on where FILE ends
+    python -m tests.campaigns.exact --forms later                 # statements of language 1.2
+    python -m tests.campaigns.exact --forms timed                 # and with spans of time
 
 Each pair is asked about inclusion both ways, whether it can be finished, and two statements with
 what they make reachable.  A session that is shown has to be as short as the shortest of brute
@@ -16,21 +18,29 @@ import argparse
 import json
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.exact import test_brute_later
 from tests.exact.test_proofs import every_certificate
 
 PART = 40
 
 
-def part(first: int) -> dict[str, Any]:
+FORMS = ("plain", "later", "timed")
+
+
+def part(first: int, forms: str = "plain") -> dict[str, Any]:
     """The verdicts of some draws, and the first difference."""
     tally: dict[str, int] = {}
     for seed in range(first, first + PART):
         try:
-            every_certificate(seed, tally)
+            if forms == "plain":
+                every_certificate(seed, tally)
+            else:
+                test_brute_later.ask(seed, tally, timed=forms == "timed")
         except AssertionError as error:
             return {"first": first, "tally": tally, "difference": f"{seed}: {error}"}
     return {"first": first, "tally": tally, "difference": ""}
@@ -51,6 +61,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="a file of parts that are done; more are added")
+    parser.add_argument("--forms", choices=FORMS, default="plain", help="of statements")
     told = parser.parse_args()
     total: dict[str, int] = {}
     done = {one["first"]: one for one in kept(told.kept)}
@@ -61,7 +72,8 @@ def main() -> int:
     with ProcessPoolExecutor(told.processes) as pool:
         for batch in count(told.first, PART * told.processes):
             starts = [batch + PART * at for at in range(told.processes)]
-            new = pool.map(part, [start for start in starts if start not in done])
+            asked = partial(part, forms=told.forms)
+            new = pool.map(asked, [start for start in starts if start not in done])
             for one in [done[start] for start in starts if start in done] + list(new):
                 if told.kept is not None and one["first"] not in done and not one["difference"]:
                     with told.kept.open("a", encoding="utf-8") as handle:

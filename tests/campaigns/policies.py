@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.oracle_policies.beside import Tally, beside
-from tests.oracle_policies.drawn import HELD, LISTED, OLD
+from tests.oracle_policies.drawn import FORMS, LISTED, OLD
 
 PART = 100  # grammars that a process takes at a time
 SHOWN = 20
@@ -34,7 +34,7 @@ def part(first: int, count: int, forms: frozenset[str], sessions: int = 2) -> Ta
 def campaign(
     grammars: int,
     processes: int,
-    forms: frozenset[str] = HELD,
+    forms: frozenset[str] = FORMS,
     first: int = 0,
     sessions: int = 2,
 ) -> Tally:
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--listed", action="store_true", help="of listed fields alone")
     parser.add_argument("--without", nargs="*", default=[], help="without these forms")
     told = parser.parse_args()
-    forms = HELD if told.forms is None else OLD | set(told.forms)
+    forms = FORMS if told.forms is None else OLD | set(told.forms)
     if told.listed:
         forms = LISTED
     forms -= set(told.without)

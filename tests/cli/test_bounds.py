@@ -130,3 +130,32 @@ def test_the_library_takes_the_same_options() -> None:
 def test_the_line_of_progress() -> None:
     assert compile_text("`limit price<=6`", 1200) == "compiling: `limit price<=6`, 1200 states"
     assert compile_text("the digests", 0) == "compiling: the digests"
+
+
+def test_whatever_reads_an_artifact_reads_one_for_a_gate(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    gate, run, narrower = (tmp_path / f"{name}.tcca" for name in ("gate", "run", "narrower"))
+    less = tmp_path / "less.tcg"
+    less.write_text(TEXT.replace("depth <= 5", "depth <= 4"), "utf-8")
+    for source, path, purpose in (
+        (grammar, gate, "gate"),
+        (grammar, run, "run"),
+        (less, narrower, "gate"),
+    ):
+        assert tcc("compile", source, "--for", purpose, "-o", path).code == 0
+    for arguments in (["check"], ["check", "--core"]):
+        assert tcc(*arguments, gate).code == 0
+    assert tcc("inspect", gate).code == 0
+    same = tcc("diff", run, gate, "--json").json
+    assert (same["verdict"], same["plans"]) == ("equal", "equal")
+    found, exact = (tcc("diff", path, narrower, "--json").json for path in (gate, run))
+    for name in ("verdict", "plans", "added", "removed", "sessions"):
+        assert found[name] == exact[name], name
+    for plan in ("c c", "a(k=1) b"):
+        assert tcc("why", gate, plan).out == tcc("why", run, plan).out
+    told = tcc("lint", grammar, "--for", "gate", "--json")
+    assert (told.code, "never run" in told.out) == (tcc("lint", grammar).code, True)
+    assert tcc("report", gate, "-o", tmp_path / "page.html").code == 0
+    asked = tcc("run", gate, "--seed", "00" * 32)
+    assert asked.code == 2 and "without --for gate" in asked.err

@@ -8,7 +8,7 @@ import pytest
 
 from tests.campaigns.policies import campaign
 from tests.oracle_policies.beside import Tally, beside
-from tests.oracle_policies.drawn import HELD, LISTED, OLD
+from tests.oracle_policies.drawn import FORMS, LISTED, OLD
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_grammars_of_the_forms_of_1_1(part: int) -> None:
 def test_statements_over_arguments_and_answers(part: int) -> None:
     tally = Tally()
     for seed in range(part * 20, part * 20 + 20):
-        tally.add(beside(seed, HELD, sessions=2))
+        tally.add(beside(seed, FORMS, sessions=2))
     assert not tally.differences, tally.differences[0]
     assert not tally.unread, tally.unread[0]
     assert tally.decisions > 250 and tally.ledgers > 30
@@ -50,13 +50,13 @@ def test_grammars_of_listed_fields_alone(part: int) -> None:
 
 @pytest.mark.campaign
 def test_ten_thousand_grammars_of_1_2() -> None:
-    tally = campaign(10_000, 2, HELD)
+    tally = campaign(10_000, 2, FORMS)
     assert not tally.differences, tally.differences[0]
     assert tally.decisions >= 100_000
 
 
 @pytest.mark.campaign
 def test_a_hundred_thousand_grammars() -> None:
-    tally = campaign(100_000, 2, HELD)
+    tally = campaign(100_000, 2, FORMS)
     assert not tally.differences, tally.differences[0]
     assert tally.decisions >= 1_000_000

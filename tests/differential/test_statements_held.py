@@ -237,7 +237,7 @@ def _where(core: dict[str, Any], *relations: Any) -> None:
         (lambda core: core.update(lets=[]), "C801", "core.lets"),
         (
             lambda core: core.update(lets=[{"keys": ["order"], "name": "x", "rows": []}]),
-            "D102",
+            "C801",
             "core.lets[0]",
         ),
         (lambda core: core["tools"][0].update(answers=[]), "C801", "core.tools[0].answers"),
@@ -280,19 +280,6 @@ def test_what_nothing_holds_is_refused_at_its_place(
     change: Callable[[dict[str, Any]], object], code: str, path: str
 ) -> None:
     assert changed(change) == (code, path)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "let status(order) = get_order",
-        'let status(order) = get_order\nrequire cancel where status(order).status = "pending"',
-    ],
-)
-def test_the_compiler_declines_it_by_name(text: str) -> None:
-    with pytest.raises(tcc.CompileError) as error:
-        tcc.compile_text(DESK + text)
-    assert {str(one.code) for one in error.value.diagnostics} == {"TCC228"}
 
 
 @pytest.mark.parametrize(

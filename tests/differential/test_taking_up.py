@@ -49,8 +49,9 @@ def followed(data: bytes, policy: Policy) -> str:
     follower, reader = Follower(policy, KEY), LedgerReader([data])
     previous = reader.head
     try:
-        for record in reader:
-            follower.apply(News(record=record, previous=previous, own=False))
+        for line in reader.lines():
+            news = News(record=line.record, previous=previous, body=line.body, own=False)
+            follower.apply(news)
             previous = reader.head
     except (ResumeError, Rejected) as error:
         return str(error)

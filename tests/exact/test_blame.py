@@ -57,6 +57,33 @@ def test_two_monitors_bar_a_call_and_a_third_the_end(tmp_path: Path) -> None:
     assert (found.verdict, because, found.codes) == ("possible", [], ())
 
 
+LATER = """grammar g version "1"
+tool find(; order: text max 9)
+tool approve(; order: text max 9)
+tool refund(; order: text max 9)
+plan = (find | approve | refund){0,3}
+require find same order or approve same order before refund
+forbid approve before refund
+monitor forbid last find before refund
+limit uses(find) <= 2
+"""
+
+
+def test_statements_of_language_1_2_are_named(
+    tcc_command: Tcc,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(LATER, "utf-8")
+    ended = tcc_command("why", path, "--reachable", "refund", "--json")
+    assert (ended.code, ended.json["verdict"], ended.json["smallest"]) == (1, "impossible", True)
+    assert [(one["kind"], one["place"]["line"]) for one in ended.json["because"]] == [
+        ("require", 6),
+        ("forbid", 7),
+        ("forbid", 8),
+    ]
+
+
 def test_the_plan_bars_a_call_by_itself(tmp_path: Path) -> None:
     text = DESK.replace("(find | refund | reply)", "(find | reply)").replace(" >= 1", " >= 0")
     found, because = blamed(text, tmp_path, "refund")

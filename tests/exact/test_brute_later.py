@@ -111,12 +111,10 @@ def ask(seed: int, tally: dict[str, int], *, timed: bool) -> None:
     for a, of_a, b, of_b in ((left, one, right, other), (right, other, left, one)):
         length = brute.breaks_inclusion(of_a, of_b)
         compare(prove(a, implies=b), length, of_one_side(of_a, of_b), a, b)
-    if not brute.gaps_of(one)[1:]:
-        end = brute.stuck(one)
-        compare(
-            prove(left, finishable=True), end,
-            lambda calls: brute.played(one, calls) is not None, left,
-        )  # fmt: skip
+    found, end = prove(left, finishable=True), brute.stuck(one)
+    if brute.gaps_of(one)[1:]:  # what is stuck at some times is left open
+        assert found.verdict == ("undecided" if end is not None else found.verdict), both
+    compare(found, end, lambda calls: brute.played(one, calls) is not None, left)
     say = brute.statement(rng, one.tools, timed)
     if say is None or brute.many(one, brute.gaps_of(one, say)) > brute.MOST_SESSIONS:
         return

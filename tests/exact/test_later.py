@@ -106,6 +106,8 @@ def test_a_proof_over_statements_that_the_core_has_not_is_another_one() -> None:
         "tool a gives (; s: text max 9)",
         "tool a(; x?: text max 9 or null)",
         "tool a { parallel\n}",
+        'tool a { errors mean failed ~ "Error.*"\n}',
+        "tool a(; x: text max 9, y?: text max 9)\nlet of(x) = a\nrequire a where of(x).y = y",
     ],
 )
 def test_tools_of_a_later_version_are_declined_by_the_kernel(tool: str) -> None:

@@ -121,6 +121,27 @@ def test_errors_that_mean_failed_are_failures() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "stop"), [("Error: x" + "x" * (1 << 21), "unknown"), ("", "finished")]
+)
+def test_texts_that_say_an_error_are_failures(text: str, stop: str) -> None:
+    artifact = library.compile_text(
+        PLAIN.replace("tool b {", 'tool b { errors mean failed ~ "Error: .*"')
+    )
+    attempts = count()
+    log = Log()
+    tools = {**log.tools(artifact)}
+    answer = tools["b"]
+
+    def once(**arguments: object) -> object:
+        answer(**arguments)
+        return (text or "Error: x") if next(attempts) == 0 else None
+
+    found = library.execute(None, {**tools, "b": once}, gate=library.Gate(artifact))
+    assert found.stop == stop
+    assert found.calls[1].outcome == ("unknown" if text else "failed")
+
+
 def test_a_deadline_leaves_the_outcome_unknown_and_nothing_waits() -> None:
     artifact, release = plain(), threading.Event()
     log = Log(b=lambda _: release.wait(30))

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,10 +19,13 @@ from typing import Any
 import pytest
 
 import tcc
+import tcc_certs
+from tcc.library import artifact_bytes
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
-from tcc_certs.session import SessionValidation
+from tcc_certs.kernel import check
+from tcc_certs.session import SessionValidation, delegation
 from tcc_certs.values.canonical import record_key, record_mac
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import ResumeError, SettingsError
@@ -686,3 +691,72 @@ def test_what_both_know_of_an_answer_is_the_same(
     found = validated(tmp_path, *texts)
     assert [one.code for one in found.findings] == ["D301", *([code] if code else [])]
     assert found.claim_type == ("NoClaim" if code else "ConformantPrefix")
+
+
+@pytest.mark.parametrize("forged", [False, True])
+def test_the_verb_of_certs_holds_a_ledger_to_its_parent(tmp_path: Path, forged: bool) -> None:
+    child, parent = opened(tmp_path)
+    do(child, FIND)
+    child.close()
+    parent.close()
+    made, above, _ = pair()
+    for name, of in (("child.tcca", made), ("parent.tcca", above)):
+        tcc.save(of, tmp_path / name)
+    ledger = tmp_path / "child.session"
+    words = [str(ledger), "--artifact", str(tmp_path / "child.tcca"), "--key", KEY.hex()]
+    beside = ["--parent", str(tmp_path / "parent.session")]
+    if forged:  # a session of that grammar, and not the parent
+        (tmp_path / "parent.session").unlink()
+        other = tcc.Gate(above, ledger=tmp_path / "parent.session", key=KEY, durable=False)
+        do(other, FIND)
+        other.close()
+    asked = [*words, *beside, "--parent-artifact", str(tmp_path / "parent.tcca")]
+    assert verb(asked) == ((1, True) if forged else (2, False))  # INCOMPLETE, and no S501
+    assert verb([*words, *beside]) == (2, False)  # they go together
+
+
+def verb(words: list[str]) -> tuple[int, bool]:
+    """How ``python -m tcc_certs validate`` ends, and whether it says S501."""
+    certs = Path(tcc_certs.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "tcc_certs", "validate", *words],
+        env={"PYTHONPATH": str(certs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, "S501" in done.stdout
+
+
+OPEN = """grammar g version "1"
+tool find(; order: text) gives (; owner: text, ids: list of text, n: integer)
+tool pay(; order: text, owner: text)
+plan = any*
+limit depth <= 4
+require find where seen.owner = owner, seen.n >= 1, owner in seen.ids before pay
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "same"),
+    [
+        ({"owner": "me", "ids": ["me"], "n": 1}, True),
+        ({"owner": "me", "ids": ["me"]}, True),  # of an answer that one does not know
+        ({"owner": "you", "ids": ["me"], "n": 1}, False),
+        ({"owner": "me", "ids": ["you"], "n": 1}, False),
+        ({"owner": "me", "ids": ["me"], "n": 2}, False),
+    ],
+)
+def test_open_answers_that_both_have_are_the_same(
+    tmp_path: Path, answer: dict[str, Any], same: bool
+) -> None:
+    artifact = tcc.compile_text(OPEN)
+    checked = check(artifact_bytes(artifact))
+    made = []
+    for name, told in (("a", {"owner": "me", "ids": ["me"], "n": 1}), ("b", answer)):
+        gate = tcc.Gate(artifact, ledger=tmp_path / name, key=KEY, durable=False)
+        do(gate, ("find", {"order": "o"}), told)
+        gate.close()
+        made.append(delegation._read((tmp_path / name).read_bytes(), checked))
+    (one, other) = (of.calls[0] for of in made)
+    assert delegation._answers_agree(checked.core, one, checked.core, other) is same

@@ -15,8 +15,8 @@ from tcc_compiler.language.catalogue import LINTS
 from tcc_compiler.language.diagnostics import render
 
 GOLDEN = sorted((Path(__file__).parent / "lints").glob("*.txt"))
-# What no short grammar shows, or core 1.2 is needed for; other tests do.
-ELSEWHERE = {"TCC713", "TCC715", "TCC718", "TCC720"}
+# What no short grammar shows; other tests do.
+ELSEWHERE = {"TCC713", "TCC715"}
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)

@@ -429,6 +429,31 @@ case(
     done("look", {"state": "other"}),
     may("sell"),
 )
+for _says, _relation, _holds in (
+    ("a value that is listed: it is surely another", is_(seen("state"), "!=", "new"), True),
+    ("a value that is not listed: it may be that", is_(seen("state"), "!=", "c"), False),
+    (
+        "some values, of which one is not listed",
+        in_(seen("state"), ("new", "c"), negated=True),
+        False,
+    ),
+    ("listed values alone: it is in none", in_(seen("state"), ("new", "old"), negated=True), True),
+    ("a pattern", l.Like(left=seen("state"), pattern="n.*", negated=True), False),
+    ("a text of the call", is_(seen("state"), "!=", own("note")), False),
+):
+    case(
+        f"What is not listed beside {_says}",
+        policy(
+            tool("get", gives=[listed("state", "new", "old", rest=True)]),
+            tool("put", text("note", optional=True)),
+            require(alt(calls("get"), _relation, last=True), before=calls("put")),
+        ),
+        done("get", {"state": "other"}),
+        # In the plans, where it speaks of listed fields alone.
+        may("put", note="c")
+        if _holds
+        else refused("put", "R202" if "call" in _says else "R201", note="c"),
+    )
 case(
     "null is none, with `or null`",
     policy(

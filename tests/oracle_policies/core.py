@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.core.policies import Fields, Policy, read_policy
+from tcc_certs.core.policies import Fields, LookUp, Policy, read_policy, read_set
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import encode
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType, text_of
@@ -78,8 +79,18 @@ def type_of(kind: l.Type) -> FieldType:
 def fields_of(grammar: l.Grammar) -> Fields:
     """The fields that statements speak of."""
     tools = tuple([{one.name: field_of(one) for one in tool.fields} for tool in grammar.tools])
-    names = [one.name for one in (*grammar.given, *grammar.lets)]
-    return Fields(tools=tools, session=frozenset(names))
+    lets = [one for one in grammar.lets if isinstance(one, l.Let)]
+    names = [one.name for one in (*grammar.given, *lets)]
+    fields, writer = Fields(tools=tools, session=frozenset(names)), Writer(grammar)
+    looks = {}
+    for one in grammar.lets:
+        if isinstance(one, l.LookUp):
+            calls = None
+            if one.calls is not None:
+                calls = read_set(writer.calls(one.calls), "lets", Code.CORE_SCHEMA, fields)
+            rows = tuple([(writer.tool(tool), name) for tool, name in one.rows])
+            looks[one.name] = LookUp(name=one.name, keys=one.keys, calls=calls, rows=rows)
+    return replace(fields, looks=looks)
 
 
 class Writer:
@@ -87,6 +98,9 @@ class Writer:
 
     def __init__(self, grammar: l.Grammar) -> None:
         self._tool = {tool.name: at for at, tool in enumerate(grammar.tools)}
+
+    def tool(self, name: str) -> int:
+        return self._tool[name]
 
     def calls(self, of: l.Calls) -> Any:
         match of:
@@ -130,8 +144,8 @@ class Writer:
                 else:
                     right = self.term(term.among if term.among is not None else term.than)
                 return ["count", self.term(of), [op, ["it"], right]]
-            case l.Look():
-                raise NotImplementedError
+            case l.Look(name=name, keys=keys, field=field):
+                return ["look", name, list(map(self.term, keys)), field]
         raise AssertionError(term)
 
     def relation(self, of: l.Relation) -> Any:
@@ -242,6 +256,8 @@ def state_of(state: slow.State) -> State:
             return "n", whole.numerator if whole.denominator == 1 else whole
         case ("j", text):
             return "j", text.encode()
+        case ("*", listed):
+            return "*", frozenset(map(state_of, listed))
         case ("l", items):
             return "l", tuple(map(state_of, items))
         case ("r", cells):

@@ -37,8 +37,6 @@ LISTED = frozenset(
     }
 )  # fmt: skip
 
-# What is enforced: all but look-ups.
-HELD = FORMS - {"look"}
 
 TEXTS = ("a", "b", "c d")
 NUMBERS = (0, 1, 2, 2.5)
@@ -83,6 +81,15 @@ POOL: tuple[tuple[str, l.Type, str], ...] = (  # open fields: name, type, the fo
         "records",
     ),
 )
+
+
+_CELLS = ("number", "price")  # of the records of ``legs``
+
+
+def _has(tool: l.Tool, argument: l.Field) -> bool:
+    """Whether a tool has an argument of that name and kind."""
+    mine = [one for one in tool.fields if one.name == argument.name]
+    return any(not one.answer and kind_of(one) == kind_of(argument) for one in mine)
 
 
 def kind_of(field: l.Field) -> Kind | None:
@@ -273,10 +280,24 @@ class Draw:
                         options.append(
                             l.LookUp(name="leg", keys=("number",), rows=((tool.name, "legs"),))
                         )
-                elif kind_of(field) in ("s", "n") and not field.optional:
-                    options.append(
-                        l.LookUp(name="known", keys=(field.name,), calls=l.Pattern(tool=tool.name))
-                    )
+                elif kind_of(field) in ("s", "n"):
+                    calls: l.Calls = l.Pattern(tool=tool.name)
+                    others = [one for one in self.tools if one is not tool and _has(one, field)]
+                    if others and self.rng.random() < 0.5:
+                        other = l.Pattern(tool=self.choice(others).name)
+                        calls = l.Either(sets=(calls, other))
+                    keys = [field.name]
+                    more = [
+                        one.name
+                        for one in self._fields(calls, answers=False)
+                        if one.name != field.name and kind_of(one) in ("s", "n")
+                    ]
+                    if more and self.rng.random() < 0.3:
+                        keys.append(self.choice(more))
+                    options.append(l.LookUp(name="known", keys=tuple(keys), calls=calls))
+        rows = [one.rows[0] for one in options if one.rows]
+        if len(rows) > 1:
+            options += [replace(one, rows=tuple(rows[:2])) for one in options if one.rows]
         if options:
             self.lets.append(self.choice(options))
 
@@ -367,12 +388,17 @@ class Draw:
             lists = self._lists("s", own, seen) + self._lists("n", own, seen)
             if lists:
                 options.append(lambda: self._count(self.choice(lists), own, seen))
-        looks = [one for one in self.lets if isinstance(one, l.LookUp)]
-        if looks and depth and self.rng.random() < 0.5:
-            found = self._looked(looks[0], kind, own, seen)
-            if found is not None:
-                options += [lambda: found] * 3
+        found = self._look_of(kind, own, seen) if depth else None
+        if found is not None:
+            options += [lambda: found] * 12
         return self.choice(options)()
+
+    def _look_of(self, kind: Any, own: l.Calls, seen: l.Calls | None) -> l.Look | None:
+        """A look-up that is of a kind, some of the time."""
+        looks = [one for one in self.lets if isinstance(one, l.LookUp)]
+        if not looks or not self.may("look", 0.6):
+            return None
+        return self._looked(looks[0], kind, own, seen)
 
     def _attributes(self, kind: Kind) -> list[Callable[[], l.Term]]:
         names = [one.name for one in self.given]
@@ -445,15 +471,17 @@ class Draw:
         """A look-up of a field of a kind."""
         if look.calls is not None:
             fields = self._fields(look.calls)
-            key = next(f for f in fields if f.name == look.keys[0])
-            mine = [f.name for f in fields if kind_of(f) == kind and f.name != key.name]
-            key_kind: Any = kind_of(key)
+            kinds = [kind_of(f) for name in look.keys for f in fields if f.name == name]
+            mine = [f.name for f in fields if kind_of(f) == kind and f.name not in look.keys]
         else:
             mine = {"s": ["number"], "n": ["price"]}.get(str(kind), [])
-            key_kind = "s"
+            kinds = ["s"]
+            if len(look.rows) == 1:  # or of the call that the row is of
+                of = self._fields(l.Pattern(tool=look.rows[0][0]))
+                mine += [f.name for f in of if kind_of(f) == kind and f.name not in _CELLS]
         if not mine:
             return None
-        keys = (self.term(key_kind, own, seen, 0),)
+        keys = tuple([self.term(one, own, seen, 0) for one in kinds])
         return l.Look(name=look.name, keys=keys, field=self.choice(mine))
 
     def relation(self, own: l.Calls, seen: l.Calls | None) -> l.Relation | None:
@@ -623,6 +651,8 @@ class Draw:
                 options.append((a.name, l.Of(scope="own", name=b.name)))
             if not old:
                 options += [(a.name, make()) for make in self._attributes(kind or "")]
+            found = self._look_of(kind, other, None)
+            options += [] if found is None else [(a.name, found)] * 4
         size = min(len(options), self.choice((0, 1, 1, 1, 2)))
         return self.rng.sample(options, size)
 
@@ -718,6 +748,8 @@ class Draw:
                 l.Of(scope="own", name=name)
                 for name in self.rng.sample(names, min(many, len(names)))
             )
+        found = self._look_of("s", calls, None) if self.may("per", 0.3) else None
+        per += () if found is None else (found,)
         within = self.choice(WINDOWS) if self.may("within", 0.25) else None
         return l.Uses(
             calls=calls, most=self.choice((0, 1, 1, 2)), where=where, per=per, within=within,
@@ -743,6 +775,8 @@ class Draw:
                 if not f.answer and not f.optional and kind_of(f) in ("s", "b") and f != field
             ]
             per = tuple(l.Of(scope="own", name=name) for name in names[:1])
+        found = self._look_of("s", l.Pattern(tool=tool.name), None)
+        per += () if found is None else (found,)
         within = self.choice(WINDOWS) if self.may("within", 0.25) else None
         return l.Sum(
             tool=tool.name, field=field.name, most=self.choice((1, 2.5, 4)), per=per,

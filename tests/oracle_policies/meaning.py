@@ -25,6 +25,7 @@ from tests.oracle_policies.values import (
     is_known,
     plain,
     read,
+    rest_of,
 )
 
 Truth: TypeAlias = "bool | None"
@@ -140,7 +141,9 @@ def belongs(calls: l.Calls, call: Made) -> Truth:
 def _among(state: State, values: Sequence[Any]) -> Truth:
     if state == UNKNOWN:
         return None
-    return state in [("*", None) if value is l.REST else plain(value) for value in values]
+    if state[0] == "*":
+        return l.REST in values
+    return state in [plain(value) for value in values if value is not l.REST]
 
 
 # Terms.
@@ -204,6 +207,8 @@ def _bind(scene: Scene, more: Mapping[str, State]) -> Scene:
 
 
 def _looked_up(term: l.Look, scene: Scene) -> State:
+    """Of the calls that were made before B: of a call of another time, before that."""
+    scene = replace(scene, history=[c for c in scene.history if c.made_at < scene.own.made_at])
     keys = [state_of(key, scene) for key in term.keys]
     lacking = [key for key in keys if not is_known(key)]
     if lacking:
@@ -226,12 +231,10 @@ def _looked_up(term: l.Look, scene: Scene) -> State:
 
 def _latest_row(let: l.LookUp, keys: Sequence[State], name: str, scene: Scene) -> State:
     for call in reversed(scene.history):
-        for tool, rows in let.rows:
-            if call.tool.name != tool:
-                continue
-            items = call.states[rows]
-            if items == UNKNOWN or not call.done:
-                return UNKNOWN
+        lists = [call.states[rows] for tool, rows in let.rows if call.tool.name == tool]
+        if lists and (UNKNOWN in lists or not call.done):
+            return UNKNOWN
+        for items in lists:
             for row in reversed(items[1] if is_known(items) else ()):
                 cells = dict(row[1])
                 mine = both(same(cells[k], key) for k, key in zip(let.keys, keys, strict=True))
@@ -263,8 +266,12 @@ def _speaks_of(calls: l.Calls, tool: str) -> bool:
 
 def same(one: State, other: State) -> Truth:
     """Whether two states are one value."""
-    known = is_known(one) and is_known(other) and not one == other == ("*", None)
-    return one == other if known else None
+    if not is_known(one) or not is_known(other):
+        return None
+    if one[0] == "*" or other[0] == "*":
+        rest, value = (one, other) if one[0] == "*" else (other, one)
+        return False if value in rest[1] else None
+    return one == other
 
 
 def holds(relation: l.Relation, scene: Scene) -> Truth:
@@ -288,7 +295,7 @@ def holds(relation: l.Relation, scene: Scene) -> Truth:
             mine = state_of(left, scene)
             if maybe and mine == NONE:
                 return True
-            if not is_known(mine):
+            if not is_known(mine) or mine[0] == "*":
                 return None
             return matches(pattern, mine) is not negated
         case l.Every(of=of, each=each):
@@ -314,7 +321,7 @@ def compared(op: str, left: State, right: State) -> Truth:
         return same(left, right)
     if op == "!=":
         return opposite(same(left, right))
-    if not is_known(left) or not is_known(right):
+    if not is_known(left) or not is_known(right) or "*" in (left[0], right[0]):
         return None
     assert left[0] == right[0] in ("n", "t"), (left, right)
     one, other = left[1], right[1]
@@ -480,11 +487,12 @@ def _holds_back(
     past: Sequence[Made],
     scene: Scene,
 ) -> bool:
+    errors = replace(scene, history=told)  # what it looks up counts them, too
     if alternative.calls is None:
-        return both(holds(relation, scene) for relation in alternative.where) is not False
+        return both(holds(relation, errors) for relation in alternative.where) is not False
     found = [
         call
-        for call in possibly(alternative, told, scene)
+        for call in possibly(alternative, told, errors)
         if not any(
             sum(other.made_at > call.told_at for other in surely(lifting, past, scene))
             >= lifting.least
@@ -494,9 +502,9 @@ def _holds_back(
     return len(found) >= alternative.least
 
 
-def _may_be_apart(statement: l.Apart, one: Made, other: Made) -> bool:
+def _may_be_apart(statement: l.Apart, one: Made, other: Made, told: Sequence[Made] = ()) -> bool:
     """Whether they may be a call in A and a call in B with the same keys."""
-    inner = Scene(own=other)
+    inner = Scene(own=other, history=told)
     parts = [belongs(statement.one, one), belongs(statement.other, other)]
     if False in parts:
         return False
@@ -514,9 +522,9 @@ def _stand_next(sets: Sequence[l.Calls], word: Sequence[Made]) -> bool:
 
 def _apart(statement: l.Apart, past: Sequence[Made], scene: Scene) -> bool:
     call = scene.own
-
-    return _may_be_apart(statement, call, call) or any(
-        _may_be_apart(statement, x, call) or _may_be_apart(statement, call, x) for x in past
+    return _may_be_apart(statement, call, call, past) or any(
+        _may_be_apart(statement, x, call, past) or _may_be_apart(statement, call, x, past)
+        for x in past
     )
 
 
@@ -651,7 +659,7 @@ def answers_of(call: Made) -> list[Made]:
         if call.outcome != "done" or state == UNKNOWN:
             assert one.values is not None
             found: list[State] = [plain(value) for value in one.values]
-            found += [("*", None)] * one.rest + [NONE] * one.optional
+            found += [rest_of(one)] * one.rest + [NONE] * one.optional
             options.append(found)
         else:
             options.append([state])
@@ -731,7 +739,7 @@ class Automaton:
                 for one in mine:
                     assert one.values is not None
                     pool: list[State] = [plain(value) for value in one.values]
-                    pools.append(pool + [("*", None)] * one.rest + [NONE] * one.optional)
+                    pools.append(pool + [rest_of(one)] * one.rest + [NONE] * one.optional)
                 for chosen in product(*pools):
                     states = dict(zip([f.name for f in mine], chosen, strict=True))
                     self._letters.append(Made(tool=tool, stamp=0, states=states, outcome="done"))

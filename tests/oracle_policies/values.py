@@ -115,17 +115,22 @@ def read(value: Any, field: Field) -> State | object:
     return typed(found, field.type)
 
 
+def rest_of(field: Field) -> Value:
+    """What is not listed: a value of its own kind, that is none of the listed ones."""
+    return "*", tuple(plain(one) for one in field.values or ())
+
+
 def listed(value: Any, field: Field) -> Value | object:
     """A listed value; ``*`` is a value of its own kind."""
     assert field.values is not None
     if isinstance(value, (dict, list, tuple)):
-        return ("*", None) if field.rest else WRONG
+        return rest_of(field) if field.rest else WRONG
     if value is not None and not isinstance(value, (str, bool)) and number_of(value) is None:
-        return ("*", None) if field.rest else WRONG
+        return rest_of(field) if field.rest else WRONG
     mine = plain(value)
     if mine in [plain(one) for one in field.values]:
         return mine
-    return ("*", None) if field.rest else WRONG
+    return rest_of(field) if field.rest else WRONG
 
 
 def typed(value: Any, kind: Type) -> Value | object:

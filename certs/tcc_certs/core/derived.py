@@ -32,7 +32,7 @@ from tcc_certs.values.declared import PLAIN
 def minor_version(core: Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
     held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
-    if held or core.given or core.lets or any(map(is_newer_tool, core.tools)):
+    if held or core.given or core.lets or core.looks or any(map(is_newer_tool, core.tools)):
         return 2
     new = (
         bool(core.monitors)
@@ -54,7 +54,8 @@ def is_newer_tool(tool: Tool) -> bool:
         given.at is not None or given.null or not isinstance(given.type, PLAIN)
         for given in tool.opened
     )
-    return listed or opened or bool(tool.answers) or tool.parallel
+    said = tool.error_text is not None
+    return listed or opened or bool(tool.answers) or tool.parallel or said
 
 
 def _is_new(tool: Tool) -> bool:

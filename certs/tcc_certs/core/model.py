@@ -15,7 +15,7 @@ from tcc_certs.values.declared import OpenParameter
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
-    from tcc_certs.core.policies import Let, Policy
+    from tcc_certs.core.policies import Let, LookUp, Policy
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 HALF = (5, 1)  # the quality of a model that says nothing of it
@@ -146,6 +146,7 @@ class Tool:
         errors_failed: whether an error of it means that nothing happened.
         answers: its open answers, in declared order; they tell no calls apart.
         parallel: whether calls of it may be under way beside others that they commute with.
+        error_text: the pattern of answers that are texts and say an error; None: it has none.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Tool:
     errors_failed: bool = False
     answers: tuple[OpenParameter, ...] = ()
     parallel: bool = False
+    error_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +324,7 @@ class Core:
     monitors: tuple[Monitor, ...] = ()
     given: tuple[OpenParameter, ...] = ()
     lets: tuple[Let, ...] = ()
+    looks: tuple[LookUp, ...] = ()
 
     @cached_property
     def limit_texts(self) -> tuple[str, ...]:

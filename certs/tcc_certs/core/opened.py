@@ -191,12 +191,12 @@ def read_given(value: Json, path: str, code: Code, known: Known) -> tuple[OpenPa
         Rejected: `code`.
     """
     given: tuple[OpenParameter, ...] = read_opened(value, path, code, known)
-    for i, one in enumerate(given):
-        plain = one.at is None and not one.null
-        expected = "what this release enforces"
-        ensure(plain, Code.UNKNOWN_VERSION, f"{path}[{i}]", expected, "a place, or null")
     names = [one.name for one in given]
     ensure(len(set(names)) == len(names), code, path, "attributes of different names", names)
+    members = {one.name for one in given if one.at is None}
+    for i, one in enumerate(given):
+        there = not one.at or one.at[0] in members
+        ensure(there, code, f"{path}[{i}]", f"an attribute in which {one.name} lies", one.at)
     return given
 
 
@@ -365,15 +365,15 @@ _LATER = ("apart", "ban", "count", "need", "owe", "total")
 
 def _policy(item: Mapping[str, Json], path: str, code: Code, known: Known) -> Monitor:
     """A statement of version 1.2, of which nothing is left that nobody would hold."""
-    from tcc_certs.core.policies import Fields, Total, later_part, read_policy
+    from tcc_certs.core.policies import Fields, LookUp, Total, read_policy
     from tcc_certs.core.wording import Wording
 
     tools = known["tools"]
-    names = frozenset([one.name for one in known["given"] + known["lets"]])
-    fields = Fields(tools=tuple(map(fields_of, tools)), session=names)
+    looks = {one.name: one for one in known["lets"] if isinstance(one, LookUp)}
+    names = {one.name for one in known["given"] + known["lets"]} - looks.keys()
+    made = tuple(map(fields_of, tools))
+    fields = Fields(tools=made, session=frozenset(names), looks=looks)
     policy = read_policy(item, path, code, fields)
-    later = later_part(item)
-    ensure(not later, Code.UNKNOWN_VERSION, path, "what this release enforces", later)
     if isinstance(policy, Total):
         _check_total(tools[policy.tool], policy.parameter, path, code)
     return PolicyMonitor(policy=policy, text=Wording([tool.name for tool in tools]).of(policy))

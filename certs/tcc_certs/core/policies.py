@@ -10,7 +10,7 @@ Cost: linear in the bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -109,16 +109,33 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookUp:
+    """``name(t, ..).f``: of the latest call of a set's tools, or row, with these keys.
+
+    Attributes:
+        keys: arguments of the calls, or fields of the rows; calls: None of rows.
+        rows: lists of records, each a tool and a field.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    calls: Tree | None = None
+    rows: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
     """What statements may speak of.
 
     Attributes:
         tools: for each tool its fields by name; listed: those that patterns may bind.
         session: the names of attributes.
+        looks: the look-ups by name.
     """
 
     tools: tuple[Mapping[str, Field], ...]
     session: frozenset[str] = frozenset()
+    looks: Mapping[str, LookUp] = field(default_factory=dict)
 
 
 def tools_of(calls: Tree, count: int) -> frozenset[int]:
@@ -132,6 +149,25 @@ def tools_of(calls: Tree, count: int) -> frozenset[int]:
             return tools_of(one, count)
         case _:
             return frozenset(range(count))
+
+
+def cells_of(field: Field | None) -> tuple[str, ...]:
+    """The names of the fields of a list's records; of another field none."""
+    of = field.type.of if field is not None and isinstance(field.type, ListType) else None
+    return tuple([one.name for one in of.fields]) if isinstance(of, RecordType) else ()
+
+
+def fields_looked_in(
+    look: LookUp, of: str, tools: Sequence[Mapping[str, Field]]
+) -> list[tuple[int, str]]:
+    """The fields in which a field of a look-up is looked up, each with its tool."""
+    if look.calls is not None:
+        names = (*look.keys, of)
+        return [(tool, name) for tool in tools_of(look.calls, len(tools)) for name in names]
+    found = [*look.rows]
+    for tool, rows in look.rows:
+        found += [] if of in cells_of(tools[tool].get(rows)) else [(tool, of)]
+    return found
 
 
 class _Reader:
@@ -241,9 +277,19 @@ class _Reader:
                 inner = names | {"it"}
                 counted = [self.simple(one, inner, depth - 1) for one in relation]
                 return ("count", self.term(of, names, depth - 1), *counted)
-            case ["look", *_]:
-                raise Rejected(Code.UNKNOWN_FEATURE, self.path, "no look-up", "one")
+            case ["look", str() as name, list() as keys, str() as of]:
+                return self._looked_up(name, [self.term(k, names, depth - 1) for k in keys], of)
         raise self._refuse("a term", value)
+
+    def _looked_up(self, name: str, keys: Sequence[Tree], of: str) -> Tree:
+        look = self.fields.looks.get(name)
+        if look is None:
+            raise self._refuse("a look-up", name)
+        ensure(len(keys) == len(look.keys), self.code, self.path, f"{len(look.keys)} keys", keys)
+        found = fields_looked_in(look, of, self.fields.tools)
+        for tool, one in found:
+            self._field(tool, one)
+        return "look", name, tuple(keys), of
 
     def _summand(self, value: Json, names: frozenset[str], depth: int) -> Tree:
         match self._parts(value, depth):
@@ -460,11 +506,16 @@ POLICIES: Mapping[str, tuple[Table, Callable[..., Policy]]] = {
 }  # fmt: skip
 
 
+def read_set(value: Json, path: str, code: Code, fields: Fields) -> Tree:
+    """A set of calls."""
+    return _Reader(fields, path, code).calls(value)
+
+
 def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     """A statement of version 1.2.
 
     Raises:
-        Rejected: `code`; D201 it is larger than a decision may be; D101 a look-up.
+        Rejected: `code`; D201 it is larger than a decision may be.
     """
     known = {"reader": _Reader(fields, path, code)}
     tables = {kind: table for kind, (table, _) in POLICIES.items()}
@@ -472,74 +523,9 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     return POLICIES[kind][1](**made)
 
 
-def read_lets(value: Json, path: str, code: Code, known: Known) -> tuple[Let, ...]:
-    """What a session learns: for each name the fields whose first known value it is.
-
-    Raises:
-        Rejected: `code`; D102 a look-up.
-    """
-    given = {one.name for one in known["given"]}
-    found = []
-    for i, item in enumerate(schema.as_list(value, path, code, 1)):
-        place = f"{path}[{i}]"
-        looks = isinstance(item, dict) and "keys" in item
-        ensure(not looks, Code.UNKNOWN_VERSION, place, "what this release enforces", "a look-up")
-        members = schema.as_object(item, place, code, ("name", "of"))
-        name = schema.as_name(members["name"], place, code)
-        ensure(name not in given, code, place, "a name that is not given", name)
-        of = []
-        for one in schema.as_list(members["of"], place, code, 1):
-            pair = schema.as_tuple(one, place, code, 2, "tool and field")
-            at = schema.as_whole(pair[0], place, code, len(known["tools"]))
-            tool, field = known["tools"][at], schema.as_text(pair[1], place, code)
-            fields = [one.name for one in (*tool.parameters, *tool.opened, *tool.answers)]
-            ensure(field in fields, code, place, "a field of the tool", field)
-            of.append((at, field))
-        ensure(len(set(of)) == len(of), code, place, "each field once", of)
-        found.append(Let(name=name, of=tuple(of)))
-    schema.ensure_increasing([one.name for one in found], path, code)
-    return tuple(found)
-
-
 # What this release enforces of section 7, and what it declines by its name.
 
-_LATER_TERMS = {"look": "a look-up"}
 _LATER_MEMBERS = ("across", "pass")
-
-
-def later_part(statement: Mapping[str, Json]) -> str:
-    """The name of a part of a statement that nothing enforces yet; empty where there is none.
-
-    Args:
-        statement: a monitor's JSON, of the form that :func:`read_policy` reads.
-    """
-    terms: list[object] = [statement.get("where"), statement.get("per")]
-    terms += [list(_items(pair)[1:]) for pair in _items(statement.get("same"))]
-    for term in terms:
-        found = _later_term(term)
-        if found:
-            return found
-    for name in ("any", "unless"):
-        for one in _items(statement.get(name)):
-            found = later_part(one) if isinstance(one, dict) else ""
-            if found:
-                return found
-    return ""
-
-
-def _items(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
-
-
-def _later_term(tree: object) -> str:
-    parts = _items(tree)
-    head = parts[0] if parts else None
-    if isinstance(head, str):
-        if head in ("s", "own", "seen", "as", "session"):
-            return ""
-        if head in _LATER_TERMS:
-            return _LATER_TERMS[head]
-    return next((found for found in map(_later_term, parts) if found), "")
 
 
 def ensure_enforced(core: Mapping[str, Json]) -> None:
@@ -585,6 +571,18 @@ def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
     for tree in trees:
         names.update(_named(tree))
     return ("or", tuple(sets)), frozenset(names)
+
+
+def looks_named(policy: Policy) -> frozenset[tuple[str, str]]:
+    """The look-ups that a statement makes: the name of each, and of the field."""
+    return frozenset(_looks_in(trees_of(policy)))
+
+
+def _looks_in(tree: object) -> set[tuple[str, str]]:
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return set()
+    found = set().union(*map(_looks_in, tree))
+    return found | {(tree[1], tree[3])} if tree[:1] == ("look",) and len(tree) == 4 else found
 
 
 def attributes_named(policy: Policy) -> frozenset[str]:

@@ -52,6 +52,9 @@ def core_of(value: Mapping[str, Json]) -> Core:
 
         ensure_enforced(value)
     made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
+    lets = made.pop("lets")
+    looks = tuple([one for one in lets if hasattr(one, "keys")])
+    made |= {"lets": tuple([one for one in lets if one not in looks]), "looks": looks}
     core = Core(**made.pop("grammar"), **made)
     require([1, minor_version(core)], head["version"], _SCHEMA, "core.version")
     return core
@@ -193,7 +196,7 @@ def _given(value: Json, path: str, code: Code, known: Known) -> Any:
 
 
 def _lets(value: Json, path: str, code: Code, known: Known) -> Any:
-    from tcc_certs.core.policies import read_lets
+    from tcc_certs.core.lets import read_lets
 
     return read_lets(value, path, code, known)
 

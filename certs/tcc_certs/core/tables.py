@@ -143,6 +143,16 @@ def _names_differ(known: Known, path: str, code: Code) -> None:
         ensure_heads(known, f"{path}.open", code)
 
 
+def _error_text(value: Json, path: str, code: Code, known: Known) -> str:
+    """The pattern of texts that say an error."""
+    from tcc_certs.values.text_syntax import ensure_quick
+
+    ensure(known["errors"], code, path, "a tool whose errors mean failed", "another")
+    pattern = schema.as_text(value, path, code)
+    ensure_quick(pattern, 1, path)
+    return pattern
+
+
 def _strict_is_answered(known: Known, path: str, code: Code) -> None:
     answers = any(parameter.observed for parameter in known["params"])
     ensure(answers or not known["strict"], code, f"{path}.strict", "an observed parameter", "none")
@@ -160,6 +170,7 @@ TOOL: Table = (
     dropped(maybe("doc", schema.as_text)),
     maybe("quotes", schema.word("same"), "quotes_same", absent=False),
     maybe("errors", schema.word("failed"), "errors_failed", absent=False),
+    maybe("error_text", _error_text),
     maybe("parallel", schema.as_true, absent=False),
     dropped(maybe("bind", _bind)),
     maybe("strict", schema.as_true, absent=False),

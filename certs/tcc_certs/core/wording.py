@@ -54,6 +54,10 @@ class Wording:
                 field = f"{written(self._tools[tool])}.{written(name)}"
                 return f"limit sum({field}){self._bound(policy, most)}"
 
+    def set_of(self, calls: Tree) -> str:
+        """A set of calls."""
+        return self._set(calls)
+
     def _bound(self, of: Count | Total, value: object) -> str:
         per = f" per {', '.join(map(self._term, of.per))}" if of.per else ""
         window = "" if of.within is None else f" within {_duration(of.within)}"
@@ -118,6 +122,8 @@ class Wording:
             case ("count", of, *relation):
                 such = "".join([self._about_it(one) for one in relation])
                 return f"count({self._term(of)}{such})"
+            case ("look", name, keys, of):
+                return f"{name}({', '.join(map(self._term, keys))}).{written(of)}"
             case ("list", items):
                 return f"({', '.join(map(self._term, items))})"
             case ("sum", items):

@@ -448,4 +448,5 @@ def _bare(core: Core) -> Core:
         goals=(),
         given=(),
         lets=(),
+        looks=(),
     )

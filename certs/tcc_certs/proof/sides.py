@@ -118,12 +118,7 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     Args:
         left: of a right side the core of the left.
     """
-    if left is not None and (left.tools, left.calls, left.given, left.lets) != (
-        core.tools,
-        core.calls,
-        core.given,
-        core.lets,
-    ):
+    if left is not None and _spoken_of(left) != _spoken_of(core):
         return core
     held = [one.policy for one in left.monitors if isinstance(one, PolicyMonitor)] if left else []
     kept = tuple(
@@ -137,7 +132,12 @@ def forgetting(core: Core, left: Core | None = None) -> Core:
     some = any(isinstance(one, PolicyMonitor) for one in kept)
     if some:
         return replace(core, monitors=kept)
-    return replace(core, monitors=kept, given=(), lets=())
+    return replace(core, monitors=kept, given=(), lets=(), looks=())
+
+
+def _spoken_of(core: Core) -> tuple[object, ...]:
+    """What statements may speak of."""
+    return core.tools, core.calls, core.given, core.lets, core.looks
 
 
 def compared_cores(cores: Sequence[Core], *, listed: bool, keyed: bool) -> list[Core]:
@@ -165,7 +165,8 @@ def _side(
     longest: int = 0,
 ) -> Side:
     policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    plain = not (core.given or core.lets or any(map(is_newer_tool, core.tools)))
+    declared = core.given or core.lets or core.looks
+    plain = not (declared or any(map(is_newer_tool, core.tools)))
     ensure(plain, Code.UNKNOWN_FEATURE, "core", "tools of 1.1 at most", "later ones")
     caps: dict[tuple[str, str], str] = {}
     for one in core.monitors:

@@ -16,6 +16,7 @@ from tcc_certs.core.policies import Alternative, Tree, tools_of
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
+    VAGUE,
     Event,
     Truth,
     both,
@@ -103,6 +104,11 @@ def _all_gone(
     return gone
 
 
+def is_vague(key: Iterable[State]) -> bool:
+    """Whether a part of a key may be several values."""
+    return any(kind in VAGUE for kind, _ in key)
+
+
 class Pool:
     """The calls of which an alternative may speak, by their keys."""
 
@@ -118,7 +124,7 @@ class Pool:
 
     def add(self, call: Event, key: tuple[State, ...], undo: Undo) -> None:
         """Keep a call."""
-        odd = any(part in LACKING for part in key)
+        odd = is_vague(key)
         kept = self.odd if odd else self._by_key.setdefault(key, Kept())
         for one in (kept, self._all):
             one.append(call)
@@ -132,11 +138,11 @@ class Pool:
 
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
-        return not self.odd and not any(part in LACKING for part in key)
+        return not self.odd and not is_vague(key)
 
     def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
-        if any(part in LACKING for part in key):
+        if is_vague(key):
             return reversed(self._all), len(self._all)
         kept = self._by_key.get(key, ())
         if not self.odd:
@@ -212,7 +218,7 @@ class Alt:
         key = self.key_of(call)
         pool.add(call, key, undo)
         split = self._split
-        if split is None or any(part in LACKING for part in key):
+        if split is None or is_vague(key):
             return
         index = pool.indices.get(key)
         if index is None:
@@ -231,7 +237,7 @@ class Alt:
         if split is None or other is None:
             return None
         key = self.key_for(own)
-        if any(part in LACKING for part in key):
+        if is_vague(key):
             return False if sure else None
         if not sure and (pool.odd or not self._whole):
             return None  # of more than 64 calls older ones stand against it, whatever they are
@@ -244,8 +250,8 @@ class Alt:
     def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
         """Whether the relation of the index holds of a call, surely or possibly."""
         if sure:
-            return due not in LACKING and _decides(op, index.sure, due)
-        if due in LACKING or index.lacking:
+            return due[0] not in VAGUE and _decides(op, index.sure, due)
+        if due[0] in VAGUE or index.lacking:
             return True
         if op == "in":
             return due in index.sure or due in index.may
@@ -281,8 +287,11 @@ class Alt:
                 return False
             for op, name, kind, value in due:
                 mine, other = states[name]
-                if kind in _LACKS or mine in _LACKS:
-                    found = None
+                if kind in VAGUE or mine in VAGUE:
+                    equal = same((mine, other), (kind, value)) if op in ("=", "!=") else None
+                    if equal is (op != "="):
+                        return False
+                    found = found if equal is (op == "=") else None
                 elif op == "=" or op == "!=":
                     if (mine == kind and other == value) is not (op == "="):
                         return False
@@ -303,7 +312,7 @@ class Alt:
     def surely(self, pool: Pool, own: Event) -> Iterator[Event]:
         """The earlier calls of which it surely holds, latest first; of a key the latest 64."""
         key = self.key_for(own)
-        if not self.last and any(part in LACKING for part in key):
+        if not self.last and is_vague(key):
             return
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
@@ -348,7 +357,6 @@ class Alt:
                 return
 
 
-_LACKS = frozenset(kind for kind, _ in LACKING)
 _ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

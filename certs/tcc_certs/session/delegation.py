@@ -28,7 +28,9 @@ from tcc_certs.session.validation import (
 )
 from tcc_certs.values.canonical import canonical, digest, json_text, reference_digest
 from tcc_certs.values.declared import json_of
-from tcc_certs.values.types import JsonType, OpenType
+from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+
+PLAIN_ANSWERS = (TextType, NumberType, FlagType)  # whose digests hang on the value alone
 
 
 def link(session_id: str, seq: int, attempt: int) -> str:
@@ -106,6 +108,7 @@ class _Call:
     outcome: str = "unknown"
     unforeseen: bool = False  # `observed` is what is known of the answer, and not all of it
     observed: Mapping[str, Json] = field(default_factory=dict)
+    answers: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,6 +199,8 @@ def _read(ledger: bytes | Iterable[bytes], artifact: CheckedArtifact) -> _Ledger
             call.outcome, call.unforeseen = text(record, "outcome"), "unforeseen" in record
             observed = record.get("observed")
             call.observed = observed if isinstance(observed, dict) else {}
+            answers = record.get("answers")
+            call.answers = answers if isinstance(answers, dict) else {}
     return found
 
 
@@ -229,7 +234,7 @@ def _compare(child: _Ledger, parent: _Ledger, key: bytes, findings: Findings) ->
         elif made <= last:
             where = f"line {beside.line} of it"
             findings.add(Code.SESSION_DELEGATED, line, "parent", "calls in one order", where)
-        elif not _settles(call, beside):
+        elif not (_settles(call, beside) and _answers_agree(child.core, call, parent.core, beside)):
             found = f"{beside.outcome} at line {beside.line} of it"
             findings.add(Code.SESSION_SETTLED, line, "outcome", call.outcome, found)
         last = max(last, made)
@@ -254,3 +259,33 @@ def _settles(call: _Call, beside: _Call) -> bool:
     if call.outcome == beside.outcome and (call.unforeseen or beside.unforeseen):
         return all(one[name] == other[name] for name in one.keys() & other.keys())
     return (call.outcome, one) == (beside.outcome, other)
+
+
+def _answers_agree(core: Core, call: _Call, other: Core, beside: _Call) -> bool:
+    """Whether the open answers that both have are the same, as far as their digests say.
+
+    An answer at another place, or of another type that is written otherwise, is another value.
+    """
+    mine, theirs = [
+        {one.name: one for one in of.tools[made.offer.tool].answers}
+        for of, made in ((core, call), (other, beside))
+    ]
+    return all(
+        _one_value(call.answers[name], beside.answers[name])
+        for name in call.answers.keys() & beside.answers.keys() & mine.keys() & theirs.keys()
+        if mine[name].at == theirs[name].at and _alike(mine[name].type, theirs[name].type)
+    )
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether the same values of two types have the same digests."""
+    return one == other or (type(one) is type(other) and isinstance(one, PLAIN_ANSWERS))
+
+
+def _one_value(one: Json, other: Json) -> bool:
+    """Whether two entries may stand for one value: what one has not is not compared."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return True
+    return all(
+        one[name] == other[name] for name in ("digest", "of") if name in one and name in other
+    )

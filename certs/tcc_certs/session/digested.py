@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from blake3 import blake3
 
@@ -52,6 +52,7 @@ from tcc_certs.values.types import check_text
 _is_hex = re.compile("[0-9a-f]*").fullmatch
 SHORT = 16  # bytes of a digest that stand for a value among others
 MOST_LEAVES = 1 << 14
+_Names: TypeAlias = "Mapping[str, Sequence[str]]"
 _COMPUTED = ("<", "<=", ">", ">=", "sum", "max", "count")
 
 
@@ -96,7 +97,8 @@ class Named:
         attributes: Iterable[str],
         learned: Mapping[str, Sequence[str]],
     ) -> None:
-        walk = _Walk([tree for one in policies for tree in trees_of(one)], learned)
+        looked = {one.name: one.keys for one in core.looks}
+        walk = _Walk([tree for one in policies for tree in trees_of(one)], learned, looked)
         named, attributes = frozenset(fields), frozenset(attributes)
         self.numbers = walk.computes or any(isinstance(one, Total) for one in policies)
         self.tools: list[dict[str, Form]] = [
@@ -126,15 +128,14 @@ class Named:
 
     def _form(self, one: OpenParameter, walk: _Walk) -> Form:
         kind = walk.narrowed(one)
-        shown = isinstance(kind, (TimeType, DateType))
-        shown = shown or (self.numbers and isinstance(kind, NumberType))
+        plain = (TimeType, DateType, NumberType) if self.numbers else (TimeType, DateType)
         patterns = walk.patterns.get(one.name, ()) if _has_text(kind) else ()
         return Form(
             name=one.name,
             type=kind,
             optional=one.optional,
             patterns=tuple(sorted(patterns)),
-            shown=shown,
+            shown=isinstance(kind, plain),
             is_list=isinstance(kind, ListType),
         )
 
@@ -165,13 +166,12 @@ class _Walk:
         patterns: that are asked of texts, by the name of the field.
     """
 
-    def __init__(self, trees: Iterable[Tree], learned: Mapping[str, Sequence[str]]) -> None:
-        self._learned = learned
-        self.computes = False
-        self.constants: set[State] = set()
+    def __init__(self, trees: Iterable[Tree], learned: _Names, looked: _Names) -> None:
+        self._learned, self._looked = learned, looked
+        self.computes, self.constants = False, set[State]()
         self.patterns: dict[str, set[str]] = {}
-        self._parts: set[str] = set()
-        self._whole: set[str] = set()  # fields of which a record may be compared as one
+        # Of `whole` fields a record may be compared as one.
+        self._parts, self._whole = set[str](), set[str]()
         for tree in trees:
             self._tree(tree, {})
 
@@ -205,6 +205,10 @@ class _Walk:
                 self._parts.update(tree[2:])
                 if len(tree) < 3:
                     self._whole |= self._fields(tree, names)
+            case ("look", name, keys, of):
+                self._parts.update((of, *self._looked[name]))
+                self._whole.add(of)
+                self._tree(keys, names)
             case ("count", of, *relation):
                 self.computes = True
                 self._list(of, names)

@@ -50,7 +50,7 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 17  # that were read
+_MAX_EDGES = 1 << 17  # that were read, and four more for each state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,7 +138,7 @@ class SessionMachine:
         self._offers: dict[int, Mapping[Values, Offer]] = {}
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
-        self._rows: dict[int, Mapping[int, Sequence[int]]] = {}
+        self._rows: dict[int, Mapping[int, tuple[int, ...]]] = {}
         self._edges = 0  # of these rows
         self._looked: dict[tuple[Held, Offer], _Look] = {}
 
@@ -245,11 +245,12 @@ class SessionMachine:
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
         states, tally = place
-        targets = {target for q in states for target in self.row(q).get(call, ())}
+        rows = [self.row(q).get(call, ()) for q in states]
+        targets = rows[0] if len(rows) == 1 else tuple(sorted({to for row in rows for to in row}))
         if not targets:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
-        return None if after is None else (tuple(sorted(targets)), after)
+        return None if after is None else (targets, after)
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
@@ -277,9 +278,8 @@ class SessionMachine:
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
         found, code = set(held), None
         for place in held:
-            calls = [
-                call for call in offer.calls.values() if any(call in self.row(q) for q in place[0])
-            ]
+            rows = [self.row(q) for q in place[0]]
+            calls = [call for call in offer.calls.values() if any(call in row for row in rows)]
             after = {self.step(place, call) for call in calls}
             if code is None and after <= {None}:
                 code = Code.STATEMENT_FORBIDS if calls else Code.NOT_PLANNED
@@ -290,18 +290,18 @@ class SessionMachine:
             code = Code.MANY_STATES
         return _Look(code=code, unknown=tuple(sorted(found)))
 
-    def row(self, q: int) -> Mapping[int, Sequence[int]]:
-        """The edges of a state: for each call its targets."""
+    def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
+        """The edges of a state: for each call its targets, increasing."""
         found = self._rows.get(q)
         if found is None:
             row: dict[int, list[int]] = {}
             for call, target in self._automaton.edges(q):
                 row.setdefault(call, []).append(target)
-            self._edges += len(row)
+            self._edges += len(row) + 4
             if self._edges > _MAX_EDGES:
                 self._rows.clear()
-                self._edges = len(row)
-            found = self._rows[q] = row
+                self._edges = len(row) + 4
+            found = self._rows[q] = {call: tuple(sorted(to)) for call, to in row.items()}
         return found
 
 
@@ -492,8 +492,8 @@ class Course:
             told: of one that is done its open answers.
             seq: the call's number; None: the one that was made last.
         """
-        at = len(self._steps) - 1 if seq is None else self._at(seq)
-        last = at == len(self._steps) - 1
+        newest = seq is None or seq == self._steps[-1].seq  # nearly always
+        at = len(self._steps) - 1 if newest or seq is None else self._at(seq)
         step = self._steps[at]
         # The first outcome that is recorded; a `resolve` changes nothing of it.
         step.told = self._steps[-1].seq
@@ -502,7 +502,7 @@ class Course:
         if outcome != "unknown":
             self._know(at, outcome, answer, read, told)
         # What lies behind is gone through again, and is so little that it is not counted.
-        self._reached = len(self._steps) if last else min(self._reached, at)
+        self._reached = len(self._steps) if newest else min(self._reached, at)
 
     def resolve(
         self,

@@ -61,6 +61,7 @@ class Places:
     """Which fields of a tool stand inside of which; made once a session.
 
     Args:
+        tool: None: the fields are what a session is given.
         fields: its open arguments, or those of its open answers that the ledger has; of answers
             no listed one is looked at.
         forms: what a ledger has of those that statements name.
@@ -69,7 +70,7 @@ class Places:
 
     def __init__(
         self,
-        tool: Tool,
+        tool: Tool | None,
         fields: Sequence[OpenParameter],
         forms: Mapping[str, Form],
         key: bytes | None,
@@ -77,7 +78,8 @@ class Places:
         *,
         arguments: bool,
     ) -> None:
-        self._tool, self._forms, self._key, self._digester = tool, forms, key, digester
+        self._listed = () if tool is None else tool.parameters
+        self._forms, self._key, self._digester = forms, key, digester
         self._fields = fields
         self._arguments = arguments
         by_steps = {_steps(one): one for one in fields if "*" not in _steps(one)}
@@ -85,7 +87,7 @@ class Places:
         for one in fields:
             found += self._of(one.name, one, _steps(one), by_steps)
         if self._arguments:
-            for param in tool.parameters:
+            for param in self._listed:
                 if param.at is not None and not param.observed:
                     found += self._of(param.name, None, param.at, by_steps)
         self._inside = found
@@ -195,7 +197,7 @@ class Places:
     def _whole(self, entries: Entries, listed: Mapping[str, str]) -> object:
         """All arguments, where all are shown."""
         found: dict[str, object] = {}
-        for param in self._tool.parameters:
+        for param in self._listed:
             if not param.observed and param.at is None and listed.get(param.name):
                 if listed[param.name] == "*":
                     raise Untold

@@ -9,16 +9,22 @@ A statement keeps the calls of its sets by *key*, the values that have to be equ
 part of its key not known may have any, and is kept apart.  Of the calls of a key the latest 64 are
 looked at: of a `require` no older one helps, of a `forbid` or a limit an older one that may stand
 against the call refuses it (R207).
+A call or a row that is looked up may be any where a key of it is none or not known, and a list of
+rows that is not known may have any: where such a one is the latest, the look-up is not known.
 Cost: a decision is a look-up for each alternative, and at most 64 calls where conditions are left
-beside the keys; a step the statements that name the call's tool.
+beside the keys; a probe for each look-up and choice of keys that calls have left out; a step the
+statements that name the call's tool, and a probe for each row of an answer in which is looked up.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
+from operator import itemgetter
+from typing import TypeAlias
 
 from tcc_certs.core.policies import (
     Alternative,
@@ -26,14 +32,16 @@ from tcc_certs.core.policies import (
     Ban,
     Count,
     Fields,
+    LookUp,
     Need,
     Owe,
     Policy,
     Total,
     Tree,
+    looks_named,
     tools_of,
 )
-from tcc_certs.session.alternatives import Alt, Pool, Undo
+from tcc_certs.session.alternatives import Alt, Pool, Undo, is_vague
 from tcc_certs.session.relations import (
     LACKING,
     NO_NAMES,
@@ -43,12 +51,10 @@ from tcc_certs.session.relations import (
     compiled_relation,
     compiled_set,
     compiled_term,
+    counting_errors,
     same,
 )
-from tcc_certs.values.places import (
-    State,
-    exact_number,
-)
+from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
 
 # Statements.
 
@@ -139,7 +145,11 @@ def _mark(pool: Pool, at: int, undo: Undo) -> None:
 class _BanRule(Statement):
     def __init__(self, number: int, of: Ban, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.of, tools)
-        self._any = [make(one) for one in of.alternatives]
+        # An error that was read counts as done for what a forbid looks up, too.
+        self._any = [
+            make(replace(one, same=counting_errors(one.same), where=counting_errors(one.where)))
+            for one in of.alternatives
+        ]
         self._unless = [make(one) for one in of.unless]
         self.alternatives = [*self._any, *self._unless]
 
@@ -231,7 +241,7 @@ class _MostRule(Statement):
         key, tallies = self._key(own), memory.tallies[self.number]
         least = None if self._within is None else own.stamp - self._within
         total = self._amount(own)
-        lacks = any(part in LACKING for part in key)
+        lacks = is_vague(key)
         for one in tallies if lacks else (key, *memory.odd[self.number]):
             tally = tallies.get(one)
             if tally is None:
@@ -247,7 +257,7 @@ class _MostRule(Statement):
         key, tallies = self._key(call), memory.tallies[self.number]
         if key not in tallies:
             tallies[key] = _Tally()
-            if any(part in LACKING for part in key):
+            if is_vague(key):
                 memory.odd[self.number].append(key)
         tallies[key].add(call.stamp, self._amount(call), undo)
 
@@ -255,10 +265,11 @@ class _MostRule(Statement):
 class _ApartRule(Statement):
     def __init__(self, number: int, of: Apart, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.other, tools)
-        self._one = make(Alternative(calls=of.one, same=of.same))
+        same_as = counting_errors(of.same)
+        self._one = make(Alternative(calls=of.one, same=same_as))
         self._first = compiled_set(of.one)
         self._others = make(Alternative(calls=of.other))
-        self._terms = [compiled_term(term) for _, term in of.same]
+        self._terms = [compiled_term(term) for _, term in same_as]
         self._names = [name for name, _ in of.same]
         self.alternatives = [self._one]
         self.decides = self.kept()
@@ -318,7 +329,7 @@ class _OweRule(Statement):
         if call.done and call.tool in self._firsts and self._first(call) is True:
             key = tuple([call.states[name] for name in self._names])
             # A key of which a part is not known pays for nothing, and is never paid.
-            if key in owed and not any(part in LACKING for part in key):
+            if key in owed and not is_vague(key):
                 before = owed.pop(key)
                 undo.append(lambda: owed.__setitem__(key, before))
         if call.tool in self.tools and self.of(call) is not False:
@@ -335,6 +346,8 @@ class Policies:
 
     def __init__(self, policies: Sequence[Policy], fields: Fields) -> None:
         self.count = len(policies)
+        made = {name for one in policies for name, _ in looks_named(one)}
+        self.looks = [fields.looks[name] for name in sorted(made)]
         self.pools = 0
         self.tools = len(fields.tools)
         statements = [self._made(at, one) for at, one in enumerate(policies)]
@@ -361,6 +374,118 @@ class Policies:
                 return _MostRule(number, of, self.tools)
 
 
+# Look-ups: the latest call, or row of an answer, with some keys, of the calls made before one, as
+# is known of them now; so no copy of the past is needed.
+
+_WHOLE = 1 << 30  # the rank of a list that is not known: behind all rows of its call
+# The number of the call, the rank in it, the call, the fields of the row; None: of a call.
+_Entry: TypeAlias = "tuple[int, int, Event, Mapping[str, State] | None]"
+_Key: TypeAlias = "tuple[State, ...]"
+
+
+class _Table:
+    """The calls or rows of one look-up, by the keys that are known of them.
+
+    For each choice of keys, by their places, and their values the entries, in their order.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[int, ...], dict[_Key, list[_Entry]]] = {}
+
+    def add(self, key: _Key, entry: _Entry, added: list[list[_Entry]]) -> None:
+        """Keep an entry that comes after all others."""
+        places = tuple([at for at, part in enumerate(key) if part not in LACKING])
+        known = key if len(places) == len(key) else tuple([key[at] for at in places])
+        kept = self.entries.setdefault(places, {}).setdefault(known, [])
+        kept.append(entry)
+        added.append(kept)
+
+    def latest(self, key: _Key, before: int) -> tuple[_Entry, bool] | None:
+        """The latest entry of an earlier call whose keys are not surely others, and if surely."""
+        found: tuple[_Entry, bool] | None = None
+        for places, entries in self.entries.items():
+            sure = len(places) == len(key)
+            kept = entries.get(key if sure else tuple([key[at] for at in places]))
+            if not kept:
+                continue
+            last = len(kept) - 1
+            if kept[last][0] >= before:
+                last = bisect_left(kept, before, key=itemgetter(0)) - 1
+            if last >= 0 and (found is None or kept[last][:2] > found[0][:2]):
+                found = kept[last], sure
+        return found
+
+
+class Looks:
+    """What the look-ups of one session have of its calls.
+
+    Args:
+        looks: those that statements make.
+        tools: how many the core has.
+    """
+
+    def __init__(self, looks: Sequence[LookUp], tools: int) -> None:
+        self._of = {one.name: one for one in looks}
+        # What was done or may have been; and what failed with an error that was read.
+        self._made = {one.name: _Table() for one in looks}
+        self._read = {one.name: _Table() for one in looks}
+        self._by_tool: list[list[LookUp]] = [[] for _ in range(tools)]
+        for one in looks:
+            named = {tool for tool, _ in one.rows}
+            for tool in tools_of(one.calls, tools) if one.calls is not None else named:
+                self._by_tool[tool].append(one)
+
+    def add(self, call: Event, undo: list[Callable[[], object]]) -> None:
+        """Keep a call."""
+        added: list[list[_Entry]] = []
+        for look in self._by_tool[call.tool]:
+            table = (self._read if call.answered else self._made)[look.name]
+            if look.calls is not None:
+                key = tuple([call.states[name] for name in look.keys])
+                table.add(key, (call.at, 0, call, None), added)
+            else:
+                _add_rows(look, table, call, added)
+        if added:
+            undo.append(lambda: [kept.pop() for kept in reversed(added)])
+
+    def of(self, own: Event, name: str, key: _Key, field: str, read: bool) -> State:
+        """A field of the latest call or row with these keys that was there before a call.
+
+        Args:
+            own: the call that it was there before.
+            read: whether calls count that failed with an error that was read.
+        """
+        if is_vague(key):
+            return UNKNOWN
+        found = self._made[name].latest(key, own.at)
+        if read:
+            other = self._read[name].latest(key, own.at)
+            if other is not None and (found is None or other[0][:2] > found[0][:2]):
+                found = other
+        if found is None or not found[1]:
+            return UNKNOWN
+        (_, _, call, row), _ = found
+        if not call.done and not call.answered:
+            return UNKNOWN
+        return row[field] if row is not None and field in row else call.states[field]
+
+
+def _add_rows(look: LookUp, table: _Table, call: Event, added: list[list[_Entry]]) -> None:
+    """The rows of a call; of two lists those of the first count as the later ones."""
+    rank, nothing = 0, (UNKNOWN,) * len(look.keys)
+    lists = [call.states[name] for tool, name in look.rows if tool == call.tool]
+    for kind, items in reversed(lists):
+        if kind == "l" and (call.done or call.answered):
+            for record in items:
+                row = dict(record[1])
+                table.add(tuple([row[k] for k in look.keys]), (call.at, rank, call, row), added)
+                rank += 1
+        elif (kind, items) != NONE or not (call.done or call.answered):
+            table.add(nothing, (call.at, _WHOLE, call, None), added)
+
+
 class Memory:
     """What the statements remember of the calls of one session.
 
@@ -374,9 +499,12 @@ class Memory:
         self.tallies: list[dict[tuple[State, ...], _Tally]] = [{} for _ in range(policies.count)]
         self.odd: list[list[tuple[State, ...]]] = [[] for _ in range(policies.count)]
         self.owed: list[dict[tuple[State, ...], int]] = [{} for _ in range(policies.count)]
+        self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:
         """The first statement that refuses a call, and whether as one surely has to (else R207)."""
+        if self._looks is not None:
+            own.look = self._looks.of
         for statement in self._policies.decides[own.tool]:
             found = statement.refuses(self, own)
             if found is not False:
@@ -390,6 +518,9 @@ class Memory:
             what :meth:`undo` takes.
         """
         undo: Undo = []
+        if self._looks is not None:
+            call.look = self._looks.of
+            self._looks.add(call, undo)
         for statement in self._policies.keeps[call.tool]:
             statement.add(self, call, undo)
         return undo

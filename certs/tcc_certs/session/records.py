@@ -42,7 +42,7 @@ def _is_arguments(value: Json) -> bool:
 
 
 def _is_open(value: Json) -> bool:
-    return isinstance(value, dict) and all(_is_open_value(item) for item in value.values())
+    return isinstance(value, dict) and all(map(_is_open_value, value.values()))
 
 
 def _is_open_value(value: Json) -> bool:
@@ -197,9 +197,9 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
     if kind == "resolve" and ("who" in record or "at_ms" in record):
         required = {**required, "who": WHO, "at_ms": TIME}  # both or neither
-    for name in required:
-        if name not in record:
-            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+    if not required.keys() <= record.keys():
+        name = next(name for name in required if name not in record)
+        raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
     return kind
 
 

@@ -23,7 +23,10 @@ Truth: TypeAlias = "bool | None"
 Names: TypeAlias = "Mapping[str, State]"
 Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
 Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
+# Of a call the field of a look-up with keys, and whether it counts errors that were read.
+Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 LACKING = (NONE, UNKNOWN)
+VAGUE = frozenset(["none", "unknown", "*"])  # kinds of which nobody knows the value
 _IT = frozenset(["it"])
 DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
@@ -44,6 +47,7 @@ class Event:
         answered: it failed, and its caller has read what the tool said.
         told: the number of the last call that was made when its first outcome was recorded; None
             while it is under way.
+        look: looks up what earlier calls of its session say; None: it has no session.
     """
 
     at: int
@@ -55,6 +59,7 @@ class Event:
     done: bool = False
     answered: bool = False
     told: int | None = None
+    look: Look | None = None
 
 
 # Three values.
@@ -83,9 +88,12 @@ def either(parts: Iterable[Truth]) -> Truth:
 
 
 def same(one: State, other: State) -> Truth:
-    """Whether two states are one value; of two that are not listed nobody knows."""
-    if one in LACKING or other in LACKING or one == other == REST:
-        return None
+    """Whether two states are one value; what is not listed may be any value but those."""
+    if one[0] in VAGUE or other[0] in VAGUE:
+        if one in LACKING or other in LACKING:
+            return None
+        (_, listed), value = (one, other) if one[0] == "*" else (other, one)
+        return False if value in listed else None
     return one == other
 
 
@@ -110,7 +118,7 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
                     state = call.states[name]
                     if state == UNKNOWN:
                         found = None
-                    elif state not in values:
+                    elif (REST if state[0] == "*" else state) not in values:
                         return False
                 return found
 
@@ -165,6 +173,8 @@ def compiled_term(tree: Tree) -> Term:
             return _greater(compiled_term(one), compiled_term(other))
         case ("sum", items):
             return _sum([(exact_number(factor), compiled_term(one)) for factor, one in items])
+        case ("look", name, keys, of, *read):
+            return _looked_up(name, [compiled_term(key) for key in keys], of, bool(read))
         case ("count", of):
             many = compiled_term(of)
 
@@ -176,6 +186,23 @@ def compiled_term(tree: Tree) -> Term:
         case ("count", of, relation):
             return _counted(compiled_term(of), compiled_relation(relation))
     return _constant(UNKNOWN)
+
+
+def _looked_up(name: str, keys: Sequence[Term], of: str, read: bool) -> Term:
+    def looked_up(own: Event, seen: Event, names: Names) -> State:
+        if own.look is None:
+            return UNKNOWN
+        return own.look(own, name, tuple([key(own, seen, names) for key in keys]), of, read)
+
+    return looked_up
+
+
+def counting_errors(tree: Any) -> Any:
+    """Terms and relations whose look-ups count calls that failed with an error that was read."""
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return tree
+    found = tuple([counting_errors(part) for part in tree])
+    return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
 def _alias(name: str) -> str:
@@ -305,7 +332,11 @@ def _among(one: Term, many: Term, negated: bool) -> Relation:
         left, right = one(own, seen, names), many(own, seen, names)
         if left in LACKING or right[0] != "l":
             return None
-        found = left in right[1] or (None if any(item in LACKING for item in right[1]) else False)
+        if left[0] == "*":
+            found = either([same(left, item) for item in right[1]])
+        else:
+            lacks = None if any(item in LACKING for item in right[1]) else False
+            found = left in right[1] or lacks
         return _opposite(found) if negated else found
 
     return among
@@ -340,8 +371,8 @@ def _like(one: Term, source: str, negated: bool) -> Relation:
     matches = like_of(source)
 
     def like(own: Event, seen: Event, names: Names) -> Truth:
-        kind, value = found = one(own, seen, names)
-        if found in LACKING:
+        kind, value = one(own, seen, names)
+        if kind in VAGUE:
             return None
         if kind == DIGESTED:
             holds = own.marks.get((source, value))

@@ -16,7 +16,9 @@ from tcc_certs.core.policies import (
     Fields,
     attributes_named,
     fields_compared,
+    fields_looked_in,
     is_timed,
+    looks_named,
     tools_of,
 )
 from tcc_certs.formats.codec import Json
@@ -42,14 +44,13 @@ class Statements:
     def __init__(self, core: Core) -> None:
         held = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
         known = {one.name for one in core.given} | {one.name for one in core.lets}
-        fields = Fields(tools=tuple(map(fields_of, core.tools)), session=frozenset(known))
+        looks = {one.name: one for one in core.looks}
+        made = tuple(map(fields_of, core.tools))
+        fields = Fields(tools=made, session=frozenset(known), looks=looks)
         self.policies = Policies([one.policy for one in held], fields)
         self._texts = [one.text for one in held]
         self._listed = [
-            [
-                (one.name, [NONE if not text else constant(text) for text in one.values])
-                for one in tool.parameters
-            ]
+            [(one.name, _listed_states(one.values)) for one in tool.parameters]
             for tool in core.tools
         ]
         named: set[tuple[int, str]] = set()
@@ -57,6 +58,8 @@ class Statements:
             calls, names = fields_compared(one.policy)
             for tool in tools_of(calls, len(core.tools)):
                 named.update((tool, name) for name in names)
+            for name, of in looks_named(one.policy):
+                named.update(fields_looked_in(looks[name], of, made))
         speaks = [attributes_named(one.policy) for one in held]
         spoken = frozenset().union(*speaks)
         self.lets = tuple([one for one in core.lets if one.name in spoken])
@@ -83,6 +86,14 @@ class Statements:
         self._told_by = {
             one.text: {name: tools for name, tools in tellers.items() if name in of}
             for one, of in zip(held, speaks, strict=True)
+        }
+        self._looked_in = {
+            one.text: frozenset(
+                tool
+                for name, of in looks_named(one.policy)
+                for tool, _ in fields_looked_in(looks[name], of, made)
+            )
+            for one in held
         }
         self.timed = any(is_timed(one.policy) for one in held)
 
@@ -170,11 +181,13 @@ class Statements:
         return None if found is None else self._texts[found[0]]
 
     def remembers(self, text: str, tools: Collection[int], known: Mapping[str, State]) -> bool:
-        """Whether the statement of that text remembers calls of one of these tools.
+        """Whether the statement of that text looks at calls of one of these tools.
 
         Args:
             known: the attributes by now; of those that are not known yet a call may tell one.
         """
+        if not self._looked_in.get(text, frozenset()).isdisjoint(tools):
+            return True
         told = self._told_by.get(text, {})
         if any(not of.isdisjoint(tools) for name, of in told.items() if name not in known):
             return True
@@ -196,3 +209,10 @@ def _states_in(
         absent = NONE if form.optional else UNKNOWN
         found[form.name] = reading.state(form, entry) if isinstance(entry, Mapping) else absent
     return found
+
+
+def _listed_states(texts: Sequence[str]) -> list[State]:
+    """The state that each canonical text of a listed field stands for; of ``*`` with the others."""
+    known = frozenset([constant(text) for text in texts if text and text != "*"])
+    states = {"": NONE, "*": ("*", known)}
+    return [states[text] if text in states else constant(text) for text in texts]

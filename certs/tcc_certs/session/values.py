@@ -102,6 +102,8 @@ class Arguments:
             self._note(name, form, shown=shown)
             if shown:
                 self._checked(place, one, form, entry)
+        if any(one.at is not None for one in self._core.given):
+            self._check_given()
         if statements is None or reading is None:
             return {}
         with _at_place("given"):
@@ -277,6 +279,16 @@ class Arguments:
         entries = {name: entry for name, entry in given.items() if isinstance(entry, dict)}
         name = self._core.tools[tool].name
         found.check(entries, listed, lambda field: f"{where}: {open_name(name, field)}")
+
+    def _check_given(self) -> None:
+        """An attribute that lies in another one is what stands there; S204."""
+        from tcc_certs.session.placed import Places  # here: most cores have none of it
+
+        forms = {} if self._statements is None else self._statements.ledger.session
+        key, given = self._header.key, self._header.given
+        found = Places(None, self._core.given, forms, key, self._digester, arguments=False)
+        entries = {name: entry for name, entry in given.items() if isinstance(entry, dict)}
+        found.check(entries, {}, lambda name: f"given: {written(name)}")
 
     def _check_digest(self, place: str, kind: bytes, data: bytes, found: str) -> None:
         if self._header.key is not None:

@@ -3,8 +3,8 @@
 Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
 null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
 exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
-``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", None)`` for what
-is not listed, ``("l", values)``, ``("r", states)``.
+``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", values)`` for what
+is none of the listed values, ``("l", values)``, ``("r", states)``.
 Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
 left at its bound, and nothing is read by a class's own methods but those of JSON's types.
 Cost: linear in what is read, with at most 1,000 elements a list in all.
@@ -42,7 +42,7 @@ State: TypeAlias = "tuple[str, Any]"
 
 NONE: State = ("none", None)
 UNKNOWN: State = ("unknown", None)
-REST: State = ("*", None)
+REST: State = ("*", None)  # in a pattern, whatever is listed
 MOST_ELEMENTS = 1000
 MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})

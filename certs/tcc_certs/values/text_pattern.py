@@ -73,6 +73,13 @@ class TextPattern:
             state = state[char]
         return state.accepts
 
+    def begins(self, text: str) -> bool:
+        """Whether a text that matches may begin with `text`."""
+        state = self.set_of(_START)
+        for char in text:
+            state = state[char]
+        return state.bits != 0
+
     def set_of(self, positions: int) -> _Set:
         """The one object for a set of positions."""
         found = self._sets.get(positions)
@@ -121,17 +128,17 @@ class TextPattern:
 class _Set(dict[str, "_Set"]):
     """A set of positions; as a mapping, where each character leads that was met here."""
 
-    __slots__ = ("_bits", "_next", "_pattern", "accepts")
+    __slots__ = ("_next", "_pattern", "accepts", "bits")
 
     def __init__(self, pattern: TextPattern, bits: int, accepts: bool) -> None:
         super().__init__()
-        self._pattern, self._bits, self.accepts = pattern, bits, accepts
+        self._pattern, self.bits, self.accepts = pattern, bits, accepts
         self._next: int | None = None
 
     def __missing__(self, char: str) -> _Set:
         pattern = self._pattern
         if self._next is None:
-            self._next = pattern.after(self._bits)
+            self._next = pattern.after(self.bits)
         place = bisect_right(pattern.bounds, ord(char)) - 1
         found = self[char] = pattern.set_of(self._next & pattern.at[place])
         pattern.keep()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VERB = "validate"
 _CHUNK = 1 << 20
 _OF_RUNS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts")
-_OF_SESSIONS = ("key",)
+_OF_SESSIONS = ("key", "parent", "parent_artifact")
 
 
 class LedgerInput:
@@ -76,6 +76,10 @@ def add(parser: ArgumentParser) -> None:
         "--counts", type=Path, help="an artifact with exact counts of the same core, for kappa"
     )
     parser.add_argument("--key", type=_digest, metavar="HEX64", help="of a session's digests")
+    parser.add_argument(
+        "--parent", type=Path, help="the ledger of the session that this one is a part of"
+    )
+    parser.add_argument("--parent-artifact", type=Path, help="the artifact of that session")
 
 
 def run(arguments: Namespace) -> VerbResult:
@@ -142,14 +146,27 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
 
 
 def _of_session(arguments: Namespace) -> VerbResult:
-    from tcc_certs.session import validate
+    ledger, artifact = LedgerInput(arguments.ledger), regular(arguments.artifact).read_bytes()
+    key, above = _bytes(arguments.key), (arguments.parent, arguments.parent_artifact)
+    if any(above):
+        if key is None or not all(above):
+            line = "DECLINED: --parent, --parent-artifact and --key go together"
+            document: dict[str, Json] = {"verdict": "DECLINED", "summary": line}
+            return VerbResult(exit_code=2, lines=[line], document=document)
+        from tcc_certs.session.delegation import validate_delegated
 
-    found = validate(
-        LedgerInput(arguments.ledger),
-        regular(arguments.artifact).read_bytes(),
-        pin=arguments.pin,
-        key=_bytes(arguments.key),
-    )
+        found = validate_delegated(
+            ledger,
+            artifact,
+            LedgerInput(regular(above[0])),
+            regular(above[1]).read_bytes(),
+            key=key,
+            pin=arguments.pin,
+        )
+    else:
+        from tcc_certs.session import validate
+
+        found = validate(ledger, artifact, pin=arguments.pin, key=key)
     lines = [*_lines(found), *(f"asserted: {text}" for text in found.asserted)]
     return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))
 

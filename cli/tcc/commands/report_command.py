@@ -38,7 +38,7 @@ from tcc.pages import (
 )
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import with_proof
-from tcc.pages.records import kept_of, lines_named, records
+from tcc.pages.records import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.screen import CLEAN
@@ -51,6 +51,7 @@ from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.gate.transcript import transcript_of
 from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.process import collection_put_off
 
 # From so many bytes on the certificates alone are checked, by the fast kernel.
 _LARGE = 1 << 24
@@ -152,8 +153,10 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> P
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        told = transcript_of(artifact, read())
-        page = with_proof(session_page(artifact, told, kept_of(read()), found, verdict), data)
+        kept = ShownRecords()
+        with collection_put_off(True):
+            told = transcript_of(artifact, kept.passing(read()))
+        page = with_proof(session_page(artifact, told, kept, found, verdict), data)
     else:
         page = run_page(artifact, read, verdict)
     if found.findings:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import errors_failed, members, raised, refusal_text
+from tcc_runtime.gate.wrapping import TOLD_ERROR, ErrorRules, members, raised, refusal_text, told
 
 GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
 
@@ -88,7 +88,7 @@ async def made(
         is_error: whether a result says that it is an error.
         content: of a result, what is observed and digested.
     """
-    failing = errors_failed(gate.artifact)
+    failing = ErrorRules(gate.artifact)
     permit = gate.call(tool, arguments, ref=ref, takes_model=False)
     try:
         async with permit:
@@ -99,12 +99,12 @@ async def made(
                 raise
             if is_error(result):
                 if tool in failing:
-                    permit.failed("the tool answered with an error", answered=True)
+                    permit.failed(TOLD_ERROR, answered=True)
                 else:
-                    permit.unknown("the tool answered with an error")
+                    permit.unknown(TOLD_ERROR)
             else:
-                told = content(result)
-                permit.done(told, observed=members(told))
+                said = content(result)
+                told(permit, said, members(said), failing, said)
             return result
     except Refused as refusal:
         if permit.outcome is not None:  # of something else that the tool asked for inside

@@ -19,7 +19,8 @@ from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import errors_failed, members, refusal_text
+from tcc_runtime.gate.wrapping import ErrorRules, members, refusal_text
+from tcc_runtime.gate.wrapping import told as told_by
 
 _DEADLINE = 600.0
 _MORE = 60.0  # seconds that the agent waits for the hook beyond
@@ -111,7 +112,7 @@ class _Hooks:
         self._gate = gate
         self._names = names
         self._deadline = deadline
-        self._failing = errors_failed(gate.artifact)
+        self._failing = ErrorRules(gate.artifact)
         self._open: dict[str, tuple[Permit, asyncio.TimerHandle]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
 
@@ -151,7 +152,7 @@ class _Hooks:
             try:
                 if told["hook_event_name"] == "PostToolUse":
                     content = _content(told.get("tool_response"))
-                    permit.done(content, observed=members(content))
+                    told_by(permit, content, members(content), self._failing, content)
                 elif permit.tool in self._failing and not told.get("is_interrupt"):
                     permit.failed("the tool failed", answered=True)
             except (LedgerError, OverError):

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tcc.files import GRAMMAR_ENDING
 from tcc.library import CompileError, check_for_use, opened
 from tcc.library.proving import Proof, prove, session_json
+from tcc_certs.formats.codec import decode
 from tcc_runtime.analysis.statements import StatementPlace, WrittenStatement
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
@@ -75,12 +76,15 @@ class Blaming:
         max_states: int,
         seconds: float | None,
     ) -> None:
-        from tcc_compiler.lint.plans import source_statements
+        from tcc_compiler.lint.plans import later_statements, source_statements
 
         self._front, self._options, self._states = front, options, max_states
         self._end = None if seconds is None else time.monotonic() + seconds
         self._codes: dict[str, None] = {}
-        every = source_statements(front, artifact.core)
+        data = decode(bytes(artifact.file.columns["core"].data), "core")
+        later = later_statements(front, artifact.core, data)
+        every = [*source_statements(front, artifact.core), *later]
+        every.sort(key=lambda one: one.region)
         self._artifact = artifact
         self.items = [one for one in every if not _is_depth(one)]
         self._least: Sequence[SourceStatement] = self.items
@@ -240,7 +244,7 @@ def _written(front: Frontend, item: SourceStatement) -> WrittenStatement:
     source = tuple(front.sources.values())[item.region.source]
     span = source.span(item.region)
     return WrittenStatement(
-        kind=type(item.written).__name__.removesuffix("Statement").lower(),
+        kind=item.kind,
         text=source.statement(span),
         place=StatementPlace(file=span.file, line=span.line, column=span.column),
         parts=(),

@@ -258,7 +258,8 @@ class _Linting:
 
         try:
             settings = Settings(seed=bytes(32), **self._config.run)
-            why = why_not(artifact, settings)
+            gate = artifact.manifest.gate
+            why = "an artifact for a gate is never run" if gate else why_not(artifact, settings)
             if why is None and artifact.manifest.edges > _MOST_EDGES:
                 why = f"the artifact has more than {_MOST_EDGES} edges"
             if why is None and is_short(artifact, settings, self._config.long_search):

@@ -20,13 +20,14 @@ from tcc.library import CompileError, check_for_use
 from tcc.library.asking import statement_core
 from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove
-from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, Tool, UsesMonitor
-from tcc_certs.formats.codec import written
+from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor, Tool
+from tcc_certs.core.policies import Ban, Count, Need, Policy
+from tcc_certs.formats.codec import decode, written
 from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import reached_tools, some_session
+from tcc_runtime.exact.search import included, reached_tools, some_session
 from tcc_runtime.exact.sides import OfPlans, side_of, statement_side
 from tcc_runtime.exact.system import System
 from tcc_runtime.exact.writing import Session
@@ -84,16 +85,17 @@ class _Lints:
 
     def run(self, told: set[tuple[int, int]]) -> MonitorLints:
         """Every statement that a gate holds, then the tools."""
-        from tcc_compiler.lint.plans import source_statements
+        from tcc_compiler.lint.plans import later_statements, source_statements
 
-        for item in source_statements(self._front, self._artifact.core):
+        core = self._artifact.core
+        data = decode(bytes(self._artifact.file.columns["core"].data), "core")
+        later = later_statements(self._front, core, data)
+        for item in (*source_statements(self._front, core), *later):
             if item.monitors and self._sources[0].place(item.region.start) not in told:
+                found = len(self._findings)
                 self._statement(item)
-        for one in self._artifact.core.monitors:
-            if not isinstance(one, (OrderMonitor, SumMonitor, UsesMonitor)):
-                why = "whether it, an alternative or a condition of it ever bites"
-                said = f"`{one.text}`: {why}: the search does not know statements of 1.2 (P501)"
-                self._undecided.append(("TCC705", said))
+                if len(self._findings) == found:
+                    self._parts(item)
         self._tools()
         self._finish()
         return MonitorLints(findings=tuple(self._findings), undecided=tuple(self._undecided))
@@ -197,6 +199,50 @@ class _Lints:
                 continue
             yield system, wide
 
+    def _parts(self, item: SourceStatement) -> None:
+        """Alternatives and conditions of statements of 1.2 without which nothing changes."""
+        code = "TCC704" if item.is_limit else "TCC705"
+        for monitor in item.monitors:
+            if not isinstance(monitor, PolicyMonitor):
+                continue
+            for what, policy, wider in _less(monitor.policy):
+                try:
+                    idle = self._is_idle(monitor, policy, wider=wider)
+                except Undecided as left:
+                    self._undecided.append(
+                        (code, f"{what} of `{monitor.text}`: {left.why} ({left.code})")
+                    )
+                    return
+                if idle:
+                    message = f"{what} of `{monitor.text}` changes nothing: no session needs it"
+                    self._find(code, message, item.region, "take it out, or say why it stays")
+
+    def _is_idle(self, monitor: PolicyMonitor, policy: Policy, *, wider: bool) -> bool:
+        """Whether the grammar with a statement that has a part less has the same sessions.
+
+        Args:
+            wider: whether it lets more through than the statement of the grammar.
+
+        Raises:
+            Undecided: any code.
+        """
+        core = self._artifact.core
+        less = PolicyMonitor(policy=policy, text=monitor.text)
+        left, asked = core, less
+        if wider:
+            others = [less if one is monitor else one for one in core.monitors]
+            left, asked = replace(core, monitors=tuple(others)), monitor
+        bare = replace(core, limits=(), requires=(), forbids=(), monitors=(asked,))
+        found = included(
+            lambda: System(side_of(left, OfPlans(self._artifact)), statement_side(bare)),
+            lambda session: True,  # it has times: something of the part is needed
+            max_states=MOST_STATES,
+            check_time=self._check,
+        )
+        if found.holds is None:
+            raise Undecided(found.codes[0], found.whys[0])
+        return found.holds
+
     # Tools.
 
     def _tools(self) -> None:
@@ -298,6 +344,29 @@ class _Lints:
             ),
         )
         self._findings.append(LintFinding(diagnostic=diagnostic))
+
+
+def _less(policy: Policy) -> Iterator[tuple[str, Policy, bool]]:
+    """What a part of a statement is called, the statement without it, and whether that is wider."""
+    if isinstance(policy, Count) and policy.where:
+        yield "the condition", replace(policy, where=()), False
+    if not isinstance(policy, Need | Ban):
+        return
+    wider = isinstance(policy, Ban)
+    for at, one in enumerate(policy.alternatives):
+        rest = (*policy.alternatives[:at], *policy.alternatives[at + 1 :])
+        if rest:
+            yield f"alternative {at + 1}", replace(policy, alternatives=rest), wider
+        if one.where and one.calls is not None:
+            rest = (
+                *policy.alternatives[:at],
+                replace(one, where=()),
+                *policy.alternatives[at + 1 :],
+            )
+            what = f"the condition of alternative {at + 1}"
+            yield what, replace(policy, alternatives=rest), not wider
+    if isinstance(policy, Ban) and policy.unless:
+        yield "`unless`", replace(policy, unless=()), False
 
 
 def _same_plans(one: Artifact, other: Artifact) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tcc.library import Given, artifact_of
 from tcc.library.asking import rewritten, statement_core
 from tcc_certs.core.model import Core, PolicyMonitor
+from tcc_certs.core.policies import is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.proof.moves import System as KernelSystem
@@ -338,6 +339,10 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
         found = Found(holds=True, states=states)
         return replace(_proof("finishable", None, found, "proved"), certify=lambda: data)
     side = artifact_side(artifact)
+    if any(is_timed(one.policy) for one in side.policies):
+        # Whether a way to an end is there may hang on when the calls of a session were made.
+        left = _undecided("P502", "whether it can be finished whenever its calls were made")
+        return _proof("finishable", None, left, "undecided")
     found = finishable(lambda: System(side, side), max_states=max_states, check_time=clock.check)
     if found.session is not None and not _held(artifact, found.session):
         found = _undecided("P501", "the session that was found does not replay")

@@ -268,7 +268,8 @@ def validate(
             expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
             raise SettingsError("ledger", expected, "a session")
         if parent is None and parent_artifact is None:
-            gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
+            with collection_put_off(True):
+                gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
             return _held(gone, chunks, adapters, account)
         if parent is None or parent_artifact is None or key is None:
             expected = "parent, parent_artifact and key together"

@@ -4,22 +4,22 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(h){"use strict";var
-eU="%Li",ft=" : flags Open_text and Open_binary are not compatible",fj="Invalid_argument",fs=0x7fffffff,ce='"',de=1255,fr="REJECTED: ",a1=255,fA=0x800,aE=0xffff,da="tools",e4="jsError",aC=0x8000,fi="%ni",fa=12520,bH=256,fz="no member ",e3="critical",fL=4096,e2="End_of_file",eT="DECLINED: too large",dm="Unix.Unix_error",dd="Failure",fG="infinity",aP=0xff,c$="mkdir",bG=1000,fF="beta",j="",fq="Stack_overflow",dr="ENOENT",e$="^",b$=": No such file or directory",aa="0",fp="/static/",fy="([^/]+)",bk=0x3f,dk=1000000000,dl=-97,fo="Not_found",dq=0xf,bI=128,dc=-48,e1=0xdc00,fh="Sys_blocked_io",fJ="grammar",fK="fd ",fw=125,fx="ENOTEMPTY",e_="Match_failure",N=248,I="camlinternalFormat.ml",fv="Division_by_zero",ds=252,fI=1027,e0="Sys_error",bl=".",bj="+",dj="rmdir",fE=0xf0,fn="a call",eZ="core",fg=246,ff="%u",eY="EEXIST",dp="%d",e9="%li",fm=1026,fe="fraction_bits",fl="false",fu="buffer.ml",cb="int_of_string",dh=127,aO=1024,fD=-32,eR="Pervasives.do_at_exit",eS="utf8",aM=" ",aj=0x80,fC=1023,dv="e",eQ="Undefined_recursive_module",ca=120,eX=103,fc="limits",fd=" : flags Open_rdonly and Open_wronly are not compatible",eW=512,a2="-",dg="nan",bm=0x40000000,eV=0x7ff0,du=": Not a directory",e8=0xe0,fb=" : file already exists",e7="relaxed",e6=0xdfff,aN=0xffffff,aD="/",di="compare: functional value",fB="Assert_failure",db="0x",eP="%i",fH="Out_of_memory",df="ENOTDIR",e5=1073741823,fk="true",cd=254,dt="index out of bounds",dn=100,cc=250,cf="_bigarr02";function
-mo(d,b,e,c,f){if(c<=b)for(var
+eX="%Li",fw=" : flags Open_text and Open_binary are not compatible",fm="Invalid_argument",fv=0x7fffffff,cg='"',dg=1255,fu="REJECTED: ",a2=255,fD=0x800,aF=0xffff,dc="tools",e7="jsError",aC=0x8000,fl="%ni",fd=12520,bJ=256,fC="no member ",e6="critical",fO=4096,e5="End_of_file",eW="DECLINED: too large",dp="Unix.Unix_error",df="Failure",fJ="infinity",aP=0xff,db="mkdir",bI=1000,fI="beta",j="",ft="Stack_overflow",dt="ENOENT",fc="^",cb=": No such file or directory",aa="0",fs="/static/",fB="([^/]+)",bl=0x3f,dm=1000000000,dn=-97,fr="Not_found",ds=0xf,bK=128,de=-48,e4=0xdc00,fk="Sys_blocked_io",fM="grammar",fN="fd ",fz=125,fA="ENOTEMPTY",fb="Match_failure",M=248,H="camlinternalFormat.ml",fy="Division_by_zero",du=252,fL=1027,e3="Sys_error",bm=".",bk="+",dl="rmdir",fH=0xf0,fq="a call",e2="core",fj=246,fi="%u",e1="EEXIST",dr="%d",fa="%li",fp=1026,fh="fraction_bits",fo="false",fx="buffer.ml",cd="int_of_string",dj=127,aE=1024,fG=-32,eU="Pervasives.do_at_exit",eV="utf8",aN=" ",aj=0x80,fF=1023,dx="e",eT="Undefined_recursive_module",cc=120,e0=103,ff="limits",fg=" : flags Open_rdonly and Open_wronly are not compatible",eZ=512,a3="-",di="nan",bn=0x40000000,eY=0x7ff0,dw=": Not a directory",e$=0xe0,fe=" : file already exists",e_="relaxed",e9=0xdfff,aO=0xffffff,aD="/",dk="compare: functional value",fE="Assert_failure",dd="0x",eS="%i",fK="Out_of_memory",dh="ENOTDIR",e8=1073741823,fn="true",cf=254,dv="index out of bounds",dq=100,ce=250,ch="_bigarr02";function
+mq(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cq(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fL&&a==c.length)return d.apply(null,c);var
-e=j;for(;0<a;b+=aO,a-=aO)e+=d.apply(null,c.slice(b,b+Math.min(a,aO)));return e}function
-ci(b){if(h.Uint8Array)var
+cs(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=fO&&a==c.length)return d.apply(null,c);var
+e=j;for(;0<a;b+=aE,a-=aE)e+=d.apply(null,c.slice(b,b+Math.min(a,aE)));return e}function
+ck(b){if(h.Uint8Array)var
 c=new(h.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a3(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cq(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ci(b);var
+a4(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ck(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -27,45 +27,45 @@ a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
 as(a){return a}function
-aH(a,b,c,d,e){a3(as(a),b,c,d,e);return 0}function
-na(b,a){throw[0,b,a]}function
-bq(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
+aI(a,b,c,d,e){a4(as(a),b,c,d,e);return 0}function
+nc(b,a){throw[0,b,a]}function
+bs(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
 d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a5(a){if(a.t==2)a.c+=bq(a.l-a.c.length,"\0");else
-a.c=cq(a.c,0,a.c.length);a.t=0}function
-gf(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dh)return false;return true}else
+a6(a){if(a.t==2)a.c+=bs(a.l-a.c.length,"\0");else
+a.c=cs(a.c,0,a.c.length);a.t=0}function
+gi(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dj)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dM(e){for(var
+dO(e){for(var
 k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aj){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eW){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(f<<6);if(f<e8){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI){g=h+(g<<6);if(f<fE){a=g-0xe2080;if(a<fA||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bI&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aE)c+=String.fromCharCode(0xd7c0+(a>>10),e1+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aO){c.substr(0,1);k+=c;c=j}}return k+c}function
-aF(c,a,b){this.t=c;this.c=a;this.l=b}aF.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a5(this);case
-0:if(gf(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aF.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dM(a)};aF.prototype.slice=function(){var
+d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eZ){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(f<<6);if(f<e$){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(g<<6);if(f<fH){a=g-0xe2080;if(a<fD||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aF)c+=String.fromCharCode(0xd7c0+(a>>10),e4+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aE){c.substr(0,1);k+=c;c=j}}return k+c}function
+aG(c,a,b){this.t=c;this.c=a;this.l=b}aG.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a6(this);case
+0:if(gi(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aG.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return dO(a)};aG.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aF(this.t,a,this.l)};function
-fV(a){return new
-aF(0,a,a.length)}function
-d(a){return fV(a)}function
-dH(b,a){na(b,d(a))}var
+aG(this.t,a,this.l)};function
+fY(a){return new
+aG(0,a,a.length)}function
+d(a){return fY(a)}function
+dJ(b,a){nc(b,d(a))}var
 w=[0];function
-J(a){dH(w.Invalid_argument,a)}function
-cg(){J(dt)}function
+I(a){dJ(w.Invalid_argument,a)}function
+ci(){I(dv)}function
 at(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-fU(b,a){if(a>>>0>=b.l)cg();return at(b,a)}function
-mu(b,a){if(a>>>0>=b.l-3)cg();var
+fX(b,a){if(a>>>0>=b.l)ci();return at(b,a)}function
+mw(b,a){if(a>>>0>=b.l-3)ci();var
 c=at(b,a),d=at(b,a+1),e=at(b,a+2),f=at(b,a+3);return f<<24|e<<16|d<<8|c}var
-f3=Math.pow(2,-24);function
-f$(a){throw a}function
-co(){f$(w.Division_by_zero)}function
-i(b,c,a){this.lo=b&aN;this.mi=c&aN;this.hi=a&aE}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
+f6=Math.pow(2,-24);function
+gc(a){throw a}function
+cq(){gc(w.Division_by_zero)}function
+i(b,c,a){this.lo=b&aO;this.mi=c&aO;this.hi=a&aF}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
 i(this.lo,this.mi,this.hi)};i.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
@@ -74,7 +74,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 i(b,c,d)};i.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 i(b,c,d)};i.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*f3|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f3|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*f6|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f6|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 i(b,c,d)};i.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};i.prototype.isNeg=function(){return this.hi<<16<0};i.prototype.and=function(a){return new
 i(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};i.prototype.or=function(a){return new
 i(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};i.prototype.xor=function(a){return new
@@ -88,56 +88,56 @@ i(this.hi>>a-48,0,0)};i.prototype.shift_right=function(a){a=a&63;if(a==0)return 
 c=this.hi<<16>>16;if(a<24)return new
 i(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aE);return new
-i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aN;this.lo=this.lo<<1&aN};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aN;this.mi=(this.mi>>>1|this.hi<<23)&aN;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
+i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aF);return new
+i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aO;this.lo=this.lo<<1&aO};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aO;this.mi=(this.mi>>>1|this.hi<<23)&aO;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 i(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};i.prototype.div=function(a){var
-b=this;if(a.isZero())co();var
+b=this;if(a.isZero())cq();var
 d=b.hi^a.hi;if(b.hi&aC)b=b.neg();if(a.hi&aC)a=a.neg();var
 c=b.udivmod(a).quotient;if(d&aC)c=c.neg();return c};i.prototype.mod=function(b){var
-a=this;if(b.isZero())co();var
+a=this;if(b.isZero())cq();var
 d=a.hi;if(a.hi&aC)a=a.neg();if(b.hi&aC)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aE|this.hi<<16};function
-bp(a){return new
+c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aF|this.hi<<16};function
+bq(a){return new
 i(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mv(d,c){if(c>>>0>=d.l-7)cg();var
+mx(d,c){if(c>>>0>=d.l-7)ci();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=at(d,c+a);return bp(b)}function
-v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ci(a)}a.c[c]=b;return 0}function
-a4(b,a,c){if(a>>>0>=b.l)cg();return v(b,a,c)}function
-bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=at(d,c+a);return bq(b)}function
+v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ck(a)}a.c[c]=b;return 0}function
+a5(b,a,c){if(a>>>0>=b.l)ci();return v(b,a,c)}function
+bp(c,a){if(c.fun)return bp(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bp(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
-bJ(){J(dt)}function
-g(a,b){if(b>>>0>=a.length-1)bJ();return a}function
-my(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aI(a){a.t&6&&a5(a);return a.c}var
-nl=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-nk(a){if(nl)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bp(c,d)}}function
+bL(){I(dv)}function
+g(a,b){if(b>>>0>=a.length-1)bL();return a}function
+mA(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aJ(a){a.t&6&&a6(a);return a.c}var
+nn=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+nm(a){if(nn)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dB(c){var
+dD(c){var
 a=new(h.Float32Array)(1);a[0]=c;var
 b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-cm(b,c,a){return new
+co(b,c,a){return new
 i(b,c,a)}function
-cl(a){if(!isFinite(a)){if(isNaN(a))return cm(1,0,eV);return a>0?cm(0,0,eV):cm(0,0,0xfff0)}var
+cn(a){if(!isFinite(a)){if(isNaN(a))return co(1,0,eY);return a>0?co(0,0,eY):co(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?aC:a>=0?0:aC;if(f)a=-a;var
-b=nk(a)+fC;if(b<=0){b=0;a/=Math.pow(2,-fm)}else{a/=Math.pow(2,b-fI);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=nm(a)+fF;if(b<=0){b=0;a/=Math.pow(2,-fp)}else{a/=Math.pow(2,b-fL);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dq|f|b<<4;return cm(g,e,c)}function
-bM(a){return a.toArray()}function
-fS(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cf)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aE)c.write(16,b.dims[a]);else{c.write(16,aE);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&ds|f|b<<4;return co(g,e,c)}function
+bO(a){return a.toArray()}function
+fV(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==ch)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aF)c.write(16,b.dims[a]);else{c.write(16,aF);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,29 +154,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bM(b.get(a));for(var
+e=bO(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bM(cl(b.get(a)));for(var
+e=bO(cn(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dB(b.get(a));c.write(32,e)}break;case
+e=dD(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dB(d[1]));c.write(32,dB(d[2]))}break;case
+d=b.get(a);c.write(32,dD(d[1]));c.write(32,dD(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bM(cl(f[1]));for(var
+f=b.get(a),e=bO(cn(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bM(cl(f[2]));for(var
+e=bO(cn(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-fQ(a){switch(a){case
+fT(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mr(c,e){var
+mt(c,e){var
 b=h,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -190,49 +190,49 @@ b=h,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)J("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)I("Bigarray.create: unsupported kind");var
 d=new
-a(e*fQ(c));return d}function
-dC(c){var
+a(e*fT(c));return d}function
+dE(c){var
 a=new(h.Int32Array)(1);a[0]=c;var
 b=new(h.Float32Array)(a.buffer);return b[0]}function
-dD(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dq)==0?b&aC?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dq);if(c>0){a+=16;a*=Math.pow(2,c-fI)}else
-a*=Math.pow(2,-fm);if(b&aC)a=-a;return a}function
-dw(b){var
+dF(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ds)==0?b&aC?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&ds);if(c>0){a+=16;a*=Math.pow(2,c-fL)}else
+a*=Math.pow(2,-fp);if(b&aC)a=-a;return a}function
+dy(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)J("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-mN(b,a){return new
-i(b&aN,b>>>24&aP|(a&aE)<<8,a>>>16&aE)}function
-dE(a){return a.hi32()}function
-dF(a){return a.lo32()}var
-ms=cf;function
-aX(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aX.prototype.caml_custom=ms;aX.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)I("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+mP(b,a){return new
+i(b&aO,b>>>24&aP|(a&aF)<<8,a>>>16&aF)}function
+dG(a){return a.hi32()}function
+dH(a){return a.lo32()}var
+mu=ch;function
+aY(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aY.prototype.caml_custom=mu;aY.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))J("bigarray.js: invalid offset");if(this.dims.length!=b.length)J("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bJ();c=c*this.dims[a]+b[a]}else
+Array))I("bigarray.js: invalid offset");if(this.dims.length!=b.length)I("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bL();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bJ();c=c*this.dims[a]+(b[a]-1)}return c};aX.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bL();c=c*this.dims[a]+(b[a]-1)}return c};aY.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return mN(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return mP(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cd,e,c];default:return this.data[a]}};aX.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dF(b);this.data[a*2+1]=dE(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cf,e,c];default:return this.data[a]}};aY.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dH(b);this.data[a*2+1]=dG(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aX.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aY.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dF(b),e=dE(b);if(c==e)this.data.fill(c);else
+c=dH(b),e=dG(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aX.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aY.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bn(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bn.prototype=new
-aX();bn.prototype.offset=function(a){if(typeof
+bo(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bo.prototype=new
+aY();bo.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-J("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bJ();return a};bn.prototype.get=function(a){return this.data[a]};bn.prototype.set=function(a,b){this.data[a]=b;return 0};bn.prototype.fill=function(a){this.data.fill(a);return 0};function
-fO(c,d,a,b){var
-e=fQ(c);if(dw(a)*e!=b.length)J("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bn(c,d,a,b);return new
-aX(c,d,a,b)}function
-av(a){if(!w.Failure)w.Failure=[N,d(dd),-3];dH(w.Failure,a)}function
-fP(b,v,r){var
+I("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bL();return a};bo.prototype.get=function(a){return this.data[a]};bo.prototype.set=function(a,b){this.data[a]=b;return 0};bo.prototype.fill=function(a){this.data.fill(a);return 0};function
+fR(c,d,a,b){var
+e=fT(c);if(dy(a)*e!=b.length)I("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bo(c,d,a,b);return new
+aY(c,d,a,b)}function
+av(a){if(!w.Failure)w.Failure=[M,d(df),-3];dJ(w.Failure,a)}function
+fS(b,v,r){var
 i=b.read32s();if(i<0||i>16)av("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==cf)for(var
+p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==ch)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aE){var
+n=b.read16u();if(n==aF){var
 t=b.read32u(),u=b.read32u();if(t!=0)av("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dw(h),f=mr(j,d),g=fO(j,o,h,f);switch(j){case
+d=dy(h),f=mt(j,d),g=fR(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,43 +292,43 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bp(e);g.set(a,q)}break;case
+q=bq(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dD(bp(e));g.set(a,k)}break;case
+k=dF(bq(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dC(b.read32s());g.set(a,k)}break;case
+k=dE(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dC(b.read32s()),l=dC(b.read32s());g.set(a,[cd,m,l])}break;case
+m=dE(b.read32s()),l=dE(b.read32s());g.set(a,[cf,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dD(bp(e));for(var
+m=dF(bq(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dD(bp(e));g.set(a,[cd,m,l])}break}v[0]=(4+i)*4;return fO(j,o,h,f)}function
-fN(a,b,c){return a.compare(b,c)}function
-bO(a,b){return Math.imul(a,b)}function
-W(b,a){a=bO(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bO(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-mI(a,b){a=W(a,dF(b));a=W(a,dE(b));return a}function
-dz(a,b){return mI(a,cl(b))}function
-fR(c){var
-b=dw(c.dims),d=0;switch(c.kind){case
+l=dF(bq(e));g.set(a,[cf,m,l])}break}v[0]=(4+i)*4;return fR(j,o,h,f)}function
+fQ(a,b,c){return a.compare(b,c)}function
+br(a,b){return Math.imul(a,b)}function
+W(b,a){a=br(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=br(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+mK(a,b){a=W(a,dH(b));a=W(a,dG(b));return a}function
+dB(a,b){return mK(a,cn(b))}function
+fU(c){var
+b=dy(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bH)b=bH;var
+12:if(b>bJ)b=bJ;var
 e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
 1:e|=c.data[a+0];d=W(d,e)}break;case
 4:case
-5:if(b>bI)b=bI;var
+5:if(b>bK)b=bK;var
 e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
@@ -339,75 +339,75 @@ a=0;a<b;a++)d=W(d,c.data[a]);break;case
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dz(d,c.data[a]);break;case
+a=0;a<b;a++)d=dB(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dz(d,c.data[a]);break}return d}function
-mL(a,b){b[0]=4;return a.read32s()}function
-m5(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dB(d,c.data[a]);break}return d}function
+mN(a,b){b[0]=4;return a.read32s()}function
+m7(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:av("input_value: native integer value too large");default:av("input_value: ill-formed native integer")}}function
-mU(c,d){var
+mW(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
-mR(e,d,b){var
-c=bM(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bq(b)}function
+mT(e,d,b){var
+c=bO(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-mM(a,b,c){return a.compare(b)}function
-mO(a){return a.lo32()^a.hi32()}var
-bL={"_j":{deserialize:mU,serialize:mR,fixed_length:8,compare:mM,hash:mO},"_i":{deserialize:mL,fixed_length:4},"_n":{deserialize:m5,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fP(a,b,"_bigarray")},serialize:fS,compare:fN,hash:fR},"_bigarr02":{deserialize:function(a,b){return fP(a,b,cf)},serialize:fS,compare:fN,hash:fR}};function
-dx(a){return bL[a.caml_custom]&&bL[a.caml_custom].compare}function
-fW(f,c,d,e){var
-b=dx(c);if(b){var
+mO(a,b,c){return a.compare(b)}function
+mQ(a){return a.lo32()^a.hi32()}var
+bN={"_j":{deserialize:mW,serialize:mT,fixed_length:8,compare:mO,hash:mQ},"_i":{deserialize:mN,fixed_length:4},"_n":{deserialize:m7,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fS(a,b,"_bigarray")},serialize:fV,compare:fQ,hash:fU},"_bigarr02":{deserialize:function(a,b){return fS(a,b,ch)},serialize:fV,compare:fQ,hash:fU}};function
+dz(a){return bN[a.caml_custom]&&bN[a.caml_custom].compare}function
+fZ(f,c,d,e){var
+b=dz(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bN(a){return a
+bP(a){return a
 instanceof
-aF}function
-cn(a){return bN(a)}function
-fX(a){if(typeof
-a==="number")return bG;else
-if(bN(a))return ds;else
-if(cn(a))return 1252;else
+aG}function
+cp(a){return bP(a)}function
+f0(a){if(typeof
+a==="number")return bI;else
+if(bP(a))return du;else
+if(cp(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a1){var
-b=a[0]|0;return b==cd?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
+b=a[0]|0;return b==cf?0:b}else
 if(a
 instanceof
-String)return fa;else
+String)return fd;else
 if(typeof
-a=="string")return fa;else
+a=="string")return fd;else
 if(a
 instanceof
-Number)return bG;else
-if(a&&a.caml_custom)return de;else
+Number)return bI;else
+if(a&&a.caml_custom)return dg;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-mV(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-fT(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-ne(a,b){return fT(a,b)}function
-ch(a,b,d){var
+mX(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+fW(a,b){a.t&6&&a6(a);b.t&6&&a6(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+ng(a,b){return fW(a,b)}function
+cj(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=fX(a);if(f==cc){a=a[1];continue}var
-g=fX(b);if(g==cc){b=b[1];continue}if(f!==g){if(f==bG){if(g==de)return fW(a,b,-1,d);return-1}if(g==bG){if(f==de)return fW(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:J(di);break;case
+f=f0(a);if(f==ce){a=a[1];continue}var
+g=f0(b);if(g==ce){b=b[1];continue}if(f!==g){if(f==bI){if(g==dg)return fZ(a,b,-1,d);return-1}if(g==bI){if(f==dg)return fZ(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:I(dk);break;case
 248:var
-c=mV(a[2],b[2]);if(c!=0)return c|0;break;case
-249:J(di);break;case
-250:J("equal: got Forward_tag, should not happen");break;case
-251:J("equal: abstract value");break;case
+c=mX(a[2],b[2]);if(c!=0)return c|0;break;case
+249:I(dk);break;case
+250:I("equal: got Forward_tag, should not happen");break;case
+251:I("equal: abstract value");break;case
 252:if(a!==b){var
-c=fT(a,b);if(c!=0)return c|0}break;case
-253:J("equal: got Double_tag, should not happen");break;case
-254:J("equal: got Double_array_tag, should not happen");break;case
-255:J("equal: got Custom_tag, should not happen");break;case
-1247:J(di);break;case
+c=fW(a,b);if(c!=0)return c|0}break;case
+253:I("equal: got Double_tag, should not happen");break;case
+254:I("equal: got Double_array_tag, should not happen");break;case
+255:I("equal: got Custom_tag, should not happen");break;case
+1247:I(dk);break;case
 1255:var
-i=dx(a);if(i!=dx(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)J("compare: abstract value");var
+i=dz(a);if(i!=dz(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)I("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,266 +415,266 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aI(a),b=aI(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aJ(a),b=aJ(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-au(a,b){return ch(a,b,true)}function
-G(a){if(a<0)J("Bytes.create");return new
-aF(a?2:9,j,a)}function
-fY(b,a){if(a==0)co();return b/a|0}function
-mA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bq(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ci(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dG(d){d=aI(d);var
-e=d.length;if(e>31)J("format_int: format too long");var
-a={justify:bj,signstyle:a2,filler:aM,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+au(a,b){return cj(a,b,true)}function
+F(a){if(a<0)I("Bytes.create");return new
+aG(a?2:9,j,a)}function
+f1(b,a){if(a==0)cq();return b/a|0}function
+mC(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bs(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ck(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+dI(d){d=aJ(d);var
+e=d.length;if(e>31)I("format_int: format too long");var
+a={justify:bk,signstyle:a3,filler:aN,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=a2;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dy(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a2))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=j;if(a.justify==bj&&a.filler==aM)for(var
-c=e;c<a.width;c++)b+=aM;if(a.signedconv)if(a.sign<0)b+=a2;else
-if(a.signstyle!=a2)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=db;if(a.justify==bj&&a.filler==aa)for(var
-c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a2)for(var
-c=e;c<a.width;c++)b+=aM;return d(b)}function
-f0(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=a3;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+dA(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a3))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=j;if(a.justify==bk&&a.filler==aN)for(var
+c=e;c<a.width;c++)b+=aN;if(a.signedconv)if(a.sign<0)b+=a3;else
+if(a.signstyle!=a3)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=dd;if(a.justify==bk&&a.filler==aa)for(var
+c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a3)for(var
+c=e;c<a.width;c++)b+=aN;return d(b)}function
+f3(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bj)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(aa);if(b>0)a=a+bl+new
+c=parseInt(a.toString().split(bk)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(aa);if(b>0)a=a+bm+new
 Array(b+1).join(aa);return a}else
 return a.toFixed(b)}}var
-a,e=dG(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dg;e.filler=aM}else
-if(!isFinite(c)){a="inf";e.filler=aM}else
+a,e=dI(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=di;e.filler=aN}else
+if(!isFinite(c)){a="inf";e.filler=aN}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dv),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dv)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(dx),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bl)b--;a=a.slice(0,b+1)}}break}return dy(e,a)}function
-cj(e,b){if(aI(e)==dp)return d(j+b);var
-a=dG(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)}}break}return dA(e,a)}function
+cl(e,b){if(aJ(e)==dr)return d(j+b);var
+a=dI(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aM;var
-f=a.prec-c.length;if(f>0)c=bq(f,aa)+c}return dy(a,c)}var
-m8=0;function
-ck(){return m8++}function
-f5(a){return a.toUtf16()}function
-bQ(){return typeof
+c=b.toString(a.base);if(a.prec>=0){a.filler=aN;var
+f=a.prec-c.length;if(f>0)c=bs(f,aa)+c}return dA(a,c)}var
+m_=0;function
+cm(){return m_++}function
+f8(a){return a.toUtf16()}function
+bR(){return typeof
 h.process!=="undefined"&&typeof
 h.process.versions!=="undefined"&&typeof
 h.process.versions.node!=="undefined"}function
-nm(){function
+no(){function
 a(a){if(a.charAt(0)===aD)return[j,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bQ()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dN=nm();function
-gd(a){return a.slice(-1)!==aD?a+aD:a}if(bQ()&&h.process&&h.process.cwd)var
-bK=h.process.cwd().replace(/\\/g,aD);else
+d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bR()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+dP=no();function
+gg(a){return a.slice(-1)!==aD?a+aD:a}if(bR()&&h.process&&h.process.cwd)var
+bM=h.process.cwd().replace(/\\/g,aD);else
 var
-bK="/static";bK=gd(bK);function
-mZ(a){a=f5(a);if(!dN(a))a=bK+a;var
-e=dN(a),d=e[1].split(aD),b=[];for(var
+bM="/static";bM=gg(bM);function
+m1(a){a=f8(a);if(!dP(a))a=bM+a;var
+e=dP(a),d=e[1].split(aD),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-nh(e){for(var
+nj(e){for(var
 f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aj){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eW){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fA){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bk)}else
-if(a<0xd800||a>=e6)b+=String.fromCharCode(e8|a>>12,aj|a>>6&bk,aj|a&bk);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e1||h>e6)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fE|a>>18,aj|a>>12&bk,aj|a>>6&bk,aj|a&bk)}if(b.length>aO){b.substr(0,1);f+=b;b=j}}return f+b}function
-mx(a){var
-b=9;if(!gf(a))b=8,a=nh(a);return new
-aF(b,a,a.length)}function
-aw(a){return mx(a)}var
-no=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",eY,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dr,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",df,fx,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-a8(d,f,e,a){var
-b=no.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eZ){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<fD){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bl)}else
+if(a<0xd800||a>=e9)b+=String.fromCharCode(e$|a>>12,aj|a>>6&bl,aj|a&bl);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e4||h>e9)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fH|a>>18,aj|a>>12&bl,aj|a>>6&bl,aj|a&bl)}if(b.length>aE){b.substr(0,1);f+=b;b=j}}return f+b}function
+mz(a){var
+b=9;if(!gi(a))b=8,a=nj(a);return new
+aG(b,a,a.length)}function
+aw(a){return mz(a)}var
+nq=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e1,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dt,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dh,fA,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+a9(d,f,e,a){var
+b=nq.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
 c=[b,aw(f||j),aw(e||j)];return c}var
-f9={};function
-a6(a){return f9[a]}function
-a7(b,a){throw[0,b].concat(a)}function
-mw(a){return new
-aF(4,a,a.length)}function
-t(a){dH(w.Sys_error,a)}function
-m_(a){t(a+b$)}function
+ga={};function
+a7(a){return ga[a]}function
+a8(b,a){throw[0,b].concat(a)}function
+my(a){return new
+aG(4,a,a.length)}function
+s(a){dJ(w.Sys_error,a)}function
+na(a){s(a+cb)}function
 ag(a){return a.l}function
-fM(){}function
-O(a){this.data=a}O.prototype=new
-fM();O.prototype.truncate=function(a){var
-b=this.data;this.data=G(a|0);a3(b,0,this.data,0,a)};O.prototype.length=function(){return ag(this.data)};O.prototype.write=function(b,d,g,a){var
+fP(){}function
+N(a){this.data=a}N.prototype=new
+fP();N.prototype.truncate=function(a){var
+b=this.data;this.data=F(a|0);a4(b,0,this.data,0,a)};N.prototype.length=function(){return ag(this.data)};N.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=G(b+a),f=this.data;this.data=e;a3(f,0,this.data,0,c)}aH(d,g,this.data,b,a);return 0};O.prototype.read=function(c,a,d,b){var
-e=this.length();a3(this.data,c,a,d,b);return 0};O.prototype.read_one=function(a){return fU(this.data,a)};O.prototype.close=function(){};O.prototype.constructor=O;function
+e=F(b+a),f=this.data;this.data=e;a4(f,0,this.data,0,c)}aI(d,g,this.data,b,a);return 0};N.prototype.read=function(c,a,d,b){var
+e=this.length();a4(this.data,c,a,d,b);return 0};N.prototype.read_one=function(a){return fX(this.data,a)};N.prototype.close=function(){};N.prototype.constructor=N;function
 _(b,a){this.content={};this.root=b;this.lookupFun=a}_.prototype.nm=function(a){return this.root+a};_.prototype.create_dir_if_needed=function(d){var
 c=d.split(aD),b=j;for(var
 a=0;a<c.length-1;a++){b+=c[a]+aD;if(this.content[b])continue;this.content[b]=Symbol("directory")}};_.prototype.slash=function(a){return/\/$/.test(a)?a:a+aD};_.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-O(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
+N(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};_.prototype.mkdir=function(c,e,d){var
-b=d&&a6(dm);if(this.exists(c))if(b)a7(b,a8(eY,c$,this.nm(c)));else
-t(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a7(b,a8(dr,c$,this.nm(a)));else
-t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,c$,this.nm(a)));else
-t(a+du);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
-b=f&&a6(dm),c=a==j?j:this.slash(a),e=new
-RegExp(e$+c+fy);if(!this.exists(a))if(b)a7(b,a8(dr,dj,this.nm(a)));else
-t(a+b$);if(!this.is_dir(a))if(b)a7(b,a8(df,dj,this.nm(a)));else
-t(a+du);for(var
+b=d&&a7(dp);if(this.exists(c))if(b)a8(b,a9(e1,db,this.nm(c)));else
+s(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a8(b,a9(dt,db,this.nm(a)));else
+s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,db,this.nm(a)));else
+s(a+dw);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
+b=f&&a7(dp),c=a==j?j:this.slash(a),e=new
+RegExp(fc+c+fB);if(!this.exists(a))if(b)a8(b,a9(dt,dl,this.nm(a)));else
+s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,dl,this.nm(a)));else
+s(a+dw);for(var
 d
 in
-this.content)if(d.match(e))if(b)a7(b,a8(fx,dj,this.nm(a)));else
-t(this.nm(a)+": Directory not empty");delete
+this.content)if(d.match(e))if(b)a8(b,a9(fA,dl,this.nm(a)));else
+s(this.nm(a)+": Directory not empty");delete
 this.content[c]};_.prototype.readdir=function(a){var
-f=a==j?j:this.slash(a);if(!this.exists(a))t(a+b$);if(!this.is_dir(a))t(a+du);var
+f=a==j?j:this.slash(a);if(!this.exists(a))s(a+cb);if(!this.is_dir(a))s(a+dw);var
 g=new
-RegExp(e$+f+fy),d={},c=[];for(var
+RegExp(fc+f+fB),d={},c=[];for(var
 e
 in
 this.content){var
 b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};_.prototype.is_dir=function(a){if(a==j)return true;var
 b=this.slash(a);return this.content[b]?1:0};_.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)t(this.nm(a)+fd);if(b.text&&b.binary)t(this.nm(a)+ft);this.lookup(a);if(this.content[a]){if(this.is_dir(a))t(this.nm(a)+" : is a directory");if(b.create&&b.excl)t(this.nm(a)+fb);var
+this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)s(this.nm(a)+fg);if(b.text&&b.binary)s(this.nm(a)+fw);this.lookup(a);if(this.content[a]){if(this.is_dir(a))s(this.nm(a)+" : is a directory");if(b.create&&b.excl)s(this.nm(a)+fe);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-O(G(0));return this.content[a]}else
-m_(this.nm(a))};_.prototype.register=function(c,a){var
-b;if(this.content[c])t(this.nm(c)+fb);if(bN(a))b=new
-O(a);if(cn(a))b=new
-O(as(a));else
+N(F(0));return this.content[a]}else
+na(this.nm(a))};_.prototype.register=function(c,a){var
+b;if(this.content[c])s(this.nm(c)+fe);if(bP(a))b=new
+N(a);if(cp(a))b=new
+N(as(a));else
 if(a
 instanceof
 Array)b=new
-O(mw(a));else
+N(my(a));else
 if(typeof
 a==="string")b=new
-O(fV(a));else
+N(fY(a));else
 if(a.toString){var
 d=as(aw(a.toString()));b=new
-O(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-t(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
+N(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+s(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
 k(a){return ag(a)}function
 ab(b,a){return at(b,a)}function
-mq(d){var
+ms(d){var
 c=k(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-mp(a){if(a.t!=4)ci(a);return a.c}function
-aG(a){this.fs=require("fs");this.fd=a}aG.prototype=new
-fM();aG.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){t(a.toString())}};aG.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){t(a.toString())}};aG.prototype.write=function(f,b,c,e){var
-a=mq(b);if(!(a
+mr(a){if(a.t!=4)ck(a);return a.c}function
+aH(a){this.fs=require("fs");this.fd=a}aH.prototype=new
+fP();aH.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){s(a.toString())}};aH.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){s(a.toString())}};aH.prototype.write=function(f,b,c,e){var
+a=ms(b);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){t(a.toString())}return 0};aG.prototype.read=function(g,d,c,f){var
-a=mp(d);if(!(a
+d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){s(a.toString())}return 0};aH.prototype.read=function(g,d,c,f){var
+a=mr(d);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){t(a.toString())}for(var
-b=0;b<f;b++)a4(d,c+b,e[c+b]);return 0};aG.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){t(a.toString())}return a[0]};aG.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){t(a.toString())}};aG.prototype.constructor=aG;function
-P(a){this.fs=require("fs");this.root=a}P.prototype.nm=function(a){return this.root+a};P.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};P.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){t(a.toString())}};P.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.open=function(f,c,g){var
+e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){s(a.toString())}for(var
+b=0;b<f;b++)a5(d,c+b,e[c+b]);return 0};aH.prototype.read_one=function(c){var
+b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){s(a.toString())}return a[0]};aH.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){s(a.toString())}};aH.prototype.constructor=aH;function
+O(a){this.fs=require("fs");this.root=a}O.prototype.nm=function(a){return this.root+a};O.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};O.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){s(a.toString())}};O.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aG(d)}catch(a){this.raise_nodejs_error(a,g)}};P.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};P.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),eS);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};P.prototype.raise_nodejs_error=function(a,d){var
-b=a6(dm);if(d&&b){var
-c=a8(a.code,a.syscall,a.path,a.errno);a7(b,c)}else
-t(a.toString())};P.prototype.stats_from_js=function(a){var
+aH(d)}catch(a){this.raise_nodejs_error(a,g)}};O.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),eV);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.raise_nodejs_error=function(a,d){var
+b=a7(dp);if(d&&b){var
+c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
+s(a.toString())};O.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};P.prototype.constructor=P;function
-f1(b){var
-a=dN(b);if(!a)return;return a[0]+aD}var
-cp=f1(bK)||av("unable to compute caml_root"),br=[];if(bQ())br.push({path:cp,device:new
-P(cp)});else
-br.push({path:cp,device:new
-_(cp)});br.push({path:fp,device:new
-_(fp)});function
-gg(b){var
-g=mZ(b),b=g.join(aD),f=gd(b),c;for(var
-e=0;e<br.length;e++){var
-a=br[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bQ()){var
-d=f1(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};O.prototype.constructor=O;function
+f4(b){var
+a=dP(b);if(!a)return;return a[0]+aD}var
+cr=f4(bM)||av("unable to compute caml_root"),bt=[];if(bR())bt.push({path:cr,device:new
+O(cr)});else
+bt.push({path:cr,device:new
+_(cr)});bt.push({path:fs,device:new
+_(fs)});function
+gj(b){var
+g=m1(b),b=g.join(aD),f=gg(b),c;for(var
+e=0;e<bt.length;e++){var
+a=bt[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bR()){var
+d=f4(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-P(d)};br.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;t("no device found for "+f)}function
-mz(c,b){var
-a=gg(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
-ge(b,a){var
-b=d(b),a=d(a);return mz(b,a)}function
-mC(){var
+O(d)};bt.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;s("no device found for "+f)}function
+mB(c,b){var
+a=gj(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
+gh(b,a){var
+b=d(b),a=d(a);return mB(b,a)}function
+mE(){var
 b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)ge(b[a].name,b[a].content);h.jsoo_create_file=ge;h.caml_fs_tmp=[];return 0}function
-mD(a,b){return+(ch(a,b,false)>=0)}function
-dA(d,b){var
+a=0;a<b.length;a++)gh(b[a].name,b[a].content);h.jsoo_create_file=gh;h.caml_fs_tmp=[];return 0}function
+mF(a,b){return+(cj(a,b,false)>=0)}function
+dC(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
-mJ(a,b){return dA(a,aI(b))}function
-mG(d,b){var
+mL(a,b){return dC(a,aJ(b))}function
+mI(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=W(d,c)}d^=e;return d}function
-f6(a){switch(a.t&6){default:a5(a);case
+f9(a){switch(a.t&6){default:a6(a);case
 0:return a.c;case
 4:return a.c}}function
-mF(b,c){var
-a=f6(c);return typeof
-a==="string"?dA(b,a):mG(b,a)}function
-mH(a){a^=a>>>16;a=bO(a,0x85ebca6b|0);a^=a>>>13;a=bO(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-mE(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bH)d=bH;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bL[a.caml_custom]&&bL[a.caml_custom].hash){var
-k=bL[a.caml_custom].hash(a);b=W(b,k);c--}}else
+mH(b,c){var
+a=f9(c);return typeof
+a==="string"?dC(b,a):mI(b,a)}function
+mJ(a){a^=a>>>16;a=br(a,0x85ebca6b|0);a^=a>>>13;a=br(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+mG(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bJ)d=bJ;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bN[a.caml_custom]&&bN[a.caml_custom].hash){var
+k=bN[a.caml_custom].hash(a);b=W(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=W(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bN(a)){b=mF(b,a);c--}else
-if(cn(a)){b=mJ(b,a);c--}else
+if(bP(a)){b=mH(b,a);c--}else
+if(cp(a)){b=mL(b,a);c--}else
 if(typeof
-a==="string"){b=dA(b,a);c--}else
+a==="string"){b=dC(b,a);c--}else
 if(a===(a|0)){b=W(b,a+a+1);c--}else
-if(a===+a){b=dz(b,a);c--}}b=mH(b);return b&0x3FFFFFFF}function
-mK(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(dg);return aw(a>0?fG:"-infinity")}var
+if(a===+a){b=dB(b,a);c--}}b=mJ(b);return b&0x3FFFFFFF}function
+mM(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(di);return aw(a>0?fJ:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-k=d<0?j:bj,e=j;if(i)e=a2;else
+k=d<0?j:bk,e=j;if(i)e=a3;else
 switch(l){case
-43:e=bj;break;case
-32:e=aM;break;default:break}if(c>=0&&c<13){var
+43:e=bk;break;case
+32:e=aN;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bl);if(h<0)b+=bl+bq(c,aa);else{var
-f=h+1+c;if(b.length<f)b+=bq(f-b.length,aa);else
-b=b.substr(0,f)}}return aw(e+db+b+"p"+k+d.toString(10))}function
-mQ(a){return+a.isZero()}function
-mT(a){return new
-i(a&aN,a>>24&aN,a>>31&aE)}function
-f4(a){return a.toInt()}function
-mP(a){return+a.isNeg()}function
-mS(a){return a.neg()}function
-f2(g,c){var
-a=dG(g);if(a.signedconv&&mP(c)){a.sign=-1;c=mS(c)}var
-b=j,h=mT(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(f4(e.modulus))+b}while(!mQ(c));if(a.prec>=0){a.filler=aM;var
-d=a.prec-b.length;if(d>0)b=bq(d,aa)+b}return dy(a,b)}function
-m9(c){var
+h=b.indexOf(bm);if(h<0)b+=bm+bs(c,aa);else{var
+f=h+1+c;if(b.length<f)b+=bs(f-b.length,aa);else
+b=b.substr(0,f)}}return aw(e+dd+b+"p"+k+d.toString(10))}function
+mS(a){return+a.isZero()}function
+mV(a){return new
+i(a&aO,a>>24&aO,a>>31&aF)}function
+f7(a){return a.toInt()}function
+mR(a){return+a.isNeg()}function
+mU(a){return a.neg()}function
+f5(g,c){var
+a=dI(g);if(a.signedconv&&mR(c)){a.sign=-1;c=mU(c)}var
+b=j,h=mV(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(f7(e.modulus))+b}while(!mS(c));if(a.prec>=0){a.filler=aN;var
+d=a.prec-b.length;if(d>0)b=bs(d,aa)+b}return dA(a,b)}function
+m$(c){var
 a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
@@ -686,17 +686,17 @@ a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-f_(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-mW(f){var
-h=m9(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=f_(e);if(b<0||b>=d)av(cb);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=f_(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cb)}if(c!=g)av(cb);a=i*a;if(d==10&&(a|0)!=a)av(cb);return a|0}function
-mY(a,b){return+(ch(a,b,false)<=0)}function
-aQ(a,d){if(a<0)bJ();var
+gb(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+mY(f){var
+h=m$(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gb(e);if(b<0||b>=d)av(cd);var
+a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gb(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cd)}if(c!=g)av(cd);a=i*a;if(d==10&&(a|0)!=a)av(cd);return a|0}function
+m0(a,b){return+(cj(a,b,false)<=0)}function
+aQ(a,d){if(a<0)bL();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dK(a){return d(cq(a,0,a.length))}var
-m0=function(){function
+dM(a){return d(cs(a,0,a.length))}var
+m2=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -711,33 +711,33 @@ o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=f6(i);if(typeof
+e=[],h=f9(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dK(k(e,f))}}();function
-m1(c,b,a){return m0(as(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dM(k(e,f))}}();function
+m3(c,b,a){return m2(as(c),b,a)}var
 aR=new
 Array();function
-m2(c){var
-a=aR[c];if(!a.opened)t("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
+m4(c){var
+a=aR[c];if(!a.opened)s("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
 b=w.fds[a.fd].output;switch(b.length){case
 2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
-gb(e,f){var
+ge(e,f){var
 a=aR[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-ni(a){var
-a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nk(a){var
+a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-nj(a){var
-a=dM(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nl(a){var
+a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cr(c,e,d,a){if(w.fds===undefined)w.fds=new
+ct(c,e,d,a){if(w.fds===undefined)w.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;w.fds[c]=b;if(!w.fd_last_idx||c>w.fd_last_idx)w.fd_last_idx=c;return c}function
-nv(c,b,g){var
+nx(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)t(aI(c)+fd);if(a.text&&a.binary)t(aI(c)+ft);var
-d=gg(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return cr(f+1,gb,e,a)}cr(0,gb,new
-O(G(0)));cr(1,nj,new
-O(G(0)));cr(2,ni,new
-O(G(0)));function
-m3(a){var
-c=w.fds[a];if(c.flags.wronly)t(fK+a+" is writeonly");var
-d=null;if(a==0&&bQ()){var
-e=require("fs");d=function(){return aw(e.readFileSync(0,eS))}}var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)s(aJ(c)+fg);if(a.text&&a.binary)s(aJ(c)+fw);var
+d=gj(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return ct(f+1,ge,e,a)}ct(0,ge,new
+N(F(0)));ct(1,nl,new
+N(F(0)));ct(2,nk,new
+N(F(0)));function
+m5(a){var
+c=w.fds[a];if(c.flags.wronly)s(fN+a+" is writeonly");var
+d=null;if(a==0&&bR()){var
+e=require("fs");d=function(){return aw(e.readFileSync(0,eV))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aR[b.fd]=b;return b.fd}function
-f7(c){var
-b=w.fds[c];if(b.flags.rdonly)t(fK+c+" is readonly");var
+f_(c){var
+b=w.fds[c];if(b.flags.rdonly)s(fN+c+" is readonly");var
 a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aR[a.fd]=a;return a.fd}function
-m4(){var
+m6(){var
 b=0;for(var
 a=0;a<aR.length;a++)if(aR[a]&&aR[a].opened&&aR[a].out)b=[0,aR[a].fd,b];return b}function
-f8(b,a){if(a==0)co();return b%a}function
-bP(a,b){return+(ch(a,b,false)!=0)}function
-m6(a,b){a[0]=cc;a[1]=b;return 0}function
-m7(a){if(a
+f$(b,a){if(a==0)cq();return b%a}function
+bQ(a,b){return+(cj(a,b,false)!=0)}function
+m8(a,b){a[0]=ce;a[1]=b;return 0}function
+m9(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bN(a))return ds;else
-if(cn(a))return ds;else
+if(bP(a))return du;else
+if(cp(a))return du;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a1;else
-return bG}function
+if(a&&a.caml_custom)return a2;else
+return bI}function
 ak(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);w[b+1]=c;if(a)w[a]=c}function
-nb(a,b){f9[aI(a)]=b;return 0}function
-mt(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
-dI(a,b){return mt(a,b)}function
-nd(){J(dt)}function
-x(b,a){if(a>>>0>=k(b))nd();return ab(b,a)}function
-dJ(a,b){return 1-dI(a,b)}function
+nd(a,b){ga[aJ(a)]=b;return 0}function
+mv(a,b){if(a===b)return 1;a.t&6&&a6(a);b.t&6&&a6(b);return a.c==b.c?1:0}function
+dK(a,b){return mv(a,b)}function
+nf(){I(dv)}function
+x(b,a){if(a>>>0>=k(b))nf();return ab(b,a)}function
+dL(a,b){return 1-dK(a,b)}function
 X(a){return a}function
-nf(){return 0x7FFFFFFF/4|0}function
-m$(){f$(w.Not_found)}function
-gc(c){var
-a=h,b=f5(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);m$()}function
-ng(){if(h.crypto)if(typeof
+nh(){return 0x7FFFFFFF/4|0}function
+nb(){gc(w.Not_found)}function
+gf(c){var
+a=h,b=f8(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);nb()}function
+ni(){if(h.crypto)if(typeof
 h.crypto.getRandomValues==="function"){var
 a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
 if(h.crypto.randomBytes==="function"){var
 b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dL(a){var
+dN(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-Q(b,a){return{joo_tramp:b,joo_args:a}}function
-ga(a){return a}function
+P(b,a){return{joo_tramp:b,joo_args:a}}function
+gd(a){return a}function
 aS(a){if(a
 instanceof
 Array)return a;if(h.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return ga(w.Stack_overflow);if(h.InternalError&&a
+h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gd(w.Stack_overflow);if(h.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return ga(w.Stack_overflow);if(a
+h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gd(w.Stack_overflow);if(a
 instanceof
-h.Error&&a6(e4))return[0,a6(e4),a];return[0,w.Failure,aw(String(a))]}function
-nn(b){h.tccCheck=function(a){return aI(b(dK(a)))};return 0}function
-bS(a){return a>=-bm&&a<bm?a:BigInt(a)}function
-ax(a){return a>=BigInt(-bm)&&a<BigInt(bm)?Number(a):a}function
+h.Error&&a7(e7))return[0,a7(e7),a];return[0,w.Failure,aw(String(a))]}function
+np(b){h.tccCheck=function(a){return aJ(b(dM(a)))};return 0}function
+bT(a){return a>=-bn&&a<bn?a:BigInt(a)}function
+ax(a){return a>=BigInt(-bn)&&a<BigInt(bn)?Number(a):a}function
 p(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bS(a+b):ax(BigInt(a)+BigInt(b))}function
-bR(a,b){return a<b?-1:a>b?1:0}function
-bs(b,c){if(typeof
+b=="number"?bT(a+b):ax(BigInt(a)+BigInt(b))}function
+bS(a,b){return a<b?-1:a>b?1:0}function
+bu(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ax(a)}function
-gh(a){return a>=-fs&&a<=fs?1:0}function
-q(a,b){if(typeof
+gk(a){return a>=-fv&&a<=fv?1:0}function
+aT(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bm&&c<bm)return c+0}return ax(BigInt(a)*BigInt(b))}function
+c=a*b;if(c>-bn&&c<bn)return c+0}return ax(BigInt(a)*BigInt(b))}function
 al(a){return typeof
-a=="number"?bS(0-a):ax(-a)}function
-np(b){var
+a=="number"?bT(0-a):ax(-a)}function
+nr(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-nq(a){return ax(BigInt(a))}function
-C(a){return bS(a)}function
-dO(a){return ax(BigInt(aI(a)))}function
-nr(a,b){var
+ns(a){return ax(BigInt(a))}function
+A(a){return bT(a)}function
+dQ(a){return ax(BigInt(aJ(a)))}function
+nt(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gi(a,b){return ax(nr(BigInt(a),b))}function
+gl(a,b){return ax(nt(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ax(BigInt(a)<<BigInt(b))}function
-bT(a,b){return typeof
+bU(a,b){return typeof
 a=="number"&&b<31?a>>b:ax(BigInt(a)>>BigInt(b))}function
 ay(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bS(a-b):ax(BigInt(a)-BigInt(b))}function
-gj(a){return typeof
-a=="number"?bS(a+1):ax(a+BigInt(1))}function
-ns(d){var
+b=="number"?bT(a-b):ax(BigInt(a)-BigInt(b))}function
+gm(a){return typeof
+a=="number"?bT(a+1):ax(a+BigInt(1))}function
+nu(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=aa+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dK(c)}function
-dP(a){return Number(a)}function
-nt(a){return Number(a)}function
-nu(a){return d(a.toString())}function
-mX(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-mB(b){var
-a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mX(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dM(c)}function
+dR(a){return Number(a)}function
+nv(a){return Number(a)}function
+nw(a){return d(a.toString())}function
+mZ(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+mD(b){var
+a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mZ(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,25 +861,25 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aF)a+=ce+c.toString()+ce;else
+aG)a+=cg+c.toString()+cg;else
 if(typeof
-c=="string")a+=ce+c.toString()+ce;else
+c=="string")a+=cg+c.toString()+cg;else
 a+="_"}a+=")"}else
-if(b[0]==N)a+=b[1];return a}function
-fZ(a){if(a
+if(b[0]==M)a+=b[1];return a}function
+f2(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==N)){var
-c=a6("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=mB(a),b=a6(eR);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==M)){var
+c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=mD(a),b=a7(eU);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-nc(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fZ(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fZ(a.error)})}nc();function
-e(a,b){return a.length==1?a(b):bo(a,[b])}function
-m(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
-eO(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}mC();var
-cu=[N,d(fH),-1],dR=[N,d(e0),-2],ct=[N,d(dd),-3],cs=[N,d(fj),-4],dS=[N,d(fv),-6],ah=[N,d(fo),-7],cv=[N,d(fq),-9],B=[N,d(fB),-11];ak(11,[N,d(eQ),-12],eQ);ak(10,B,fB);ak(9,[N,d(fh),-10],fh);ak(8,cv,fq);ak(7,[N,d(e_),-8],e_);ak(6,ah,fo);ak(5,dS,fv);ak(4,[N,d(e2),-5],e2);ak(3,cs,fj);ak(2,ct,dd);ak(1,dR,e0);ak(0,cu,fH);var
-gl=d(fk),gm=d(fl),go=d("\\\\"),gp=d("\\'"),gq=d("\\b"),gr=d("\\t"),gs=d("\\n"),gt=d("\\r"),gn=d("Char.chr"),gB=[0,0,0],gx=d("List.init"),gw=d("hd"),gE=d("String.blit / Bytes.blit_string"),gD=d("Bytes.blit"),gC=d("String.sub / Bytes.sub"),gJ=d("String.contains_from / Bytes.contains_from"),gG=d(j),gF=d("String.concat"),gN=d("Array.blit"),gM=d("Array.init"),gP=d(dp),gQ=d("CamlinternalLazy.Undefined"),gW=d("Buffer.add: cannot grow buffer"),gV=[0,d(fu),93,2],gU=[0,d(fu),94,2],g5=d("%c"),g6=d("%s"),g7=d(eP),g8=d(e9),g9=d(fi),g_=d(eU),g$=d("%f"),ha=d("%B"),hb=d("%{"),hc=d("%}"),hd=d("%("),he=d("%)"),hf=d("%a"),hg=d("%t"),hh=d("%?"),hi=d("%r"),hj=d("%_r"),hk=[0,d(I),850,23],hv=[0,d(I),814,21],hn=[0,d(I),815,21],hw=[0,d(I),818,21],ho=[0,d(I),819,21],hx=[0,d(I),822,19],hp=[0,d(I),823,19],hy=[0,d(I),826,22],hq=[0,d(I),827,22],hz=[0,d(I),831,30],hr=[0,d(I),832,30],ht=[0,d(I),836,26],hl=[0,d(I),837,26],hu=[0,d(I),846,28],hm=[0,d(I),847,28],hs=[0,d(I),851,23],iE=d(ff),iC=[0,d(I),1558,4],iD=d("Printf: bad conversion %["),iF=[0,d(I),1626,39],iG=[0,d(I),1649,31],iH=[0,d(I),1650,31],iI=d("Printf: bad conversion %_"),iJ=d("@{"),iK=d("@["),iA=d(dg),iy=d("neg_infinity"),iz=d(fG),ix=d(bl),is=[0,eX],ie=d("%+nd"),ig=d("% nd"),ii=d("%+ni"),ij=d("% ni"),ik=d("%nx"),il=d("%#nx"),im=d("%nX"),io=d("%#nX"),ip=d("%no"),iq=d("%#no"),id=d("%nd"),ih=d(fi),ir=d("%nu"),h3=d("%+ld"),h4=d("% ld"),h6=d("%+li"),h7=d("% li"),h8=d("%lx"),h9=d("%#lx"),h_=d("%lX"),h$=d("%#lX"),ia=d("%lo"),ib=d("%#lo"),h2=d("%ld"),h5=d(e9),ic=d("%lu"),hQ=d("%+Ld"),hR=d("% Ld"),hT=d("%+Li"),hU=d("% Li"),hV=d("%Lx"),hW=d("%#Lx"),hX=d("%LX"),hY=d("%#LX"),hZ=d("%Lo"),h0=d("%#Lo"),hP=d("%Ld"),hS=d(eU),h1=d("%Lu"),hD=d("%+d"),hE=d("% d"),hG=d("%+i"),hH=d("% i"),hI=d("%x"),hJ=d("%#x"),hK=d("%X"),hL=d("%#X"),hM=d("%o"),hN=d("%#o"),hC=d(dp),hF=d(eP),hO=d(ff),gX=d("@]"),gY=d("@}"),gZ=d("@?"),g0=d("@\n"),g1=d("@."),g2=d("@@"),g3=d("@%"),g4=d("@"),hA=d("CamlinternalFormat.Type_mismatch"),iL=d("x"),iO=d("Hashtbl: unsupported hash table format"),mm=d("OCAMLRUNPARAM"),mk=d("CAMLRUNPARAM"),iM=d(j),iP=d("Z.Overflow"),iT=[0,0],kG=[0,0],kI=[0,0],kL=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kM=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kS=d(j),la=d(fl),lb=d(fk),ld=[2,1],le=[2,0],lc=d("a word"),lP=d(e7),lM=d(j),lu=d(e7),lp=d("data_offsets"),ln=d("short"),lo=d("header"),lq=d("manifest"),lr=d("rank"),ls=d("no state"),lt=d(e3),lv=d("DECLINED: a feature"),lw=d("plans"),l6=d("race_count"),lx=d("cost_to_go"),ly=d("residual_to_go"),lz=d("edge_start"),lA=d("accept"),lB=d("state_digest"),lC=d("edge_call"),lD=d("edge_target"),lE=d("options"),lF=d(fF),lG=d(fe),lH=d(fe),lI=d("call_cost_low"),lJ=d("call_cost_high"),lK=d("call_weight"),lL=d("call_text"),lN=d("leaf_policy"),lO=d("root"),lQ=d(eZ),lR=d(da),lS=d(eZ),lT=d("call_epsilon"),lU=d("call_latency_ms"),lV=d("call_price"),lW=d(e3),lX=d("requires"),lY=d(fc),lZ=d("forbids"),l0=d(fc),l1=d("tilt"),l2=d(fJ),l3=d("version"),l4=d(fJ),l5=d("name"),ll=d(j),lk=d(fn),li=d(fn),lg=d(fz),lh=d(da),lm=d(da),lj=d("calls"),k_=d("a residual"),k9=d("DECLINED: a beta of more than 64 digits"),k$=d(fF),k8=d(j),k7=d("no list"),k6=d("no number"),k5=d("a number"),k4=d("no text"),k2=d("no object"),k3=d(fz),k1=[3,0],k0=[2,0],kY=d("escape"),kZ=d(db),kX=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kW=d("JSON ends"),kV=d("Reader.Unread"),mb=d("DECLINED"),mc=d(fr),md=[0,0,d(eT)],me=[0,0,d("REJECTED: no artifact")],mf=[0,0,d(eT)],mg=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mh=d(fr),l8=[0,[4,6,[0,2,2],0,0],d("%02x")],l9=d(j),l_=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+ne(){var
+a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){f2(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)f2(a.error)})}ne();function
+e(a,b){return a.length==1?a(b):bp(a,[b])}function
+l(a,b,c){return a.length==2?a(b,c):bp(a,[b,c])}function
+eR(a,b,c,d){return a.length==3?a(b,c,d):bp(a,[b,c,d])}mE();var
+cw=[M,d(fK),-1],dT=[M,d(e3),-2],cv=[M,d(df),-3],cu=[M,d(fm),-4],dU=[M,d(fy),-6],ah=[M,d(fr),-7],cx=[M,d(ft),-9],B=[M,d(fE),-11];ak(11,[M,d(eT),-12],eT);ak(10,B,fE);ak(9,[M,d(fk),-10],fk);ak(8,cx,ft);ak(7,[M,d(fb),-8],fb);ak(6,ah,fr);ak(5,dU,fy);ak(4,[M,d(e5),-5],e5);ak(3,cu,fm);ak(2,cv,df);ak(1,dT,e3);ak(0,cw,fK);var
+go=d(fn),gp=d(fo),gr=d("\\\\"),gs=d("\\'"),gt=d("\\b"),gu=d("\\t"),gv=d("\\n"),gw=d("\\r"),gq=d("Char.chr"),gE=[0,0,0],gA=d("List.init"),gz=d("hd"),gH=d("String.blit / Bytes.blit_string"),gG=d("Bytes.blit"),gF=d("String.sub / Bytes.sub"),gM=d("String.contains_from / Bytes.contains_from"),gJ=d(j),gI=d("String.concat"),gQ=d("Array.blit"),gP=d("Array.init"),gS=d(dr),gT=d("CamlinternalLazy.Undefined"),gZ=d("Buffer.add: cannot grow buffer"),gY=[0,d(fx),93,2],gX=[0,d(fx),94,2],g8=d("%c"),g9=d("%s"),g_=d(eS),g$=d(fa),ha=d(fl),hb=d(eX),hc=d("%f"),hd=d("%B"),he=d("%{"),hf=d("%}"),hg=d("%("),hh=d("%)"),hi=d("%a"),hj=d("%t"),hk=d("%?"),hl=d("%r"),hm=d("%_r"),hn=[0,d(H),850,23],hy=[0,d(H),814,21],hq=[0,d(H),815,21],hz=[0,d(H),818,21],hr=[0,d(H),819,21],hA=[0,d(H),822,19],hs=[0,d(H),823,19],hB=[0,d(H),826,22],ht=[0,d(H),827,22],hC=[0,d(H),831,30],hu=[0,d(H),832,30],hw=[0,d(H),836,26],ho=[0,d(H),837,26],hx=[0,d(H),846,28],hp=[0,d(H),847,28],hv=[0,d(H),851,23],iH=d(fi),iF=[0,d(H),1558,4],iG=d("Printf: bad conversion %["),iI=[0,d(H),1626,39],iJ=[0,d(H),1649,31],iK=[0,d(H),1650,31],iL=d("Printf: bad conversion %_"),iM=d("@{"),iN=d("@["),iD=d(di),iB=d("neg_infinity"),iC=d(fJ),iA=d(bm),iv=[0,e0],ii=d("%+nd"),ij=d("% nd"),il=d("%+ni"),im=d("% ni"),io=d("%nx"),ip=d("%#nx"),iq=d("%nX"),ir=d("%#nX"),is=d("%no"),it=d("%#no"),ih=d("%nd"),ik=d(fl),iu=d("%nu"),h6=d("%+ld"),h7=d("% ld"),h9=d("%+li"),h_=d("% li"),h$=d("%lx"),ia=d("%#lx"),ib=d("%lX"),ic=d("%#lX"),id=d("%lo"),ie=d("%#lo"),h5=d("%ld"),h8=d(fa),ig=d("%lu"),hT=d("%+Ld"),hU=d("% Ld"),hW=d("%+Li"),hX=d("% Li"),hY=d("%Lx"),hZ=d("%#Lx"),h0=d("%LX"),h1=d("%#LX"),h2=d("%Lo"),h3=d("%#Lo"),hS=d("%Ld"),hV=d(eX),h4=d("%Lu"),hG=d("%+d"),hH=d("% d"),hJ=d("%+i"),hK=d("% i"),hL=d("%x"),hM=d("%#x"),hN=d("%X"),hO=d("%#X"),hP=d("%o"),hQ=d("%#o"),hF=d(dr),hI=d(eS),hR=d(fi),g0=d("@]"),g1=d("@}"),g2=d("@?"),g3=d("@\n"),g4=d("@."),g5=d("@@"),g6=d("@%"),g7=d("@"),hD=d("CamlinternalFormat.Type_mismatch"),iO=d("x"),iR=d("Hashtbl: unsupported hash table format"),mo=d("OCAMLRUNPARAM"),mm=d("CAMLRUNPARAM"),iP=d(j),iS=d("Z.Overflow"),iV=[0,0],kI=[0,0],kK=[0,0],kN=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kO=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kU=d(j),lc=d(fo),ld=d(fn),lf=[2,1],lg=[2,0],le=d("a word"),lR=d(e_),lO=d(j),lw=d(e_),lr=d("data_offsets"),lp=d("short"),lq=d("header"),ls=d("manifest"),lt=d("rank"),lu=d("no state"),lv=d(e6),lx=d("DECLINED: a feature"),ly=d("plans"),l8=d("race_count"),lz=d("cost_to_go"),lA=d("residual_to_go"),lB=d("edge_start"),lC=d("accept"),lD=d("state_digest"),lE=d("edge_call"),lF=d("edge_target"),lG=d("options"),lH=d(fI),lI=d(fh),lJ=d(fh),lK=d("call_cost_low"),lL=d("call_cost_high"),lM=d("call_weight"),lN=d("call_text"),lP=d("leaf_policy"),lQ=d("root"),lS=d(e2),lT=d(dc),lU=d(e2),lV=d("call_epsilon"),lW=d("call_latency_ms"),lX=d("call_price"),lY=d(e6),lZ=d("requires"),l0=d(ff),l1=d("forbids"),l2=d(ff),l3=d("tilt"),l4=d(fM),l5=d("version"),l6=d(fM),l7=d("name"),ln=d(j),lm=d(fq),lk=d(fq),li=d(fC),lj=d(dc),lo=d(dc),ll=d("calls"),la=d("a residual"),k$=d("DECLINED: a beta of more than 64 digits"),lb=d(fI),k_=d(j),k9=d("no list"),k8=d("no number"),k7=d("a number"),k6=d("no text"),k4=d("no object"),k5=d(fC),k3=[3,0],k2=[2,0],k0=d("escape"),k1=d(dd),kZ=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kY=d("JSON ends"),kX=d("Reader.Unread"),md=d("DECLINED"),me=d(fu),mf=[0,0,d(eW)],mg=[0,0,d("REJECTED: no artifact")],mh=[0,0,d(eW)],mi=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mj=d(fu),l_=[0,[4,6,[0,2,2],0,0],d("%02x")],l$=d(j),ma=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
 y(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -918,226 +918,225 @@ d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
 11:return[11,Y(a[1],b)];case
 12:return[12,Y(a[1],b)];case
 13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
-u(a,b){if(typeof
+t(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,u(a[1],b)];case
-1:return[1,u(a[1],b)];case
+0:return[0,t(a[1],b)];case
+1:return[1,t(a[1],b)];case
 2:var
-c=a[1];return[2,c,u(a[2],b)];case
+c=a[1];return[2,c,t(a[2],b)];case
 3:var
-d=a[1];return[3,d,u(a[2],b)];case
+d=a[1];return[3,d,t(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,u(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,t(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,u(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,t(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,u(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,t(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,u(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,t(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,u(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,t(a[4],b)];case
 9:var
-t=a[1];return[9,t,u(a[2],b)];case
-10:return[10,u(a[1],b)];case
+u=a[1];return[9,u,t(a[2],b)];case
+10:return[10,t(a[1],b)];case
 11:var
-v=a[1];return[11,v,u(a[2],b)];case
+v=a[1];return[11,v,t(a[2],b)];case
 12:var
-w=a[1];return[12,w,u(a[2],b)];case
+w=a[1];return[12,w,t(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,u(a[3],b)];case
+x=a[2],y=a[1];return[13,y,x,t(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,u(a[3],b)];case
-15:return[15,u(a[1],b)];case
-16:return[16,u(a[1],b)];case
+z=a[2],A=a[1];return[14,A,z,t(a[3],b)];case
+15:return[15,t(a[1],b)];case
+16:return[16,t(a[1],b)];case
 17:var
-B=a[1];return[17,B,u(a[2],b)];case
+B=a[1];return[17,B,t(a[2],b)];case
 18:var
-C=a[1];return[18,C,u(a[2],b)];case
-19:return[19,u(a[1],b)];case
+C=a[1];return[18,C,t(a[2],b)];case
+19:return[19,t(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,u(a[3],b)];case
+D=a[2],E=a[1];return[20,E,D,t(a[3],b)];case
 21:var
-F=a[1];return[21,F,u(a[2],b)];case
-22:return[22,u(a[1],b)];case
+F=a[1];return[21,F,t(a[2],b)];case
+22:return[22,t(a[1],b)];case
 23:var
-G=a[1];return[23,G,u(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,u(a[3],b)]}}function
-dQ(a){throw[0,ct,a]}function
-am(a){throw[0,cs,a]}function
-dT(b,a){return mY(b,a)?b:a}function
-dU(b,a){return mD(b,a)?b:a}function
-cw(a){return 0<=a?a:-a|0}function
-aJ(d,c){var
-a=k(d),e=k(c),b=G(a+e|0);aH(d,0,b,0,a);aH(c,0,b,a,e);return X(b)}function
-gk(a){return a?gl:gm}m3(0);f7(1);f7(2);function
-dV(b){function
+G=a[1];return[23,G,t(a[2],b)];default:var
+H=a[2],I=a[1];return[24,I,H,t(a[3],b)]}}function
+dS(a){throw[0,cv,a]}function
+am(a){throw[0,cu,a]}function
+dV(b,a){return mF(b,a)?b:a}function
+cy(a){return 0<=a?a:-a|0}function
+aK(d,c){var
+a=k(d),e=k(c),b=F(a+e|0);aI(d,0,b,0,a);aI(c,0,b,a,e);return X(b)}function
+gn(a){return a?go:gp}m5(0);f_(1);f_(2);function
+dW(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{m2(d)}catch(a){a=aS(a);if(a[1]!==dR)throw a;var
+c=a[2],d=a[1];try{m4(d)}catch(a){a=aS(a);if(a[1]!==dT)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(m4(0))}nb(d(eR),dV);function
-dW(a){if(0<=a&&!(a1<a))return a;return am(gn)}var
-cx=nf(0),bt=(4*cx|0)-1|0;function
-gu(c){var
+a=c;continue}return 0}}return a(m6(0))}nd(d(eU),dW);function
+dX(a){if(0<=a&&!(a2<a))return a;return am(gq)}var
+cz=nh(0),bv=(4*cz|0)-1|0;function
+gx(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gv(a){return a?a[1]:dQ(gw)}function
-bu(d){var
+gy(a){return a?a[1]:dS(gz)}function
+bw(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dX(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dX(a+1|0,c,b)]}function
-cy(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bu(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dX(0,b,d)}return am(gx)}function
-a9(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a9(b,c)]}return 0}function
-dY(c,b,a){if(a){var
-d=a[2],e=m(b,c,a[1]);return[0,e,dY(c+1|0,b,d)]}return 0}function
-bU(c,b){var
+dY(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,dY(a+1|0,c,b)]}function
+cA(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bw(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return dY(0,b,d)}return am(gA)}function
+a_(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a_(b,c)]}return 0}function
+dZ(c,b,a){if(a){var
+d=a[2],e=l(b,c,a[1]);return[0,e,dZ(c+1|0,b,d)]}return 0}function
+bV(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gy(e,d,c){var
+gB(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
-gz(d,c){var
+f=a[2],b=l(e,b,a[1]),a=f;continue}return b}}function
+gC(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-gA(d,c){var
+gD(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===au(b[1],d))return f;var
 a=e;continue}throw ah}}function
-dZ(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=dZ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gB}function
-d0(b,a){return a<=b?b:a}function
-aT(a,c){var
-b=G(a);mA(b,0,a,c);return b}function
-d1(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
-d=G(a);a3(c,b,d,0,a);return d}return am(gC)}function
-d2(c,b,a){return X(d1(c,b,a))}function
-d3(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a3(e,c,d,b,a);return am(gD)}function
-aK(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aH(e,c,d,b,a);return am(gE)}function
-d4(b,a){return X(aT(b,a))}function
-an(c,b,a){return X(d1(as(c),b,a))}function
-cz(l,g){if(g){var
+d0(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=d0(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gE}function
+d1(b,a){return a<=b?b:a}function
+aU(a,c){var
+b=F(a);mC(b,0,a,c);return b}function
+d2(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
+d=F(a);a4(c,b,d,0,a);return d}return am(gF)}function
+d3(c,b,a){return X(d2(c,b,a))}function
+d4(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a4(e,c,d,b,a);return am(gG)}function
+aL(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aI(e,c,d,b,a);return am(gH)}function
+d5(b,a){return X(aU(b,a))}function
+an(c,b,a){return X(d2(as(c),b,a))}function
+cB(l,g){if(g){var
 h=k(l),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gF),c=o,b=n;continue}var
+j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gI),c=o,b=n;continue}var
 m=k(i)+c|0}else
 var
 m=c;var
-f=G(m),e=q,d=g;for(;;){if(d){var
+f=F(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aH(a,0,f,e,k(a));aH(l,0,f,e+k(a)|0,h);var
-e=(e+k(a)|0)+h|0,d=p;continue}aH(a,0,f,e,k(a))}return X(f)}}}return gG}function
-gH(e,d,c,b){var
+p=d[2];aI(a,0,f,e,k(a));aI(l,0,f,e+k(a)|0,h);var
+e=(e+k(a)|0)+h|0,d=p;continue}aI(a,0,f,e,k(a))}return X(f)}}}return gJ}function
+gK(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw ah;if(ab(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gI(b,a,d){var
-c=k(b);if(0<=a&&!(c<a))try{gH(b,c,a,d);var
-e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gJ)}function
-gK(b,a){return gI(b,0,a)}function
-d5(b,a){return mv(as(b),a)}var
-gL=dI;function
-bv(b,c){if(0===b)return[0];if(0<=b){var
+gL(b,a,d){var
+c=k(b);if(0<=a&&!(c<a))try{gK(b,c,a,d);var
+e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gM)}function
+gN(b,a){return gL(b,0,a)}function
+d6(b,a){return mx(as(b),a)}var
+gO=dK;function
+bx(b,c){if(0===b)return[0];if(0<=b){var
 d=aQ(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return am(gM)}function
-d6(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mo(e,c,d,b,a);return am(gN)}function
-gO(d,b){var
+a=h;continue}break}}return d}return am(gP)}function
+d7(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mq(e,c,d,b,a);return am(gQ)}function
+gR(d,b){var
 c=b.length-1;if(0===c)return[0];var
 f=aQ(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cA(c){var
+cC(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cB(a){if(a){var
+cD(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=aQ(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-gR=[N,gQ,ck(0)];function
-gS(a){throw gR}function
-gT(a){var
-c=a[1];a[1]=gS;try{var
-b=e(c,0);m6(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
-bV(a){var
-b=1<=a?a:1,c=bt<b?bt:b,d=G(c);return[0,d,0,c,d]}function
-bW(a){return d2(a[1],0,a[2])}function
-d7(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bt<b[1])if((d+c|0)<=bt)b[1]=bt;else
-dQ(gW);var
-e=G(b[1]);d3(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gU]}throw[0,B,gV]}}function
+gU=[M,gT,cm(0)];function
+gV(a){throw gU}function
+gW(a){var
+c=a[1];a[1]=gV;try{var
+b=e(c,0);m8(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
+bW(a){var
+b=1<=a?a:1,c=bv<b?bv:b,d=F(c);return[0,d,0,c,d]}function
+bX(a){return d3(a[1],0,a[2])}function
+d8(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bv<b[1])if((d+c|0)<=bv)b[1]=bv;else
+dS(gZ);var
+e=F(b[1]);d4(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gX]}throw[0,B,gY]}}function
 ao(a,c){var
-b=a[2];if(a[3]<=b)d7(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
-a_(a,c){var
-b=k(c),d=a[2]+b|0;if(a[3]<d)d7(a,b);aH(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cC(a){return 5===a[2]?12:-6}function
-d8(a){return[0,0,G(a)]}function
-d9(a,g){var
+b=a[2];if(a[3]<=b)d8(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
+a$(a,c){var
+b=k(c),d=a[2]+b|0;if(a[3]<d)d8(a,b);aI(c,0,a[1],a[2],b);a[2]=d;return 0}function
+cE(a){return 5===a[2]?12:-6}function
+d9(a){return[0,0,F(a)]}function
+d_(a,g){var
 b=ag(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=G(d0(b*2|0,c));d3(a[2],0,e,0,b);a[2]=e;var
+e=F(d1(b*2|0,c));d4(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-a$(a,b){d9(a,1);a4(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-R(a,c){var
-b=k(c);d9(a,b);aK(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-d_(a){return d2(a[2],0,a[1])}function
-cD(b,c){var
+ba(a,b){d_(a,1);a5(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+Q(a,c){var
+b=k(c);d_(a,b);aL(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+d$(a){return d3(a[2],0,a[1])}function
+cF(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];R(b,g5);var
+d=a[1];Q(b,g8);var
 a=d;continue;case
 1:var
-e=a[1];R(b,g6);var
+e=a[1];Q(b,g9);var
 a=e;continue;case
 2:var
-f=a[1];R(b,g7);var
+f=a[1];Q(b,g_);var
 a=f;continue;case
 3:var
-g=a[1];R(b,g8);var
+g=a[1];Q(b,g$);var
 a=g;continue;case
 4:var
-h=a[1];R(b,g9);var
+h=a[1];Q(b,ha);var
 a=h;continue;case
 5:var
-i=a[1];R(b,g_);var
+i=a[1];Q(b,hb);var
 a=i;continue;case
 6:var
-j=a[1];R(b,g$);var
+j=a[1];Q(b,hc);var
 a=j;continue;case
 7:var
-k=a[1];R(b,ha);var
+k=a[1];Q(b,hd);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];R(b,hb);cD(b,m);R(b,hc);var
+l=a[2],m=a[1];Q(b,he);cF(b,m);Q(b,hf);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];R(b,hd);cD(b,o);R(b,he);var
+n=a[3],o=a[1];Q(b,hg);cF(b,o);Q(b,hh);var
 a=n;continue;case
 10:var
-p=a[1];R(b,hf);var
+p=a[1];Q(b,hi);var
 a=p;continue;case
 11:var
-q=a[1];R(b,hg);var
+q=a[1];Q(b,hj);var
 a=q;continue;case
 12:var
-r=a[1];R(b,hh);var
+r=a[1];Q(b,hk);var
 a=r;continue;case
 13:var
-s=a[1];R(b,hi);var
+s=a[1];Q(b,hl);var
 a=s;continue;default:var
-t=a[1];R(b,hj);var
+t=a[1];Q(b,hm);var
 a=t;continue}}function
 D(a){if(typeof
 a==="number")return 0;else
@@ -1158,40 +1157,40 @@ c=a[2],d=a[1];return[9,c,d,D(a[3])];case
 11:return[11,D(a[1])];case
 12:return[12,D(a[1])];case
 13:return[13,D(a[1])];default:return[14,D(a[1])]}}function
-S(a){if(typeof
+R(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=S(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=R(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=S(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
+c=R(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
 2:var
-d=S(a[1]),G=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,G];case
+d=R(a[1]),H=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,H];case
 3:var
-f=S(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
+f=R(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
 4:var
-g=S(a[1]),R=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,R];case
+g=R(a[1]),S=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,S];case
 5:var
-h=S(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=R(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
 6:var
-i=S(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=R(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
 7:var
-j=S(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=R(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=S(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=R(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=S(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=S(H(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=R(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=R(G(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=S(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=R(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=S(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=R(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=S(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=R(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=S(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=S(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-H(c,b){var
+q=R(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=R(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+G(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1202,12 +1201,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,B,hk]}else
+9:a=6;break;default:throw[0,B,hn]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,H(t,b[1])];case
+0:return[0,G(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1218,7 +1217,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,H(u,b[1])];case
+1:return[1,G(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1230,7 +1229,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,H(v,b[1])];case
+2:return[2,G(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1242,7 +1241,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,H(w,b[1])];case
+3:return[3,G(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1254,7 +1253,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,H(x,b[1])];case
+4:return[4,G(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1266,7 +1265,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,H(y,b[1])];case
+5:return[5,G(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1278,7 +1277,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,H(z,b[1])];case
+6:return[6,G(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1290,7 +1289,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,H(A,b[1])];case
+7:return[7,G(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1303,40 +1302,40 @@ m=0,C=c[2],E=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-F=b[1],G=H(C,b[2]);return[8,H(E,F),G];case
+F=b[1],H=G(C,b[2]);return[8,G(E,F),H];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,B,ht];break;case
+14:a=4;break;default:m=1}if(m)throw[0,B,hw];break;case
 9:var
 n=0,I=c[3],J=c[2],K=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],M=b[2],N=b[1],s=S(H(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,H(I,L)];case
+L=b[3],M=b[2],N=b[1],s=R(G(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,G(I,L)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,B,hu];break;case
+14:a=4;break;default:n=1}if(n)throw[0,B,hx];break;case
 10:var
 P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,H(P,b[1])];throw[0,B,hv];case
+b!=="number"&&10===b[0])return[10,G(P,b[1])];throw[0,B,hy];case
 11:var
 o=0,Q=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,H(Q,b[1])];default:o=1}if(o)throw[0,B,hw];break;case
+11:return[11,G(Q,b[1])];default:o=1}if(o)throw[0,B,hz];break;case
 12:var
-p=0,R=c[1];if(typeof
+p=0,S=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,H(R,b[1])];default:p=1}if(p)throw[0,B,hx];break;case
+12:return[12,G(S,b[1])];default:p=1}if(p)throw[0,B,hA];break;case
 13:var
 q=0,T=c[1];if(typeof
 b==="number")q=1;else
@@ -1344,7 +1343,7 @@ switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,H(T,b[1])];default:q=1}if(q)throw[0,B,hy];break;default:var
+13:return[13,G(T,b[1])];default:q=1}if(q)throw[0,B,hB];break;default:var
 r=0,U=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1352,25 +1351,25 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,H(U,b[1])];default:r=1}if(r)throw[0,B,hz]}switch(a){case
-0:throw[0,B,hn];case
-1:throw[0,B,ho];case
-2:throw[0,B,hp];case
-3:throw[0,B,hq];case
-4:throw[0,B,hr];case
-5:throw[0,B,hl];case
-6:throw[0,B,hm];default:throw[0,B,hs]}}var
-K=[N,hA,ck(0)];function
-bX(b,a){if(typeof
+14:return[14,G(U,b[1])];default:r=1}if(r)throw[0,B,hC]}switch(a){case
+0:throw[0,B,hq];case
+1:throw[0,B,hr];case
+2:throw[0,B,hs];case
+3:throw[0,B,ht];case
+4:throw[0,B,hu];case
+5:throw[0,B,ho];case
+6:throw[0,B,hp];default:throw[0,B,hv]}}var
+J=[M,hD,cm(0)];function
+bY(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw K}}function
-bw(e,b,d){var
-a=bX(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw J}}function
+by(e,b,d){var
+a=bY(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw K}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw J}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
 $(b,c,a){if(typeof
-b==="number")return[0,0,s(c,a)];else
+b==="number")return[0,0,r(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
@@ -1398,14 +1397,14 @@ a!=="number"&&7===a[0]){var
 n=$(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],z=b[2];if(bP([0,b[1]],[0,o]))throw K;var
+o=a[1],x=a[2],z=b[2];if(bQ([0,b[1]],[0,o]))throw J;var
 p=$(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bP([0,y(E)],F))throw K;var
-G=[0,y(d)];if(bP([0,y(C)],G))throw K;var
-q=S(H(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
-r=$(y(B),c,A),J=r[2];return[0,[9,f,d,D(r[1])],J]}break;case
+d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bQ([0,y(E)],F))throw J;var
+H=[0,y(d)];if(bQ([0,y(C)],H))throw J;var
+q=R(G(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
+s=$(y(B),c,A),K=s[2];return[0,[9,f,d,D(s[1])],K]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
 t=$(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
@@ -1417,83 +1416,83 @@ a!=="number"&&13===a[0]){var
 v=$(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw K}function
-s(b,a){if(typeof
+w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw J}function
+r(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-t=s(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
+t=r(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=s(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+u=r(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
 2:var
-af=b[2],v=bX(b[1],a),e=v[2],ag=v[1];if(typeof
+af=b[2],v=bY(b[1],a),e=v[2],ag=v[1];if(typeof
 e!=="number"&&1===e[0]){var
-w=s(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw K;case
+w=r(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw J;case
 3:var
-ah=b[2],x=bX(b[1],a),f=x[2],ai=x[1];if(typeof
+ah=b[2],x=bY(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
-z=s(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw K;case
+z=r(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw J;case
 4:var
-aj=b[4],ak=b[1],g=bw(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+aj=b[4],ak=b[1],g=by(b[2],b[3],a),h=g[3],al=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],A=s(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw K;case
+am=g[2],A=r(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw J;case
 5:var
-an=b[4],ao=b[1],i=bw(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+an=b[4],ao=b[1],i=by(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=s(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw K;case
+aq=i[2],B=r(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw J;case
 6:var
-ar=b[4],as=b[1],k=bw(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ar=b[4],as=b[1],k=by(b[2],b[3],a),l=k[3],at=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=s(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw K;case
+au=k[2],C=r(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw J;case
 7:var
-av=b[4],aw=b[1],m=bw(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=by(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=s(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw K;case
+ay=m[2],D=r(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw J;case
 8:var
-az=b[4],aA=b[1],o=bw(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=by(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],E=s(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw K;case
+aC=o[2],E=r(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw J;case
 9:var
-aD=b[2],F=bX(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],F=bY(b[1],a),q=F[2],aE=F[1];if(typeof
 q!=="number"&&7===q[0]){var
-G=s(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw K;case
+G=r(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw J;case
 10:var
-H=s(b[1],a);return[0,[10,H[1]],H[2]];case
+H=r(b[1],a);return[0,[10,H[1]],H[2]];case
 11:var
-aF=b[1],I=s(b[2],a);return[0,[11,aF,I[1]],I[2]];case
+aF=b[1],I=r(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 12:var
-aG=b[1],J=s(b[2],a);return[0,[12,aG,J[1]],J[2]];case
+aG=b[1],K=r(b[2],a);return[0,[12,aG,K[1]],K[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bP([0,b[2]],[0,L]))throw K;var
-M=s(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
+L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bQ([0,b[2]],[0,L]))throw J;var
+M=r(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bP([0,y(aM)],aO))throw K;var
-O=s(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
+N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bQ([0,y(aM)],aO))throw J;var
+O=r(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=s(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+P=r(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=s(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+Q=r(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
 17:var
-aP=b[1],R=s(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],R=r(b[2],a);return[0,[17,aP,R[1]],R[2]];case
 18:var
-S=b[2],r=b[1];if(0===r[0]){var
-W=r[1],aT=W[2],X=s(W[1],a),aU=X[1],Y=s(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=r[1],aV=Z[2],_=s(Z[1],a),aW=_[1],aa=s(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
+S=b[2],s=b[1];if(0===s[0]){var
+W=s[1],aT=W[2],X=r(W[1],a),aU=X[1],Y=r(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
+Z=s[1],aV=Z[2],_=r(Z[1],a),aW=_[1],aa=r(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=s(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+T=r(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=s(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],U=r(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],V=s(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
+aS=b[1],V=r(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
@@ -1501,7 +1500,7 @@ c==="number")switch(c){case
 1:return ac(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-ab=s(d,a[1]);return[0,[23,2,ab[1]],ab[2]]}throw K;default:return ac(c,d,a)}else
+ab=r(d,a[1]);return[0,[23,2,ab[1]],ab[2]]}throw J;default:return ac(c,d,a)}else
 switch(c[0]){case
 0:return ac(c,d,a);case
 1:return ac(c,d,a);case
@@ -1514,39 +1513,39 @@ switch(c[0]){case
 8:return ac([8,c[1],c[2]],d,a);case
 9:var
 aX=c[1],ad=$(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
-10:return ac(c,d,a);default:return ac(c,d,a)}}throw K}function
+10:return ac(c,d,a);default:return ac(c,d,a)}}throw J}function
 ac(d,c,b){var
-a=s(c,b);return[0,[23,d,a[1]],a[2]]}function
+a=r(c,b);return[0,[23,d,a[1]],a[2]]}function
 ad(l,g,a){var
-b=k(a),h=0<=g?l:0,d=cw(g);if(d<=b)return a;var
-m=2===h?48:32,c=aT(d,m);switch(h){case
-0:aK(a,0,c,0,b);break;case
-1:aK(a,0,c,d-b|0,b);break;default:var
+b=k(a),h=0<=g?l:0,d=cy(g);if(d<=b)return a;var
+m=2===h?48:32,c=aU(d,m);switch(h){case
+0:aL(a,0,c,0,b);break;case
+1:aL(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a4(c,0,x(a,0));aK(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a5(c,0,x(a,0));aL(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
 f=0;if(1<b&&48===x(a,0)){var
-j=0;if(ca!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a4(c,1,x(a,1));aK(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aK(a,0,c,d-b|0,b)}}return X(c)}function
-ba(l,b){var
-c=cw(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dl>>>0))e=1}else
+j=0;if(cc!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a5(c,1,x(a,1));aL(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)aL(a,0,c,d-b|0,b)}}return X(c)}function
+bb(l,b){var
+c=cy(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dn>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(ca===x(b,1)||88===x(b,1))j=1;if(j){var
-h=aT(c+2|0,48);a4(h,1,x(b,1));aK(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
+j=0;if(cc===x(b,1)||88===x(b,1))j=1;if(j){var
+h=aU(c+2|0,48);a5(h,1,x(b,1));aL(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aT(c+1|0,48);a4(g,0,d);aK(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
-i=aT(c,48);aK(b,0,i,c-a|0,a);return X(i)}return b}function
-hB(l){var
+g=aU(c+1|0,48);a5(g,0,d);aL(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
+i=aU(c,48);aL(b,0,i,c-a|0,a);return X(i)}return b}function
+hE(l){var
 j=0,E=k(l);for(;;){if(E<=j)var
 p=l;else{var
-o=ab(l,j)+fD|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+o=ab(l,j)+fG|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
 e=as(l),a=[0,0],u=ag(e)-1|0,A=0;if(!(u<0)){var
@@ -1563,13 +1562,13 @@ n=4;break;case
 n=2;break}a[1]=a[1]+n|0;var
 D=i+1|0;if(u!==i){var
 i=D;continue}break}}if(a[1]===ag(e)){var
-s=ag(e),t=G(s);a3(e,0,t,0,s);var
+s=ag(e),t=F(s);a4(e,0,t,0,s);var
 x=t}else{var
-b=G(a[1]);a[1]=0;var
+b=F(a[1]);a[1]=0;var
 w=ag(e)-1|0,B=0;if(!(w<0)){var
 h=B;for(;;){var
 c=at(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dh<=c)d=1;else
+if(dj<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
@@ -1579,16 +1578,16 @@ switch(c){case
 9:v(b,a[1],92);a[1]++;v(b,a[1],116);break;case
 10:v(b,a[1],92);a[1]++;v(b,a[1],110);break;case
 13:v(b,a[1],92);a[1]++;v(b,a[1],114);break;default:d=1}switch(d){case
-1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dn|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
+1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dq|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
 2:v(b,a[1],92);a[1]++;v(b,a[1],c);break;case
 3:v(b,a[1],c);break}a[1]++;var
 C=h+1|0;if(w!==h){var
 h=C;continue}break}}var
 x=b}var
 p=X(x)}var
-y=k(p),z=aT(y+2|0,34);aH(p,0,z,1,y);return X(z)}}function
-d$(c,f){var
-g=cw(f),e=is[1];switch(c[2]){case
+y=k(p),z=aU(y+2|0,34);aI(p,0,z,1,y);return X(z)}}function
+ea(c,f){var
+g=cy(f),e=iv[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1596,7 +1595,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=eX;break;case
+a=e0;break;case
 4:var
 a=71;break;case
 5:var
@@ -1606,210 +1605,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=d8(16);a$(b,37);switch(c[1]){case
+b=d9(16);ba(b,37);switch(c[1]){case
 0:break;case
-1:a$(b,43);break;default:a$(b,32)}if(8<=c[2])a$(b,35);a$(b,46);R(b,d(j+g));a$(b,a);return d_(b)}function
-bY(n,a){if(13<=n){var
+1:ba(b,43);break;default:ba(b,32)}if(8<=c[2])ba(b,35);ba(b,46);Q(b,d(j+g));ba(b,a);return d$(b)}function
+bZ(n,a){if(13<=n){var
 g=[0,0],h=k(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<ab(a,c)+dc>>>0))g[1]++;var
+c=o;for(;;){if(!(9<ab(a,c)+de>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=G(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a4(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=F(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a5(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
 b=p;for(;;){var
-f=ab(a,b);if(9<f+dc>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=ab(a,b);if(9<f+de>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
 b=q;continue}break}}return X(j)}return a}function
-it(b,c){switch(b){case
-1:var
-a=hD;break;case
-2:var
-a=hE;break;case
-4:var
-a=hG;break;case
-5:var
-a=hH;break;case
-6:var
-a=hI;break;case
-7:var
-a=hJ;break;case
-8:var
-a=hK;break;case
-9:var
-a=hL;break;case
-10:var
-a=hM;break;case
-11:var
-a=hN;break;case
-0:case
-13:var
-a=hC;break;case
-3:case
-14:var
-a=hF;break;default:var
-a=hO}return bY(b,cj(a,c))}function
-iu(b,c){switch(b){case
-1:var
-a=h3;break;case
-2:var
-a=h4;break;case
-4:var
-a=h6;break;case
-5:var
-a=h7;break;case
-6:var
-a=h8;break;case
-7:var
-a=h9;break;case
-8:var
-a=h_;break;case
-9:var
-a=h$;break;case
-10:var
-a=ia;break;case
-11:var
-a=ib;break;case
-0:case
-13:var
-a=h2;break;case
-3:case
-14:var
-a=h5;break;default:var
-a=ic}return bY(b,cj(a,c))}function
-iv(b,c){switch(b){case
-1:var
-a=ie;break;case
-2:var
-a=ig;break;case
-4:var
-a=ii;break;case
-5:var
-a=ij;break;case
-6:var
-a=ik;break;case
-7:var
-a=il;break;case
-8:var
-a=im;break;case
-9:var
-a=io;break;case
-10:var
-a=ip;break;case
-11:var
-a=iq;break;case
-0:case
-13:var
-a=id;break;case
-3:case
-14:var
-a=ih;break;default:var
-a=ir}return bY(b,cj(a,c))}function
 iw(b,c){switch(b){case
 1:var
-a=hQ;break;case
+a=hG;break;case
 2:var
-a=hR;break;case
+a=hH;break;case
 4:var
-a=hT;break;case
+a=hJ;break;case
 5:var
-a=hU;break;case
+a=hK;break;case
 6:var
-a=hV;break;case
+a=hL;break;case
 7:var
-a=hW;break;case
+a=hM;break;case
 8:var
-a=hX;break;case
+a=hN;break;case
 9:var
-a=hY;break;case
+a=hO;break;case
 10:var
-a=hZ;break;case
+a=hP;break;case
 11:var
-a=h0;break;case
+a=hQ;break;case
 0:case
 13:var
-a=hP;break;case
+a=hF;break;case
 3:case
 14:var
-a=hS;break;default:var
-a=h1}return bY(b,f2(a,c))}function
-aL(c,i,b){function
+a=hI;break;default:var
+a=hR}return bZ(b,cl(a,c))}function
+ix(b,c){switch(b){case
+1:var
+a=h6;break;case
+2:var
+a=h7;break;case
+4:var
+a=h9;break;case
+5:var
+a=h_;break;case
+6:var
+a=h$;break;case
+7:var
+a=ia;break;case
+8:var
+a=ib;break;case
+9:var
+a=ic;break;case
+10:var
+a=id;break;case
+11:var
+a=ie;break;case
+0:case
+13:var
+a=h5;break;case
+3:case
+14:var
+a=h8;break;default:var
+a=ig}return bZ(b,cl(a,c))}function
+iy(b,c){switch(b){case
+1:var
+a=ii;break;case
+2:var
+a=ij;break;case
+4:var
+a=il;break;case
+5:var
+a=im;break;case
+6:var
+a=io;break;case
+7:var
+a=ip;break;case
+8:var
+a=iq;break;case
+9:var
+a=ir;break;case
+10:var
+a=is;break;case
+11:var
+a=it;break;case
+0:case
+13:var
+a=ih;break;case
+3:case
+14:var
+a=ik;break;default:var
+a=iu}return bZ(b,cl(a,c))}function
+iz(b,c){switch(b){case
+1:var
+a=hT;break;case
+2:var
+a=hU;break;case
+4:var
+a=hW;break;case
+5:var
+a=hX;break;case
+6:var
+a=hY;break;case
+7:var
+a=hZ;break;case
+8:var
+a=h0;break;case
+9:var
+a=h1;break;case
+10:var
+a=h2;break;case
+11:var
+a=h3;break;case
+0:case
+13:var
+a=hS;break;case
+3:case
+14:var
+a=hV;break;default:var
+a=h4}return bZ(b,f5(a,c))}function
+aM(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return mK(b,i,a)}function
+a=32}return mM(b,i,a)}function
 r(c){var
-a=my(b);return 3===a?b<0.?iy:iz:4<=a?iA:c}switch(c[2]){case
+a=mA(b);return 3===a?b<0.?iB:iC:4<=a?iD:c}switch(c[2]){case
 5:var
-e=f0(d$(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
+e=f3(ea(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
 q=0;else{var
 l=x(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
 if(21<l-1>>>0)m=1;if(!m){var
 d=d+1|0;continue}var
 q=1}var
-y=q?e:aJ(e,ix);return r(y)}case
+y=q?e:aK(e,iA);return r(y)}case
 6:return j(0);case
 7:var
 h=as(j(0)),f=ag(h);if(0===f)var
 p=h;else{var
-n=G(f),o=f-1|0,s=0;if(!(o<0)){var
+n=F(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=at(h,a),t=25<g+dl>>>0?g:g+fD|0;v(n,a,t);var
+g=at(h,a),t=25<g+dn>>>0?g:g+fG|0;v(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
 p=n}return X(p);case
-8:return r(j(0));default:return f0(d$(c,i),b)}}function
-bF(d,I,H,F){var
-b=I,a=H,c=F;for(;;)if(typeof
+8:return r(j(0));default:return f3(ea(c,i),b)}}function
+bH(d,I,H,G){var
+b=I,a=H,c=G;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-J=c[1];return function(c){return n(b,[5,a,c],J)};case
+K=c[1];return function(c){return n(b,[5,a,c],K)};case
 1:var
 L=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=go;else
-if(dh<=c)e=1;else
+d=gr;else
+if(dj<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=gp;else
+d=gs;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gq;break;case
+d=gt;break;case
 9:var
-d=gr;break;case
+d=gu;break;case
 10:var
-d=gs;break;case
+d=gv;break;case
 13:var
-d=gt;break;default:e=1}switch(e){case
+d=gw;break;default:e=1}switch(e){case
 1:var
-f=G(4);v(f,0,92);v(f,1,48+(c/dn|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
+f=F(4);v(f,0,92);v(f,1,48+(c/dq|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
 d=X(f);break;case
 2:var
-g=G(1);v(g,0,c);var
+g=F(1);v(g,0,c);var
 d=X(g);break}var
-h=k(d),i=aT(h+2|0,39);aH(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
+h=k(d),i=aU(h+2|0,39);aI(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
 2:var
-M=c[2],N=c[1];return cE(b,a,M,N,function(a){return a});case
-3:return cE(b,a,c[2],c[1],hB);case
-4:return bZ(b,a,c[4],c[2],c[3],it,c[1]);case
-5:return bZ(b,a,c[4],c[2],c[3],iu,c[1]);case
-6:return bZ(b,a,c[4],c[2],c[3],iv,c[1]);case
-7:return bZ(b,a,c[4],c[2],c[3],iw,c[1]);case
+M=c[2],N=c[1];return cG(b,a,M,N,function(a){return a});case
+3:return cG(b,a,c[2],c[1],hE);case
+4:return b0(b,a,c[4],c[2],c[3],iw,c[1]);case
+5:return b0(b,a,c[4],c[2],c[3],ix,c[1]);case
+6:return b0(b,a,c[4],c[2],c[3],iy,c[1]);case
+7:return b0(b,a,c[4],c[2],c[3],iz,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,aL(g,d,c)],h)}:function(c){return n(b,[4,a,aL(g,cC(g),c)],h)};var
-af=i[1];return function(c){return n(b,[4,a,aL(g,af,c)],h)}}else{if(0===j[0]){var
-p=j[2],q=j[1];if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,ad(q,p,aL(g,d,c))],h)}:function(c){return n(b,[4,a,ad(q,p,aL(g,cC(g),c))],h)};var
-ag=i[1];return function(c){return n(b,[4,a,ad(q,p,aL(g,ag,c))],h)}}var
-t=j[1];if(typeof
-i==="number")return i?function(e,d,c){return n(b,[4,a,ad(t,e,aL(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(t,d,aL(g,cC(g),c))],h)};var
-ah=i[1];return function(d,c){return n(b,[4,a,ad(t,d,aL(g,ah,c))],h)}}case
-9:return cE(b,a,c[2],c[1],gk);case
+i==="number")return i?function(d,c){return n(b,[4,a,aM(g,d,c)],h)}:function(c){return n(b,[4,a,aM(g,cE(g),c)],h)};var
+af=i[1];return function(c){return n(b,[4,a,aM(g,af,c)],h)}}else{if(0===j[0]){var
+p=j[2],s=j[1];if(typeof
+i==="number")return i?function(d,c){return n(b,[4,a,ad(s,p,aM(g,d,c))],h)}:function(c){return n(b,[4,a,ad(s,p,aM(g,cE(g),c))],h)};var
+ag=i[1];return function(c){return n(b,[4,a,ad(s,p,aM(g,ag,c))],h)}}var
+u=j[1];if(typeof
+i==="number")return i?function(e,d,c){return n(b,[4,a,ad(u,e,aM(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(u,d,aM(g,cE(g),c))],h)};var
+ah=i[1];return function(d,c){return n(b,[4,a,ad(u,d,aM(g,ah,c))],h)}}case
+9:return cG(b,a,c[2],c[1],gn);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1817,14 +1816,14 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],P=c[2],w=d8(16);cD(w,P);var
-E=d_(w);return function(c){return n(b,[4,a,E],O)};case
+O=c[3],Q=c[2],w=d9(16);cF(w,Q);var
+E=d$(w);return function(c){return n(b,[4,a,E],O)};case
 14:var
 R=c[3],S=c[2];return function(d){var
-e=d[1],c=s(e,y(D(S)));if(typeof
-c[2]==="number")return n(b,a,u(c[1],R));throw K};case
+e=d[1],c=r(e,y(D(S)));if(typeof
+c[2]==="number")return n(b,a,t(c[1],R));throw J};case
 15:var
-T=c[1];return function(d,c){return n(b,[6,a,function(a){return m(d,a,c)}],T)};case
+T=c[1];return function(d,c){return n(b,[6,a,function(a){return l(d,a,c)}],T)};case
 16:var
 U=c[1];return function(c){return n(b,[6,a,c],U)};case
 17:var
@@ -1833,35 +1832,35 @@ a=[0,a,c[1]],c=c[2];continue;case
 o=c[1];if(0===o[0]){var
 V=c[2],W=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
 Z=c[2],_=o[1][1],$=0,b=function(b,c,d){return function(a){return n(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,B,iC];case
+19:throw[0,B,iF];case
 20:var
-aa=c[3],ab=[8,a,iD];return function(a){return n(b,ab,aa)};case
+aa=c[3],ab=[8,a,iG];return function(a){return n(b,ab,aa)};case
 21:var
-ac=c[2];return function(c){return n(b,[4,a,cj(iE,c)],ac)};case
+ac=c[2];return function(c){return n(b,[4,a,cl(iH,c)],ac)};case
 22:var
 ae=c[1];return function(c){return n(b,[5,a,c],ae)};case
 23:var
-f=c[2],l=c[1];if(typeof
-l==="number")switch(l){case
-0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-2:throw[0,B,iF];default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}else
-switch(l[0]){case
-0:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-1:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-2:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-3:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-4:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-5:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-6:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-7:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
-8:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);case
+f=c[2],m=c[1];if(typeof
+m==="number")switch(m){case
+0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+2:throw[0,B,iI];default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}else
+switch(m[0]){case
+0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+2:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+3:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+4:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+5:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+6:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+7:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+8:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
 9:var
-C=l[2];return d<50?c_(d+1|0,b,a,C,f):Q(c_,[0,b,a,C,f]);case
-10:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f]);default:return d<50?r(d+1|0,b,a,f):Q(r,[0,b,a,f])}default:var
-x=c[3],z=c[1],A=e(c[2],0);return d<50?c9(d+1|0,b,a,x,z,A):Q(c9,[0,b,a,x,z,A])}}function
-c_(e,d,c,a,b){if(typeof
-a==="number")return e<50?r(e+1|0,d,c,b):Q(r,[0,d,c,b]);else
+C=m[2];return d<50?da(d+1|0,b,a,C,f):P(da,[0,b,a,C,f]);case
+10:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}default:var
+x=c[3],z=c[1],A=e(c[2],0);return d<50?c$(d+1|0,b,a,x,z,A):P(c$,[0,b,a,x,z,A])}}function
+da(e,d,c,a,b){if(typeof
+a==="number")return e<50?q(e+1|0,d,c,b):P(q,[0,d,c,b]);else
 switch(a[0]){case
 0:var
 f=a[1];return function(a){return ae(d,c,f,b)};case
@@ -1882,37 +1881,37 @@ m=a[1];return function(a){return ae(d,c,m,b)};case
 8:var
 n=a[2];return function(a){return ae(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],q=H(D(a[1]),p);return function(a){return ae(d,c,Y(q,o),b)};case
+o=a[3],p=a[2],r=G(D(a[1]),p);return function(a){return ae(d,c,Y(r,o),b)};case
 10:var
 s=a[1];return function(e,a){return ae(d,c,s,b)};case
 11:var
 t=a[1];return function(a){return ae(d,c,t,b)};case
 12:var
 u=a[1];return function(a){return ae(d,c,u,b)};case
-13:throw[0,B,iG];default:throw[0,B,iH]}}function
-r(d,b,e,a){var
-c=[8,e,iI];return d<50?bF(d+1|0,b,c,a):Q(bF,[0,b,c,a])}function
-c9(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return iB(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bF(h+1|0,b,g,a):Q(bF,[0,b,g,a])}function
-n(a,b,c){return dL(bF(0,a,b,c))}function
-ae(a,b,c,d){return dL(c_(0,a,b,c,d))}function
-iB(a,b,c,d,e){return dL(c9(0,a,b,c,d,e))}function
-cE(f,d,c,a,b){if(typeof
+13:throw[0,B,iJ];default:throw[0,B,iK]}}function
+q(d,b,e,a){var
+c=[8,e,iL];return d<50?bH(d+1|0,b,c,a):P(bH,[0,b,c,a])}function
+c$(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return iE(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?bH(h+1|0,b,g,a):P(bH,[0,b,g,a])}function
+n(a,b,c){return dN(bH(0,a,b,c))}function
+ae(a,b,c,d){return dN(da(0,a,b,c,d))}function
+iE(a,b,c,d,e){return dN(c$(0,a,b,c,d,e))}function
+cG(f,d,c,a,b){if(typeof
 a==="number")return function(a){return n(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
 g=a[2],h=a[1];return function(a){return n(f,[4,d,ad(h,g,e(b,a))],c)}}var
 i=a[1];return function(g,a){return n(f,[4,d,ad(i,g,e(b,a))],c)}}}function
-bZ(f,e,d,g,c,b,a){if(typeof
+b0(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,ba(g,m(b,a,c))],d)}:function(c){return n(f,[4,e,m(b,a,c)],d)};var
-k=c[1];return function(c){return n(f,[4,e,ba(k,m(b,a,c))],d)}}else{if(0===g[0]){var
+c==="number")return c?function(g,c){return n(f,[4,e,bb(g,l(b,a,c))],d)}:function(c){return n(f,[4,e,l(b,a,c)],d)};var
+k=c[1];return function(c){return n(f,[4,e,bb(k,l(b,a,c))],d)}}else{if(0===g[0]){var
 h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,ba(g,m(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,m(b,a,c))],d)};var
-l=c[1];return function(c){return n(f,[4,e,ad(i,h,ba(l,m(b,a,c)))],d)}}var
+c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,bb(g,l(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,l(b,a,c))],d)};var
+m=c[1];return function(c){return n(f,[4,e,ad(i,h,bb(m,l(b,a,c)))],d)}}var
 j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,ba(g,m(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,m(b,a,c))],d)};var
-o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,ba(o,m(b,a,c)))],d)}}}function
-aU(b,h){var
+c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,bb(g,l(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,l(b,a,c))],d)};var
+o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,bb(o,l(b,a,c)))],d)}}}function
+aV(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1920,80 +1919,80 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=gX;break;case
-1:var
-c=gY;break;case
-2:var
-c=gZ;break;case
-3:var
 c=g0;break;case
-4:var
+1:var
 c=g1;break;case
+2:var
+c=g2;break;case
+3:var
+c=g3;break;case
+4:var
+c=g4;break;case
 5:var
-c=g2;break;default:var
-c=g3}else
+c=g5;break;default:var
+c=g6}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aJ(g4,d4(1,d[1]))}aU(b,i);return a_(b,c);case
+c=aK(g7,d5(1,d[1]))}aV(b,i);return a$(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aU(b,g);a_(b,iJ);var
+j=f[1];aV(b,g);a$(b,iM);var
 a=j;continue}var
-k=f[1];aU(b,g);a_(b,iK);var
+k=f[1];aV(b,g);a$(b,iN);var
 a=k;continue;case
 6:var
-n=a[2];aU(b,a[1]);return a_(b,e(n,0));case
+n=a[2];aV(b,a[1]);return a$(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aU(b,a[1]);return am(o);case
+o=a[2];aV(b,a[1]);return am(o);case
 2:case
 4:var
-l=a[2];aU(b,a[1]);return a_(b,l);default:var
-m=a[2];aU(b,a[1]);return ao(b,m)}}function
-cF(b){var
+l=a[2];aV(b,a[1]);return a$(b,l);default:var
+m=a[2];aV(b,a[1]);return ao(b,m)}}function
+cH(b){var
 a=b[1];return n(function(b){var
-a=bV(64);aU(a,b);return bW(a)},0,a)}try{var
-mn=gc(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;try{var
-ml=gc(mk),ea=ml}catch(a){a=aS(a);if(a!==ah)throw a;var
-ea=iM}var
-eb=ea}var
-iN=gK(eb,82),b0=[fg,function(A){var
-p=ng(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+a=bW(64);aV(a,b);return bX(a)},0,a)}try{var
+mp=gf(mo),ec=mp}catch(a){a=aS(a);if(a!==ah)throw a;try{var
+mn=gf(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;var
+eb=iP}var
+ec=eb}var
+iQ=gN(ec,82),b1=[fj,function(A){var
+p=ni(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
 z=a+1|0;if(54!==a){var
 a=z;continue}var
-h=[0,iL],n=54+d0(55,m)|0,u=0;if(!(n<0)){var
+h=[0,iO],n=54+d1(55,m)|0,u=0;if(!(n<0)){var
 c=u;for(;;){var
-e=c%55|0,o=f8(c,m),v=g(l,o)[1+o],i=aJ(h[1],d(j+v));h[1]=m1(i,0,k(i));var
-f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e5;g(b[1],e)[1+e]=w;var
+e=c%55|0,o=f$(c,m),v=g(l,o)[1+o],i=aK(h[1],d(j+v));h[1]=m3(i,0,k(i));var
+f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e8;g(b[1],e)[1+e]=w;var
 y=c+1|0;if(n!==c){var
 c=y;continue}break}}b[2]=0;return b}}];function
-ec(i,l){var
-m=i?i[1]:iN,b=16;for(;;){if(!(l<=b)&&!(cx<(b*2|0))){var
+ed(i,l){var
+m=i?i[1]:iQ,b=16;for(;;){if(!(l<=b)&&!(cz<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=m7(b0),a=cc===j?b0[1]:fg===j?gT(b0):b0;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e5,h=a[2];g(a[1],h)[1+h]=f;var
+j=m9(b1),a=ce===j?b1[1]:fj===j?gW(b1):b1;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e8,h=a[2];g(a[1],h)[1+h]=f;var
 k=f}else
 var
 k=0;return[0,0,aQ(b,0),k,b]}}function
-bx(a,b){return 4<=a.length-1?mE(10,dn,a[3],b)&(a[2].length-1-1|0):am(iO)}function
-ed(a,h,y){var
-i=bx(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
+bz(a,b){return 4<=a.length-1?mG(10,dq,a[3],b)&(a[2].length-1-1|0):am(iR)}function
+ee(a,h,y){var
+i=bz(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
 K=c[3];if(0!==au(c[1],h)){var
 c=K;continue}c[1]=h;c[2]=y;var
 o=0}else
 var
 o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
 A=a[2].length-1<<1<a[1]?1:0;if(A){var
-l=a[2],w=(l.length-1)*2|0,x=w<cx?1:0;if(x){var
+l=a[2],w=(l.length-1)*2|0,x=w<cz?1:0;if(x){var
 m=aQ(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
 p=m.length-1,j=aQ(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
 f=G;a:for(;;){var
 b=g(l,f)[1+f];for(;;){if(b){var
-q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bx(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
+q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bz(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
 g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
 b=F;continue}var
 J=f+1|0;if(s!==f){var
@@ -2009,48 +2008,60 @@ u=n;return u}return x}var
 B=A}else
 var
 B=o;return B}}var
-cG=[N,iP,ck(0)],f=C(0),c=C(1);function
-af(a){if(gh(a))return nt(a);throw cG}function
-ee(a){return ay(a,c)}function
-ap(a){return bR(a,f)}function
-l(b,a){return 0===bR(b,a)?1:0}function
-E(b,a){return bR(b,a)<0?1:0}function
-ef(b,a){return 0<bR(b,a)?1:0}function
-z(b,a){return bR(b,a)<=0?1:0}function
-by(b,a){return E(b,a)?a:b}function
-iQ(b,a){return E(b,a)?b:a}var
-iR=q;function
-eg(a){return typeof
-a==="number"?C(a>>1):bT(a,1)}function
-a(a){return gj(b(a,1))}function
-cH(g,f,d,a){if(l(a,c))return e(d,0);var
+cI=[M,iS,cm(0)],f=A(0),c=A(1);function
+af(a){if(gk(a))return nv(a);throw cI}function
+ef(a){return ay(a,c)}function
+ap(a){return bS(a,f)}function
+b2(b,a){return 0===bS(b,a)?1:0}function
+eg(b,a){return bS(b,a)<0?1:0}function
+eh(b,a){return 0<bS(b,a)?1:0}function
+ei(b,a){return bS(b,a)<=0?1:0}function
+C(b,a){if(typeof
+b==="number"&&typeof
+a==="number"&&0===((b|a)>>>15|0))return A(br(b,a));return aT(b,a)}function
+m(b,a){if(typeof
+b==="number"&&typeof
+a==="number")return b===a?1:0;return b2(b,a)}function
+S(b,a){if(typeof
+b==="number"&&typeof
+a==="number")return b<a?1:0;return eg(b,a)}function
+u(b,a){if(typeof
+b==="number"&&typeof
+a==="number")return b<=a?1:0;return ei(b,a)}function
+bA(b,a){return u(b,a)?a:b}function
+iT(b,a){return u(b,a)?b:a}function
+ej(a){return typeof
+a==="number"?A(a>>1):bU(a,1)}function
+a(a){return gm(b(a,1))}function
+cJ(g,f,d,a){if(b2(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-l(a,b(bT(a,1),1));return h?e(g,eg(a)):e(f,eg(a))}function
-bb(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-b2(a,b(bU(a,1),1));return h?e(g,ej(a)):e(f,ej(a))}function
+bc(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(fY(b,a));return 0===ap(a)?f:bs(b,a)}function
-b1(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return A(f1(b,a));return 0===ap(a)?f:bu(b,a)}function
+b3(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(f8(b,a));return 0===ap(a)?b:ay(b,q(a,bs(b,a)))}function
-ai(b,a){return 0<=ap(a)?gi(b,af(a)):f}function
-eh(a){return 0<ap(a)?C(np(a)-1|0):f}function
-cI(c,d){var
-a=af(d);return 0<=a?b(c,a):bT(c,-a|0)}function
-cJ(a){return 0<ap(a)?af(a):0}function
+a==="number"&&0<=b&&0<a)return A(f$(b,a));return 0===ap(a)?b:ay(b,aT(a,bu(b,a)))}function
+ai(b,a){return 0<=ap(a)?gl(b,af(a)):f}function
+ek(a){return 0<ap(a)?A(nr(a)-1|0):f}function
+cK(c,a){if(typeof
+a==="number"&&0===a)return c;var
+d=af(a);return 0<=d?b(c,d):bU(c,-d|0)}function
+cL(a){return 0<ap(a)?af(a):0}function
 aq(d){var
-b=0,a=bu(d);for(;;){if(a){var
+b=0,a=bw(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cB(b),f=c.length-1;return function(a){var
+c=cD(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cK(a,h,g){var
+cM(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aT(b,0);bU(function(a){var
-c=e(h,a);return bU(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aU(b,0);bV(function(a){var
+c=e(h,a);return bV(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
@@ -2065,14 +2076,14 @@ var
 c=e}else
 var
 c=d;return c}}function
-L(a){return a?0:1}function
-ei(a){return a[1]}function
-ej(a){return a[2]}function
-ek(a){var
-b=a?ek(a[2])+1|0:a;return b}function
-M(a,b){if(a){var
-c=M(a[2],b);return[0,a[1],c]}return b}function
-el(a){var
+K(a){return a?0:1}function
+el(a){return a[1]}function
+em(a){return a[2]}function
+en(a){var
+b=a?en(a[2])+1|0:a;return b}function
+L(a,b){if(a){var
+c=L(a[2],b);return[0,a[1],c]}return b}function
+eo(a){var
 b=a?a[2]:a;return b}function
 ar(d,c){var
 a=d,b=c;for(;;){if(a){var
@@ -2081,14 +2092,14 @@ T(b,a){if(a)var
 d=T(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cL(b,a){if(a){var
-c=cL(b,a[2]);return M(e(b,a[1]),c)}return a}function
-b2(e,d,c){var
+cN(b,a){if(a){var
+c=cN(b,a[2]);return L(e(b,a[1]),c)}return a}function
+b4(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-bc(c,b,a){if(a){var
-d=bc(c,b,a[2]);return m(c,a[1],d)}return b}function
-cM(f,d){var
+f=l(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+bd(c,b,a){if(a){var
+d=bd(c,b,a[2]);return l(c,a[1],d)}return b}function
+cO(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
@@ -2099,62 +2110,62 @@ U(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-em(b,a){if(0===b)return 0;var
+ep(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=em(e,a[2]),c=[0,a[1],d];else
+d=ep(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cN(b,a){return 0===a?0:[0,b,cN(b,a-1|0)]}function
-cO(f,d,c){var
+cP(b,a){return 0===a?0:[0,b,cP(b,a-1|0)]}function
+cQ(f,d,c){var
 a=d,b=c;for(;;){if(a){var
 g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ar(b,0)}}function
-F(e,d){var
+E(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=p(a,c),b=b[2],a=f;continue}return a}}var
-iS=a(a(a(a(a(c))))),cP=ai(b(c,1),iS);function
-aY(a){var
-b=z(al(cP),a);return b?E(a,cP):b}function
-en(d,f){var
-g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
-eo(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!z(b,n)&&!z(g,k)){var
+iU=a(a(a(a(a(c))))),cR=ai(b(c,1),iU);function
+aZ(a){var
+b=u(al(cR),a);return b?S(a,cR):b}function
+eq(d,f){var
+g=[0,l(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,l(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],k),j];return e(d[6],m)}function
+er(i,h,g,n,a){if(a){var
+j=a[1],k=j[2],b=j[1];if(!u(b,n)&&!u(g,k)){var
 c=e(i,b);if(c){var
 d=e(h,k);if(d)var
-f=eo(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=er(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
 var
 l=d;var
 m=l}else
 var
-m=c;return m}return 0}return iT}function
-cQ(b,d,a){if(a){var
-e=a[2],c=a[1];return e?m(b,c,cQ(b,d,e)):d?m(b,c,f):c}return f}function
-ep(h,g,f){var
+m=c;return m}return 0}return iV}function
+cS(b,d,a){if(a){var
+e=a[2],c=a[1];return e?l(b,c,cS(b,d,e)):d?l(b,c,f):c}return f}function
+es(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
 i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
-eq(i){var
-g=cJ(eh(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
-j=b1(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(l(bb(d,b(a(b(c,1)),1)),f))return h;var
-g=k,d=bb(d,b(a(b(c,1)),1)),e=h;continue}}function
-b3(d){if(E(d,f)){var
-e=eq(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eq(d)}function
-b4(d){return E(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
-iU(d){if(l(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(l(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(z(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(l(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(l(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(l(d,b(a(b(c,1)),1))){var
-i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(l(d,b(b(a(c),1),1))){var
-j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(l(d,a(b(a(c),1)))){var
+et(i){var
+g=cL(ek(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
+j=b3(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(m(bc(d,b(a(b(c,1)),1)),f))return h;var
+g=k,d=bc(d,b(a(b(c,1)),1)),e=h;continue}}function
+b5(d){if(S(d,f)){var
+e=et(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return et(d)}function
+b6(d){return S(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
+iW(d){if(m(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(m(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(u(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(m(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(m(d,a(b(b(c,1),1)))){var
+h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(m(d,b(a(b(c,1)),1))){var
+i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(m(d,b(b(a(c),1),1))){var
+j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(m(d,a(b(a(c),1)))){var
 k=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}var
-m=[0,b4(b1(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b4(bb(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
-cR(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=M(cL(iU,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cS(d,f,g){switch(f[0]){case
+l=[0,b6(b3(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b6(bc(d,b(b(b(b(c,1),1),1),1))),l],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
+cT(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=L(cN(iW,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cU(d,f,g){switch(f[0]){case
 0:var
-y=b3(f[1]);return[0,e(d[2],y),g];case
+y=b5(f[1]);return[0,e(d[2],y),g];case
 1:var
-z=cR(f[1]);return[0,e(d[2],z),g];case
+z=cT(f[1]);return[0,e(d[2],z),g];case
 2:if(f[1])var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
 var
@@ -2164,123 +2175,123 @@ C=[0,a(a(b(a(a(b(c,1))),1))),0],D=[0,e(d[2],C),g],m=1,i=f[1],h=D;for(;;){if(i){i
 n=h;else
 var
 B=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],B),h];var
-A=cS(d,i[1],n),m=0,i=i[2],h=A;continue}var
+A=cU(d,i[1],n),m=0,i=i[2],h=A;continue}var
 E=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],E),h]}default:var
-K=[0,a(a(b(a(a(a(c))),1))),0],L=[0,e(d[2],K),g],o=1,k=f[1],j=L;for(;;){if(k){var
+K=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],K),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
 J=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],J),j];var
-F=[0,b(a(b(a(a(c)),1)),1),0],G=M(cR(p[1]),F),H=[0,e(d[2],G),q],I=cS(d,p[2],H),o=0,k=k[2],j=I;continue}var
+F=[0,b(a(b(a(a(c)),1)),1),0],G=L(cT(p[1]),F),H=[0,e(d[2],G),q],I=cU(d,p[2],H),o=0,k=k[2],j=I;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bz(a,b){var
-c=ar(cS(a,b,0),0);return e(a[6],c)}function
-er(a){return cL(function(a){var
-d=[0,b4(b1(a,b(b(b(b(c,1),1),1),1))),0];return[0,b4(bb(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cT(a){return b2(function(b,a){return F(a[8],b)},a,f)}function
-cU(j,i){var
-k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
-h=by(d,e(j,g[1])),g=g[2],d=h;continue}var
-n=l(d,f)?f:p(eh(d),c);return by(c,bb(p(n,m),k))}}function
-es(a){var
-b=a[12];return L(U(function(a){return l(a[4],a[3])},b))}var
-iV=[0,b(b(a(b(a(c),1)),1),1),0],iW=[0,b(a(a(b(a(c),1))),1),iV],b5=[0,a(b(b(a(b(b(c,1),1)),1),1)),iW],iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],bA=[0,a(b(a(b(a(b(c,1)),1)),1)),iY],iZ=[0,b(a(b(b(a(c),1),1)),1),0],i0=[0,a(a(b(b(a(c),1),1))),iZ],et=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(b(b(a(a(c)),1),1),1),0],cV=[0,a(b(a(b(a(b(c,1)),1)),1)),i1];function
-cW(h,g,f,e,d,a){var
-i=cO(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-cX(f,e,d,a){var
-g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bA,[0,e,0],g]}function
-bd(h,g,f,e,d,c,b,a){var
-i=cO(b,a,0),j=cJ(c);return[0,g,f,e,d,m(h[7],j,i)]}function
-eu(k,j,i,h,g){var
+bB(a,b){var
+c=ar(cU(a,b,0),0);return e(a[6],c)}function
+eu(a){return cN(function(a){var
+d=[0,b6(b3(a,b(b(b(b(c,1),1),1),1))),0];return[0,b6(bc(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cV(a){return b4(function(b,a){return E(a[8],b)},a,f)}function
+cW(j,i){var
+k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,l=a(a(a(a(a(c)))));for(;;){if(g){var
+h=bA(d,e(j,g[1])),g=g[2],d=h;continue}var
+n=m(d,f)?f:p(ek(d),c);return bA(c,bc(p(n,l),k))}}function
+ev(a){var
+b=a[12];return K(U(function(a){return m(a[4],a[3])},b))}var
+iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],b7=[0,a(b(b(a(b(b(c,1),1)),1),1)),iY],iZ=[0,b(b(a(b(a(c),1)),1),1),0],i0=[0,b(a(a(b(a(c),1))),1),iZ],bC=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(a(b(b(a(c),1),1)),1),0],i2=[0,a(a(b(b(a(c),1),1))),i1],ew=[0,a(b(a(b(a(b(c,1)),1)),1)),i2],i3=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),i3];function
+cY(h,g,f,e,d,a){var
+i=cQ(d,a,0),j=l(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+cZ(f,e,d,a){var
+g=l(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bC,[0,e,0],g]}function
+be(h,g,f,e,d,c,b,a){var
+i=cQ(b,a,0),j=cL(c);return[0,g,f,e,d,l(h[7],j,i)]}function
+ex(k,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
 e=ar(T(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=ar(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),et,[0,i,0],l]}}function
-b6(d,b,a){return[0,b,c,cV,[0,e(d[3],a),0],a]}function
-i2(e,d){var
-g=F(d[8],f),h=F(d[12],f),v=d[12],l=cU(function(a){return a[3]},v),w=d[12],n=cU(function(a){return a[4]},w),x=0,y=d[12];function
-z(a){return a[6]}var
-A=b(b(b(c,1),1),1),B=b(b(b(c,1),1),1),C=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),E],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),L],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],B,b5,[0,h,0],A,z,y),x],o=es(d);if(o)var
-S=0,T=d[12],U=function(a){return a[4]},V=q(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],r=[0,bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bA,[0,h,[0,n,0]],V,U,T),S];else
+f=ar(d,0),m=l(k[7],4,f);return[0,j,b(b(c,1),1),ew,[0,i,0],m]}}function
+b8(d,b,a){return[0,b,c,cX,[0,e(d[3],a),0],a]}function
+i4(e,d){var
+g=E(d[8],f),h=E(d[12],f),u=d[12],m=cW(function(a){return a[3]},u),v=d[12],n=cW(function(a){return a[4]},v),w=0,x=d[12];function
+y(a){return a[6]}var
+z=b(b(b(c,1),1),1),A=b(b(b(c,1),1),1),B=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),B],F=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],M=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],A,b7,[0,h,0],z,y,x),w],o=ev(d);if(o)var
+S=0,T=d[12],U=function(a){return a[4]},V=C(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],q=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bC,[0,h,[0,n,0]],V,U,T),S];else
 var
-r=o;var
-ae=M(r,R),af=0,ag=d[12];function
+q=o;var
+ae=L(q,R),af=0,ag=d[12];function
 ah(a){return a[3]}var
-ai=q(b(b(b(c,1),1),1),l),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bd(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bA,[0,h,[0,l,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
-t=i[2],s=[0,j,k],j=F(i[1][8],j),i=t,k=s;continue}var
-u=ar([0,j,k],0),ap=m(e[7],8,u),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bA,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bd(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b5,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bA,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],be=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],be),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bB=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bC=[0,a(b(a(b(b(a(c),1),1)),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cX(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b5,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b6=[0,a(a(b(b(a(a(c)),1),1))),b4],b7=[0,a(a(a(a(b(a(c),1))))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return M([0,cW(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b5,bY,bX),bW],ae)}}function
-ev(d,c){if(c){var
+ai=C(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,be(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bC,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
+s=i[2],r=[0,j,k],j=E(i[1][8],j),i=s,k=r;continue}var
+t=ar([0,j,k],0),ap=l(e[7],8,t),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bC,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,be(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b7,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bC,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],bd),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bD=[0,a(a(a(a(a(b(c,1)))))),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b7,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b8=[0,a(a(b(b(b(a(c),1),1),1))),b6],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return L([0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b7,bY,bX),bW],ae)}}function
+ey(d,c){if(c){var
 k=c[1],b=d[1],a=k[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(E(h,g))var
+g=a[1],h=b[1];if(S(h,g))var
 e=1;else{var
-i=l(h,g);if(i){var
+i=m(h,g);if(i){var
 b=b[2],a=a[2];continue}var
 j=i;f=1}}else{var
 j=a;f=1}if(f)var
 e=j}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,k,ev(d,c[2])]}}return[0,d,0]}function
-ew(a){return bc(ev,0,a)}function
-be(b,a){return[1,e(b[1],a)]}function
-i3(g,d,A){var
-n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],G=[0,a(a(b(b(a(a(c)),1),1))),D],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,F(d[12],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),L],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],K],J],i=d[12],S=0;for(;;){if(i){var
+l=a?1:a,e=l;return e?[0,d,c]:[0,k,ey(d,c[2])]}}return[0,d,0]}function
+ez(a){return bd(ey,0,a)}function
+bf(b,a){return[1,e(b[1],a)]}function
+i5(g,d,A){var
+n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],F=[0,a(a(b(b(a(a(c)),1),1))),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),H],[3,[0,[0,c],[0,[0,f],0]]]],0],J=[0,E(d[12],f)],K=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],J],I],i=d[12],R=0;for(;;){if(i){var
 m=i[2];if(m){var
 i=m;continue}var
 o=e(g[1],i[1][7])}else
 var
-o=S;var
-U=[1,er(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],R],k=d[7];if(k)var
+o=R;var
+U=[1,eu(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],Q],k=d[7];if(k)var
 p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],am=[3,T(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
 var
 r=k;var
-aI=M(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=be(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],bf=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=be(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return be(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],bz=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bA=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bz],bt],br],bB=be(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bA]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b4=[0,b(b(a(a(b(a(c),1))),1),1),b1],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=be(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=be(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cT(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
+aI=L(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=bf(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],be=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),be],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=bf(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return bf(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),by],bt],br],bB=bf(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bz]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b3],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=bf(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=bf(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cV(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
 cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cP]],0];else
 var
 s=j;var
-cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
+cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cT=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cU=[0,b(b(a(b(a(a(c)),1)),1),1),cT],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cU],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
 cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
 var
 dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=el(d[8]),h=b2(function(b,a){return by(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(E(h,ai(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(E(al(ai(b(c,1),x)),h)){var
+c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=eo(d[8]),h=b4(function(b,a){return bA(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(S(h,ai(b(c,1),w))){var
+x=a(b(a(b(a(c),1)),1));if(S(al(ai(b(c,1),x)),h)){var
 u=[0,h];v=1}}if(!v)var
-u=[1,b3(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ew(T(function(a){var
-b=e(g[9],a[5]),c=[1,er(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,F(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,M([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
-i4(g,d){var
-Q=F(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bz(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b6(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
+u=[1,b5(h)];var
+c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ez(T(function(a){var
+b=e(g[9],a[5]),c=[1,eu(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,E(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,L([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
+i6(g,d){var
+Q=E(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bB(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
 ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bd(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cV,[0,Q,0],c,ag,af),ae],i=F(d[12],f),h=cT(d[12]),j=0,k=d[12];function
+ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,be(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cX,[0,Q,0],c,ag,af),ae],i=E(d[12],f),h=cV(d[12]),j=0,k=d[12];function
 l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bd(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,et,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,ej,s),r],E=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),L],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=M([0,eu(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,ei,E),D],am);return M(i2(g,d),an)}function
-ex(a){return b2(iR,a[4],a[2])}function
-ey(f,e){if(e)var
-d=e[1],h=e[2],i=ey(p(f,ex(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,ex(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,be(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,ew,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,em,s),r],F=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=L([0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,el,F),D],am);return L(i4(g,d),an)}function
+eA(a){return b4(C,a[4],a[2])}function
+eB(f,e){if(e)var
+d=e[1],h=e[2],i=eB(p(f,eA(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,eA(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-i5=b(b(b(b(b(c,1),1),1),1),1),b7=ai(b(c,1),i5),i6=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=ai(b(c,1),i6);function
+i7=b(b(b(b(b(c,1),1),1),1),1),b9=ai(b(c,1),i7),i8=b(b(b(b(b(b(c,1),1),1),1),1),1),b_=ai(b(c,1),i8);function
 az(d,c,a){var
-b=z(d,a);return b?E(a,c):b}function
-i7(a){var
-b=aY(a[2]),d=b?aY(a[3]):b,e=d?az(c,cP,a[4]):d;return e?aY(a[5]):e}function
-i8(d,aU,g){var
-Y=e(d[2],0),Q=F(g[8],f),ca=g[12],aE=U(function(a){var
-h=az(f,b7,a[2]),i=h?z(f,a[3]):h,j=i?z(f,a[4]):i,k=j?aY(a[5]):j,m=k?aY(a[6]):k;if(m)var
-n=b(b(b(b(b(c,1),1),1),1),1),g=l(e(d[3],a[7]),n);else
+b=u(d,a);return b?S(a,c):b}function
+i9(a){var
+b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?az(c,cR,a[4]):d;return e?aZ(a[5]):e}function
+i_(d,aU,g){var
+Y=e(d[2],0),P=E(g[8],f),ca=g[12],aE=U(function(a){var
+h=az(f,b9,a[2]),i=h?u(f,a[3]):h,j=i?u(f,a[4]):i,k=j?aZ(a[5]):j,l=k?aZ(a[6]):k;if(l)var
+n=b(b(b(b(b(c,1),1),1),1),1),g=m(e(d[3],a[7]),n);else
 var
-g=m;if(g){var
+g=l;if(g){var
 o=a[8];return U(function(a){var
-b=az(f,b7,a[1]);return b?az(f,b7,a[2]):b},o)}return g},ca),aF=aE?U(i7,g[8]):aE,aG=aF?E(cT(g[12]),b8):aF;if(aG)var
-cb=g[9],R=U(function(a){return az(f,b8,a)},cb);else
+b=az(f,b9,a[1]);return b?az(f,b9,a[2]):b},o)}return g},ca),aF=aE?U(i9,g[8]):aE,aG=aF?S(cV(g[12]),b_):aF;if(aG)var
+cb=g[9],Q=U(function(a){return az(f,b_,a)},cb);else
 var
-R=aG;if(R)var
-cc=g[10],S=U(function(a){return az(f,b8,a)},cc);else
+Q=aG;if(Q)var
+cc=g[10],R=U(function(a){return az(f,b_,a)},cc);else
 var
-S=R;if(S)var
-cd=g[11],V=U(function(a){return az(f,b8,a)},cd);else
+R=Q;if(R)var
+cd=g[11],V=U(function(a){return az(f,b_,a)},cd);else
 var
-V=S;var
-aH=V?l(F(g[9],f),Q):V,aI=aH?l(F(g[10],f),Q):aH,aJ=aI?l(F(g[11],f),Q):aI;if(aJ)var
+V=R;var
+aH=V?m(E(g[9],f),P):V,aI=aH?m(E(g[10],f),P):aH,aJ=aI?m(E(g[11],f),P):aI;if(aJ)var
 ce=g[4],W=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
 var
 W=aJ;if(W)var
@@ -2289,15 +2300,15 @@ var
 X=W;var
 Z=0;if(X){var
 aK=g[7];if(aK)var
-aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=M(aO,M(aN,aP)),aQ=U(function(a){return az(f,b7,a)},cg),aV=aQ?L(l(F(M(aO,M(aN,aP)),f),f)):aQ;else{var
+aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=L(aO,L(aN,aP)),aQ=U(function(a){return az(f,b9,a)},cg),aV=aQ?K(m(E(L(aO,L(aN,aP)),f),f)):aQ;else{var
 aR=1;Z=1}}else{var
 aR=X;Z=1}if(Z)var
-aV=aR;if(L(aV))return[0,c,Y];var
-k=g[12],v=g[8],bt=g[12],bu=cU(function(a){return es(g)?a[4]:a[3]},bt),aw=q(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=z(f,n);if(as){var
+aV=aR;if(K(aV))return[0,c,Y];var
+k=g[12],v=g[8],bt=g[12],bu=cW(function(a){return ev(g)?a[4]:a[3]},bt),aw=C(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=u(f,n);if(as){var
 w=0,o=v;for(;;){if(o){var
-i=o[1],ad=w?m(d[5],w[1],i[1]):1;if(ad){var
-$=aY(i[2]),aa=$?aY(i[3]):$,ab=aa?z(i[2],i[3]):aa,ac=ab?E(f,i[4]):ab;if(ac)var
-a0=en(d,i),a1=e(d[9],a0),ae=m(d[4],i[6],a1);else
+i=o[1],ad=w?l(d[5],w[1],i[1]):1;if(ad){var
+$=aZ(i[2]),aa=$?aZ(i[3]):$,ab=aa?u(i[2],i[3]):aa,ac=ab?S(f,i[4]):ab;if(ac)var
+a0=eq(d,i),a1=e(d[9],a0),ae=l(d[4],i[6],a1);else
 var
 ae=ac;var
 x=ae}else
@@ -2307,127 +2318,127 @@ w=[0,i[1]],o=o[2];continue}var
 at=x}else
 var
 at=1;var
-N=at;break}}else
+M=at;break}}else
 var
-N=as;if(N){var
-K=f,J=0,s=k,bp=aq(v);for(;;){if(s){var
-h=s[1],be=h[8],y=eo(bp,bo,K,al(c),be);if(y){var
-j=y[1],a2=bc(function(b,a){return by(p(c,b[2][2]),a)},f,j),am=l(h[2],a2);if(am)var
-a3=h[1]?c:f,a4=p(bc(function(b,a){return p(b[2][3],a)},f,j),a3),A=l(h[3],a4);else
+M=as;if(M){var
+J=f,I=0,r=k,bp=aq(v);for(;;){if(r){var
+h=r[1],be=h[8],y=er(bp,bo,J,al(c),be);if(y){var
+j=y[1],a2=bd(function(b,a){return bA(p(c,b[2][2]),a)},f,j),am=m(h[2],a2);if(am)var
+a3=h[1]?c:f,a4=p(bd(function(b,a){return p(b[2][3],a)},f,j),a3),z=m(h[3],a4);else
 var
-A=am;if(A){var
-an=h[2],a5=L(h[1]),af=a5||E(q(n,an),aw),ao=af?U(function(d){return function(a){var
-b=a[2][2];return E(q(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
-ap=h[2],a6=h[1]?cI(c,q(n,ap)):f,a7=p(bc(function(f){return function(a,b){var
-d=a[2][2],e=q(n,ay(ay(f,c),d));return p(cI(q(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),r=l(h[4],a7);else
+z=am;if(z){var
+an=h[2],a5=K(h[1]),af=a5||S(C(n,an),aw),ao=af?U(function(d){return function(a){var
+b=a[2][2];return S(C(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
+ap=h[2],a6=h[1]?cK(c,C(n,ap)):f,a7=p(bd(function(f){return function(a,b){var
+d=a[2][2],e=C(n,ay(ay(f,c),d));return p(cK(C(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),q=m(h[4],a7);else
 var
-r=ao}else
+q=ao}else
 var
-r=A;if(r)var
-bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cQ(iQ,h[1],bf),B=l(h[5],bg);else
+q=z;if(q)var
+bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cS(iT,h[1],bf),A=m(h[5],bg);else
 var
-B=r;if(B)var
-bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cQ(by,h[1],bh),C=l(h[6],bi);else
+A=q;if(A)var
+bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cS(bA,h[1],bh),B=m(h[6],bi);else
 var
-C=B;if(C)var
-bj=h[1],a8=0,a9=bc(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bd=e(d[6],bb),bk=e(d[9],bd),D=m(d[4],h[7],bk);else
+B=A;if(B)var
+bj=h[1],a8=0,a9=bd(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bc=e(d[6],bb),bk=e(d[9],bc),D=l(d[4],h[7],bk);else
 var
-D=C;if(D){if(J){var
-ag=J[1],ah=ag[1],ai=E(ah,h[2]),_=0;if(ai){var
+D=B;if(D){if(I){var
+ag=I[1],ah=ag[1],ai=S(ah,h[2]),_=0;if(ai){var
 aj=ai;_=1}else{var
-ak=l(ah,h[2]);if(ak)var
-G=m(d[5],ag[2],h[7]);else{var
+ak=m(ah,h[2]);if(ak)var
+F=l(d[5],ag[2],h[7]);else{var
 aj=ak;_=1}}if(_)var
-G=aj}else
+F=aj}else
 var
-G=1;var
-H=G}else
+F=1;var
+G=F}else
 var
-H=D;if(H)var
+G=D;if(G)var
 bl=h[1],ar=bl||(j?1:j);else
 var
-ar=H;var
-I=ar}else
+ar=G;var
+H=ar}else
 var
-I=y;if(I){var
-bm=s[2],bn=[0,[0,h[2],h[7]]],K=p(K,c),J=bn,s=bm;continue}var
-au=I}else
+H=y;if(H){var
+bm=r[2],bn=[0,[0,h[2],h[7]]],J=p(J,c),I=bn,r=bm;continue}var
+au=H}else
 var
 au=1;var
-O=au;break}}else
+N=au;break}}else
 var
-O=N;if(O)var
-bq=el(k),br=function(a){return T(ej,a[8])},P=ep(cK(F(k,f),br,k),f,bq);else
+N=M;if(N)var
+bq=eo(k),br=function(a){return T(em,a[8])},O=es(cM(E(k,f),br,k),f,bq);else
 var
-P=O;var
-av=P?k?1:k:P;if(av)var
-bs=function(a){return T(ei,a[8])},aW=ep(cK(F(v,f),bs,k),f,v);else
+O=N;var
+av=O?k?1:k:O;if(av)var
+bs=function(a){return T(el,a[8])},aW=es(cM(E(v,f),bs,k),f,v);else
 var
-aW=av;if(L(aW))return[0,b(c,1),Y];var
-aX=i4(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],bA=[0,a(a(a(a(b(a(c),1))))),bx],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,b6(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bv),0],bD=0,bE=g[12],bF=cO(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,F(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cV,bI,bG],bC],aA=bz(d,i3(d,g,M(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=M(aX,M([0,b6(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bz(d,[4,ew(ey(f,aB))]),b2=b(b(b(b(b(b(c,1),1),1),1),1),1),b3=e(d[3],aC),b4=cJ(b1(al(p(b(b(b(c,1),1),1),b3)),b2)),b5=cN(b(b(b(b(b(c,1),1),1),1),1),b4),b9=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b9),b_=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],u=[0,m(d[7],8,b$),b_],t=f;for(;;){if(u){var
-aS=u[1],aT=eO(d[8],aU,t,aS);if(aT){var
-ch=p(t,e(d[3],aS)),u=u[2],t=ch;continue}var
-aZ=aT}else
+aW=av;if(K(aW))return[0,b(c,1),Y];var
+aX=i6(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(a(a(a(b(a(c),1))))),bx],bz=[0,a(a(a(a(b(a(c),1))))),by],bC=[0,b8(d,[0,b(b(a(b(a(a(c)),1)),1),1),bz],bv),0],bD=0,bE=g[12],bF=cQ(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,E(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cX,bI,bG],bC],aA=bB(d,i5(d,g,L(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=L(aX,L([0,b8(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bB(d,[4,ez(eB(f,aB))]),b1=b(b(b(b(b(b(c,1),1),1),1),1),1),b2=e(d[3],aC),b4=cL(b3(al(p(b(b(b(c,1),1),1),b2)),b1)),b5=cP(b(b(b(b(b(c,1),1),1),1),1),b4),b6=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b6),b7=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],t=[0,l(d[7],8,b$),b7],s=f;for(;;){if(t){var
+aS=t[1],aT=eR(d[8],aU,s,aS);if(aT){var
+ch=p(s,e(d[3],aS)),t=t[2],s=ch;continue}var
+aY=aT}else
 var
-aZ=l(e(d[3],aU),t);return L(aZ)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
-ez(r,o,n,m){var
-d=r,h=o,e=n,g=m;for(;;){if(d){var
-i=d[2],f=d[1];if(l(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+aY=m(e(d[3],aU),s);return K(aY)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
+eC(q,o,n,l){var
+d=q,h=o,e=n,g=l;for(;;){if(d){var
+i=d[2],f=d[1];if(m(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=i,g=1;continue}var
-j=z(b(b(b(b(a(c),1),1),1),1),f),k=j?E(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
-s=g?q(b(a(b(c,1)),1),e):e,t=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(q(b(a(b(c,1)),1),h),t),e=s;continue}return k}return[0,[0,h,e]]}}var
-eA=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cY=ai(b(c,1),eA),eB=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i9=ca;function
-cZ(t,g,s,r,o,n){var
-u=q(g,eB),v=b(b(b(b(b(c,1),1),1),1),1),h=q(ai(b(c,1),v),u),w=q(t,r),x=b(b(b(b(b(c,1),1),1),1),1),y=q(ai(b(c,1),x),w),A=p(q(n,q(g,eB)),y),l=C(ca),m=q(h,ai(b(c,1),l)),e=p(cY,bb(q(A,cY),m)),i=z(f,e),j=i?E(f,h):i;if(j){var
-d=i9,a=e;for(;;){if(0===d){var
-B=q(o,a);return z(q(ai(b(c,1),s),cY),B)}var
-k=q(a,a),d=d-1|0,a=cI(k,al(eA));continue}}return j}var
-i_=0;function
-c0(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c0(a,e)};return cH(function(a){return c0(a,c)},g,f,b)}return a}function
-bB(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bB(b,a,d),f,c]};return cH(function(b){return[0,d,f,bB(b,a,c)]},h,g,e)}function
+j=u(b(b(b(b(a(c),1),1),1),1),f),k=j?S(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
+r=g?C(b(a(b(c,1)),1),e):e,s=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(C(b(a(b(c,1)),1),h),s),e=r;continue}return k}return[0,[0,h,e]]}}var
+eD=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=ai(b(c,1),eD),eE=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i$=cc;function
+c1(s,g,r,q,o,n){var
+t=C(g,eE),v=b(b(b(b(b(c,1),1),1),1),1),h=C(ai(b(c,1),v),t),w=C(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=C(ai(b(c,1),x),w),z=p(C(n,C(g,eE)),y),l=A(cc),m=C(h,ai(b(c,1),l)),e=p(c0,bc(C(z,c0),m)),i=u(f,e),j=i?S(f,h):i;if(j){var
+d=i$,a=e;for(;;){if(0===d){var
+B=C(o,a);return u(C(ai(b(c,1),r),c0),B)}var
+k=C(a,a),d=d-1|0,a=cK(k,al(eD));continue}}return j}var
+ja=0;function
+c2(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c2(a,e)};return cJ(function(a){return c2(a,c)},g,f,b)}return a}function
+bD(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bD(b,a,d),f,c]};return cJ(function(b){return[0,d,f,bD(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bB(b,a,0),0,0]}return cH(function(b){return[0,0,0,bB(b,a,0)]},j,i,e)}function
-aZ(g,f,d){var
+j(b){return[0,bD(b,a,0),0,0]}return cJ(function(b){return[0,0,0,bD(b,a,0)]},j,i,e)}function
+a0(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
 a=a[2],b=[0,c[1],b];continue}return c}return[0,ar(b,0)]}}function
-eC(d){var
-f=z(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?z(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+eF(d){var
+f=u(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?u(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-h=z(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?z(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:l(d,a(a(a(a(a(b(c,1)))))))}var
-i$=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ja=[0,b(b(a(b(a(a(c)),1)),1),1),i$],jb=[0,a(b(b(a(b(a(c),1)),1),1)),ja],jc=[0,[0,a(a(a(b(a(a(c)),1)))),jb],0],jd=[0,b(a(b(b(a(a(c)),1),1)),1),0],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,b(b(a(b(a(a(c)),1)),1),1),je],jg=[0,b(a(a(b(b(a(c),1),1))),1),jf],jh=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jg],jc],ji=[0,a(b(a(b(b(a(c),1),1)),1)),0],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,a(a(a(a(b(a(c),1))))),jj],jl=[0,b(a(a(b(b(a(c),1),1))),1),jk],jm=[0,a(b(a(b(b(a(c),1),1)),1)),jl],jn=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jm],jh],jo=[0,b(a(a(a(b(a(c),1)))),1),0],jp=[0,a(b(a(b(b(a(c),1),1)),1)),jo],jq=[0,b(b(b(a(b(a(c),1)),1),1),1),jp],jr=[0,[0,a(a(a(b(a(a(c)),1)))),jq],jn],js=[0,a(b(b(a(a(a(c))),1),1)),0],jt=[0,b(a(a(a(b(a(c),1)))),1),js],ju=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jt],jr],jv=[0,b(a(a(a(b(a(c),1)))),1),0],jw=[0,a(a(a(a(b(a(c),1))))),jv],jx=[0,a(b(b(a(b(a(c),1)),1),1)),jw],jy=[0,a(a(b(b(a(a(c)),1),1))),jx],jz=[0,b(a(b(b(a(a(c)),1),1)),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(a(b(a(a(c)),1))),1),jA],ju],jC=[0,b(b(a(b(a(a(c)),1)),1),1),0],jD=[0,a(a(b(b(b(a(c),1),1),1))),jC],jE=[0,a(b(a(b(b(a(c),1),1)),1)),jD],jF=[0,b(b(b(b(a(a(c)),1),1),1),1),jE],jG=[0,b(b(b(a(a(a(c))),1),1),1),jF],jH=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jG],jB],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,a(a(b(b(b(a(c),1),1),1))),jI],jK=[0,a(b(a(b(b(a(c),1),1)),1)),jJ],jL=[0,b(a(b(a(b(a(c),1)),1)),1),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jM],jH],jO=[0,b(b(a(b(a(a(c)),1)),1),1),0],jP=[0,b(b(b(b(a(a(c)),1),1),1),1),jO],jQ=[0,a(b(a(b(b(a(c),1),1)),1)),jP],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(a(b(b(b(a(c),1),1),1))),jR],jT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jS],jN],jU=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jV=[0,a(b(b(a(b(a(c),1)),1),1)),jU],jW=[0,b(a(b(b(b(a(c),1),1),1)),1),jV],jX=[0,b(a(b(b(a(a(c)),1),1)),1),jW],jY=[0,a(a(a(a(b(a(c),1))))),jX],jZ=[0,[0,b(a(a(b(b(a(c),1),1))),1),jY],jT],j0=[0,a(b(a(b(b(a(c),1),1)),1)),0],j1=[0,b(a(b(b(a(a(c)),1),1)),1),j0],j2=[0,a(b(b(a(b(a(c),1)),1),1)),j1],j3=[0,a(b(a(b(a(a(c)),1)),1)),j2],j4=[0,a(b(b(b(a(a(c)),1),1),1)),j3],j5=[0,a(b(a(b(b(a(c),1),1)),1)),j4],j6=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j5],jZ],j7=[0,b(b(a(b(a(a(c)),1)),1),1),0],j8=[0,a(b(b(a(b(a(c),1)),1),1)),j7],j9=[0,a(b(a(a(b(a(c),1))),1)),j8],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,[0,b(b(a(a(b(a(c),1))),1),1),j_],j6],ka=[0,b(b(a(a(b(a(c),1))),1),1),0],kb=[0,a(b(b(b(b(a(c),1),1),1),1)),ka],kc=[0,a(a(a(a(b(a(c),1))))),kb],kd=[0,[0,a(a(a(b(b(a(c),1),1)))),kc],j$],ke=[0,b(b(a(b(a(a(c)),1)),1),1),0],kf=[0,b(a(b(b(a(a(c)),1),1)),1),ke],kg=[0,a(b(b(b(b(a(c),1),1),1),1)),kf],kh=[0,b(b(a(b(a(a(c)),1)),1),1),kg],ki=[0,[0,a(a(b(b(a(a(c)),1),1))),kh],kd],kj=[0,b(a(a(a(b(a(c),1)))),1),0],kk=[0,a(b(b(b(b(a(c),1),1),1),1)),kj],kl=[0,b(b(a(a(b(a(c),1))),1),1),kk],km=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kl],ki],kn=[0,a(b(a(b(b(a(c),1),1)),1)),0],ko=[0,b(b(a(a(b(a(c),1))),1),1),kn],kp=[0,a(b(a(b(a(a(c)),1)),1)),ko],kq=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kp],km],kr=[0,b(b(a(a(b(a(c),1))),1),1),0],ks=[0,a(a(a(a(b(a(c),1))))),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kt],kq],kv=[0,a(b(a(b(b(a(c),1),1)),1)),0],kw=[0,a(a(b(b(a(a(c)),1),1))),kv],kx=[0,[0,a(b(a(b(a(a(c)),1)),1)),kw],ku],ky=[0,b(a(b(b(a(a(c)),1),1)),1),0],kz=[0,a(b(b(b(b(a(c),1),1),1),1)),ky],kA=[0,a(b(a(a(b(a(c),1))),1)),kz],kB=[0,a(b(a(a(b(a(c),1))),1)),kA],kC=[0,a(b(b(b(b(a(c),1),1),1),1)),kB],kD=[0,b(a(b(b(a(a(c)),1),1)),1),kC],kE=[0,[0,a(a(a(b(b(a(c),1),1)))),kD],kx];function
-aV(f,e){var
+h=u(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?u(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:m(d,a(a(a(a(a(b(c,1)))))))}var
+jb=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jc=[0,b(b(a(b(a(a(c)),1)),1),1),jb],jd=[0,a(b(b(a(b(a(c),1)),1),1)),jc],je=[0,[0,a(a(a(b(a(a(c)),1)))),jd],0],jf=[0,b(a(b(b(a(a(c)),1),1)),1),0],jg=[0,a(b(a(b(b(a(c),1),1)),1)),jf],jh=[0,b(b(a(b(a(a(c)),1)),1),1),jg],ji=[0,b(a(a(b(b(a(c),1),1))),1),jh],jj=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ji],je],jk=[0,a(b(a(b(b(a(c),1),1)),1)),0],jl=[0,b(a(b(b(a(a(c)),1),1)),1),jk],jm=[0,a(a(a(a(b(a(c),1))))),jl],jn=[0,b(a(a(b(b(a(c),1),1))),1),jm],jo=[0,a(b(a(b(b(a(c),1),1)),1)),jn],jp=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jo],jj],jq=[0,b(a(a(a(b(a(c),1)))),1),0],jr=[0,a(b(a(b(b(a(c),1),1)),1)),jq],js=[0,b(b(b(a(b(a(c),1)),1),1),1),jr],jt=[0,[0,a(a(a(b(a(a(c)),1)))),js],jp],ju=[0,a(b(b(a(a(a(c))),1),1)),0],jv=[0,b(a(a(a(b(a(c),1)))),1),ju],jw=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jv],jt],jx=[0,b(a(a(a(b(a(c),1)))),1),0],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,a(b(b(a(b(a(c),1)),1),1)),jy],jA=[0,a(a(b(b(a(a(c)),1),1))),jz],jB=[0,b(a(b(b(a(a(c)),1),1)),1),jA],jC=[0,a(b(a(b(b(a(c),1),1)),1)),jB],jD=[0,[0,b(a(a(b(a(a(c)),1))),1),jC],jw],jE=[0,b(b(a(b(a(a(c)),1)),1),1),0],jF=[0,a(a(b(b(b(a(c),1),1),1))),jE],jG=[0,a(b(a(b(b(a(c),1),1)),1)),jF],jH=[0,b(b(b(b(a(a(c)),1),1),1),1),jG],jI=[0,b(b(b(a(a(a(c))),1),1),1),jH],jJ=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jI],jD],jK=[0,b(b(a(b(a(a(c)),1)),1),1),0],jL=[0,a(a(b(b(b(a(c),1),1),1))),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,b(a(b(a(b(a(c),1)),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jO],jJ],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,b(b(b(b(a(a(c)),1),1),1),1),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,a(a(b(b(b(a(c),1),1),1))),jS],jU=[0,a(a(b(b(b(a(c),1),1),1))),jT],jV=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jU],jP],jW=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jX=[0,a(b(b(a(b(a(c),1)),1),1)),jW],jY=[0,b(a(b(b(b(a(c),1),1),1)),1),jX],jZ=[0,b(a(b(b(a(a(c)),1),1)),1),jY],j0=[0,a(a(a(a(b(a(c),1))))),jZ],j1=[0,[0,b(a(a(b(b(a(c),1),1))),1),j0],jV],j2=[0,a(b(a(b(b(a(c),1),1)),1)),0],j3=[0,b(a(b(b(a(a(c)),1),1)),1),j2],j4=[0,a(b(b(a(b(a(c),1)),1),1)),j3],j5=[0,a(b(a(b(a(a(c)),1)),1)),j4],j6=[0,a(b(b(b(a(a(c)),1),1),1)),j5],j7=[0,a(b(a(b(b(a(c),1),1)),1)),j6],j8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j7],j1],j9=[0,b(b(a(b(a(a(c)),1)),1),1),0],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,a(b(a(a(b(a(c),1))),1)),j_],ka=[0,a(b(b(a(b(a(c),1)),1),1)),j$],kb=[0,[0,b(b(a(a(b(a(c),1))),1),1),ka],j8],kc=[0,b(b(a(a(b(a(c),1))),1),1),0],kd=[0,a(b(b(b(b(a(c),1),1),1),1)),kc],ke=[0,a(a(a(a(b(a(c),1))))),kd],kf=[0,[0,a(a(a(b(b(a(c),1),1)))),ke],kb],kg=[0,b(b(a(b(a(a(c)),1)),1),1),0],kh=[0,b(a(b(b(a(a(c)),1),1)),1),kg],ki=[0,a(b(b(b(b(a(c),1),1),1),1)),kh],kj=[0,b(b(a(b(a(a(c)),1)),1),1),ki],kk=[0,[0,a(a(b(b(a(a(c)),1),1))),kj],kf],kl=[0,b(a(a(a(b(a(c),1)))),1),0],km=[0,a(b(b(b(b(a(c),1),1),1),1)),kl],kn=[0,b(b(a(a(b(a(c),1))),1),1),km],ko=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kn],kk],kp=[0,a(b(a(b(b(a(c),1),1)),1)),0],kq=[0,b(b(a(a(b(a(c),1))),1),1),kp],kr=[0,a(b(a(b(a(a(c)),1)),1)),kq],ks=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kr],ko],kt=[0,b(b(a(a(b(a(c),1))),1),1),0],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,a(a(a(a(b(a(c),1))))),ku],kw=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kv],ks],kx=[0,a(b(a(b(b(a(c),1),1)),1)),0],ky=[0,a(a(b(b(a(a(c)),1),1))),kx],kz=[0,[0,a(b(a(b(a(a(c)),1)),1)),ky],kw],kA=[0,b(a(b(b(a(a(c)),1),1)),1),0],kB=[0,a(b(b(b(b(a(c),1),1),1),1)),kA],kC=[0,a(b(a(a(b(a(c),1))),1)),kB],kD=[0,a(b(a(a(b(a(c),1))),1)),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(a(b(b(a(a(c)),1),1)),1),kE],kG=[0,[0,a(a(a(b(b(a(c),1),1)))),kF],kz];function
+aW(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=l(b[1],a[1]);if(c){var
+c=m(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eD(d){var
+eG(d){var
 i=0;if(d){var
-f=eC(d[1]);if(f)var
+f=eF(d[1]);if(f)var
 j=d[2],e=U(function(d){var
-e=eC(d);if(e)var
+e=eF(d);if(e)var
 f=e;else{var
-g=z(b(b(b(b(a(c),1),1),1),1),d);if(g)return z(d,a(b(b(a(a(c)),1),1)));var
+g=u(b(b(b(b(a(c),1),1),1),1),d);if(g)return u(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=L(cM(function(a){return aV(d,a)},kE));i=1}else
+h=K(cO(function(a){return aW(d,a)},kG));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cR(d)}function
-eE(i){var
-e=10,g=ek(i);for(;;){if(0!==e){var
-m=e-1|0;if(0!==g){var
-e=m,g=g-1|0;continue}}var
-p=cN(b(b(b(b(a(c),1),1),1),1),e),j=M(ar(i,0),p),d=em(9,j);for(;;){if(d){var
-o=b(b(b(b(a(c),1),1),1),1);if(l(d[1],o)){var
+h=g;return h?d:cT(d)}function
+eH(i){var
+e=10,g=en(i);for(;;){if(0!==e){var
+l=e-1|0;if(0!==g){var
+e=l,g=g-1|0;continue}}var
+p=cP(b(b(b(b(a(c),1),1),1),1),e),j=L(ar(i,0),p),d=ep(9,j);for(;;){if(d){var
+o=b(b(b(b(a(c),1),1),1),1);if(m(d[1],o)){var
 d=d[2];continue}}if(d)var
 q=ar([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
 var
@@ -2435,49 +2446,49 @@ k=d;var
 h=9,f=j;for(;;){if(0!==h){var
 n=h-1|0;if(f){var
 h=n,f=f[2];continue}}return ar(f,k)}}}}function
-b9(b,a){switch(a[0]){case
+b$(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,T(function(a){return b9(b,a)},c)];default:var
+c=a[1];return[3,T(function(a){return b$(b,a)},c)];default:var
 d=a[1];return[4,T(function(a){var
-c=b9(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-c1(d,c){switch(c[0]){case
+c=b$(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+c3(d,c){switch(c[0]){case
 3:var
-i=c[1];return U(function(a){return c1(d,a)},i);case
+i=c[1];return U(function(a){return c3(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?l(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?U(function(a){return c1(d,a[2])},h):e}default:return 1}}function
+e=1;return e?U(function(a){return c3(d,a[2])},h):e}default:return 1}}function
 aA(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
-c=a[1];if(!m(f[4],c[1],h)){var
+c=a[1];if(!l(f[4],c[1],h)){var
 a=a[2];continue}var
 b=[0,c]}else
 var
 b=a;var
 i=b?[0,b[1][2]]:b;return i}}return 0}function
-aW(e,d,c){var
+aX(e,d,c){var
 a=aA(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
 aB(e,d,c){var
 a=aA(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-eF(a){if(a){var
+eI(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kF(a){return 1===a[0]?[0,a[1]]:0}function
-eG(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aW(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+kH(a){return 1===a[0]?[0,a[1]]:0}function
+eJ(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aX(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
 q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aB(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,w=i[1],j=aZ(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aW(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+v=0,w=i[1],j=a0(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aX(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aB(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=aZ(kF,h[1],0);if(i)var
-k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eF(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),E=F(k,f),G=aq(k),H=eD(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,E,D]];else
+i=a0(kH,h[1],0);if(i)var
+k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eI(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=aq(k),H=eG(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
 var
 l=i;var
 m=l}else
@@ -2486,7 +2497,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},w,v);if(j)var
-x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eF(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],E=eD(e(d[1],h[1])),k=[0,[0,e(d[2],E),D,C]];else
+x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eI(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eG(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
 var
 k=j;var
 l=k}else
@@ -2495,17 +2506,17 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-c2(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,c2(b,c)]];var
+c4(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,c4(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eH(g,m,h,d){if(h){if(d){var
+eK(g,l,h,d){if(h){if(d){var
 n=d[1],i=h[1];if(0===n[0]){var
 j=e(i[2],n[1]);if(j){var
-o=j[1],k=eH(g,m,h[2],d[2]);if(k){var
-p=k[1],t=0;if(!l(e(g[3],o),f)){var
-u=0;if(L(m)&&i[4])u=1;if(!u){var
+o=j[1],k=eK(g,l,h[2],d[2]);if(k){var
+p=k[1],t=0;if(!m(e(g[3],o),f)){var
+u=0;if(K(l)&&i[4])u=1;if(!u){var
 v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,i[1],w]),p];t=1}}if(!t)var
 q=p;var
 r=[0,q]}else
@@ -2513,75 +2524,75 @@ var
 r=k;var
 s=r}else
 var
-s=j;return s}return 0}return d}return d?0:kG}function
-eI(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=M(c2(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-c3(c,e,b,d){var
-a=eH(c,e,b[2],d),f=a?[0,eI(c,b[1],a[1])]:a;return f}function
-bC(h,g,d){var
-k=a(b(a(b(a(c),1)),1)),i=E(d,ai(b(c,1),k));if(i)var
-n=a(b(a(b(a(c),1)),1)),f=E(al(ai(b(c,1),n)),d);else
+s=j;return s}return 0}return d}return d?0:kI}function
+eL(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=L(c4(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+c5(c,e,b,d){var
+a=eK(c,e,b[2],d),f=a?[0,eL(c,b[1],a[1])]:a;return f}function
+bE(h,g,d){var
+k=a(b(a(b(a(c),1)),1)),i=S(d,ai(b(c,1),k));if(i)var
+n=a(b(a(b(a(c),1)),1)),f=S(al(ai(b(c,1),n)),d);else
 var
 f=i;switch(g[0]){case
-0:return f?l(g[1],d):f;case
+0:return f?m(g[1],d):f;case
 1:var
-j=L(f);if(j){var
-o=b3(d),p=e(h[2],o);return m(h[4],g[1],p)}return j;default:return 0}}function
-eJ(d,h,g){var
+j=K(f);if(j){var
+o=b5(d),p=e(h[2],o);return l(h[4],g[1],p)}return j;default:return 0}}function
+eM(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eJ(d,p(b,c),f);return[0,a[1],i]}var
+i=eM(d,p(b,c),f);return[0,a[1],i]}var
 b=p(b,c),a=f;continue}return a}}function
-kH(d,t,i){var
-I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aW(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
-k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aW(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(m){var
-u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
+kJ(d,t,i){var
+I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aX(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
+k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],l=aX(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(l){var
+u=l[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b3(o[1])];break;case
+g=[0,b5(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aV(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
+f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aW(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
 p=v;else
 var
-ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aV(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
+ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aW(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
 w=p;else
 var
-ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aV(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
-G=a(b(a(a(b(c,1))),1));if(l(f[1],G))var
-H=eE(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aW(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
+G=a(b(a(a(b(c,1))),1));if(m(f[1],G))var
+H=eH(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
 var
-q=eE(f)}else
+q=eH(f)}else
 var
 q=f;var
 x=q}else
 var
 x=f;var
-y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aV(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
+y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aW(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
 z=function(n){var
 o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
 j=f[1];if(0===j[0]){var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aB(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
 h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=aq(k[2]),i=aZ(function(o){if(3===o[0]){var
+k=h[1],x=g[1],w=0,y=aq(k[2]),i=a0(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=aZ(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c2(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+l=h[1],p=0,q=k[1],i=a0(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c4(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eI(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eL(d,k[1],i[1])]:i,l=z;else
 var
 l=h;var
 m=l}else
 var
 m=g;return m}return 0}return f};else{var
-aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aV(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
+aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aW(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
 z=function(o){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
@@ -2611,83 +2622,83 @@ var
 D=n;var
 E=D}else
 var
-E=m;var
+E=l;var
 F=E}else
 var
 F=j;return F}function
-eK(c,b){var
+eN(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-eL(c,b){var
-a=c0(b,c);return a?a[1]:f}function
-kJ(d,g,ad){var
-h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aW(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b3=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b3],h),u=0;if(ac){var
-M=ac[1];if(M){var
-N=M[2],a_=M[1];if(0===a_[0])if(N){var
-a$=N[1];if(0===a$[0]&&!N[2]){var
-ba=a$[1],b4=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b$],bb=aV(e(d[1],ab[1]),ca),bc=bb?l(a_[1],c):bb,bd=bc?z(f,ba):bc;if(bd){var
-j=z(ba,b(c,1));u=1}else{var
-j=bd;u=1}}else{var
-j=0;u=1}}else{var
-j=N;u=1}else{var
-j=0;u=1}}else
+eO(c,b){var
+a=c2(b,c);return a?a[1]:f}function
+kL(d,g,ad){var
+h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aX(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),t=0;if(ac){var
+L=ac[1];if(L){var
+M=L[2],a_=L[1];if(0===a_[0])if(M){var
+a$=M[1];if(0===a$[0]&&!M[2]){var
+ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aW(e(d[1],ab[1]),ca),bc=bb?m(a_[1],c):bb,bd=bc?u(f,ba):bc;if(bd){var
+j=u(ba,b(c,1));t=1}else{var
+j=bd;t=1}}else{var
+j=0;t=1}}else{var
+j=M;t=1}else{var
+j=0;t=1}}else
 var
-be=M}else
+be=L}else
 var
-be=ac;if(!u){var
+be=ac;if(!t){var
 bf=be;ak=1}}else{var
 bf=ab;ak=1}if(ak)var
 j=bf;var
-bg=j?c1(d,h):j;if(bg)var
-cb=bz(d,b9(d,h)),bh=m(d[4],g[13],cb);else
+bg=j?c3(d,h):j;if(bg)var
+cb=bB(d,b$(d,h)),bh=l(d[4],g[13],cb);else
 var
-bh=bg;if(L(bh))return a(b(c,1));var
+bh=bg;if(K(bh))return a(b(c,1));var
 cc=[0,b(a(b(b(a(a(c)),1),1)),1),0],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(a(a(b(a(c),1))),1)),ce],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],ch=[0,b(a(b(b(a(a(c)),1),1)),1),cg],bi=aA(d,[0,a(a(a(b(b(a(c),1),1)))),ch],h);if(bi){var
 bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aB(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
 ae=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aB(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
 bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aB(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
 af=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aB(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
 cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aB(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
-cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aW(d,[0,b(a(a(a(b(a(c),1)))),1),cL],bj);if(bq){var
-cN=[0,b(a(a(a(b(a(c),1)))),1),0],cO=[0,a(a(a(a(b(a(c),1))))),cN],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cO],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aW(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
-cT=0,bs=aZ(function(a){return eG(d,a)},ae,cT);if(bs){var
-ag=bs[1],bt=m(d[4],bq[1],g[1]),cU=bt?m(d[4],br[1],g[2]):bt;if(L(cU))return b(a(c),1);var
-bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],G=cZ,r=cY,o=cX,n=cW,k=cV,S=0,c0=aq(bm);for(;;){if(G){if(r)if(o)if(n)if(k){var
+cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aX(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
+cL=[0,b(a(a(a(b(a(c),1)))),1),0],cN=[0,a(a(a(a(b(a(c),1))))),cL],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cN],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aX(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
+cT=0,bs=a0(function(a){return eJ(d,a)},ae,cT);if(bs){var
+ag=bs[1],bt=l(d[4],bq[1],g[1]),cU=bt?l(d[4],br[1],g[2]):bt;if(K(cU))return b(a(c),1);var
+bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],F=cZ,q=cY,o=cX,n=cW,k=cV,R=0,c0=aq(bm);for(;;){if(F){if(q)if(o)if(n)if(k){var
 V=e(c0,k[1]);if(V){var
-W=G[1],aL=V[1],bG=n[1],bH=o[1],bI=r[1];if(3===aL[0]){var
+W=F[1],aL=V[1],bG=n[1],bH=o[1],bI=q[1];if(3===aL[0]){var
 w=aL[1];if(w){var
 x=w[2],an=w[1];if(0===an[0])if(x){var
 y=x[2],ao=x[1],as=an[1];if(3===ao[0]){var
 al=0;if(y){var
-A=y[2],by=0;if(A){var
+z=y[2],by=0;if(z){var
+A=z[2],bz=0;if(A){var
 B=A[2],bA=0;if(B){var
-C=B[2],bD=0;if(C){var
-D=C[2],bE=0;if(D)if(D[2]){var
-i=0;by=1;bA=1;bD=1;bE=1}else{var
-at=ao[1],P=e(bu,as);if(P){var
-au=P[1],Q=c3(d,1,au,at);if(Q){var
-R=c3(d,0,au,at);if(R)var
-av=m(d[4],Q[1],W[1]),aw=av?bC(d,y[1],W[2]):av,ax=aw?bC(d,A[1],W[3]):aw,ay=ax?bC(d,B[1],bI):ax,az=ay?bC(d,C[1],bH):ay,aC=az?bC(d,D[1],bG):az,aD=aC?[0,[0,as,R[1]]]:aC;else
+D=B[2],bC=0;if(D)if(D[2]){var
+i=0;by=1;bz=1;bA=1;bC=1}else{var
+at=ao[1],O=e(bu,as);if(O){var
+au=O[1],P=c5(d,1,au,at);if(P){var
+Q=c5(d,0,au,at);if(Q)var
+av=l(d[4],P[1],W[1]),aw=av?bE(d,y[1],W[2]):av,ax=aw?bE(d,z[1],W[3]):aw,ay=ax?bE(d,A[1],bI):ax,az=ay?bE(d,B[1],bH):ay,aC=az?bE(d,D[1],bG):az,aD=aC?[0,[0,as,Q[1]]]:aC;else
 var
-aD=R;var
+aD=Q;var
 aE=aD}else
 var
-aE=Q;var
+aE=P;var
 aF=aE}else
 var
-aF=P;var
+aF=O;var
 aG=aF}else
 var
-aG=D;if(!bE)var
+aG=D;if(!bC)var
 aH=aG}else
 var
-aH=C;if(!bD)var
+aH=B;if(!bA)var
 aI=aH}else
 var
-aI=B;if(!bA)var
+aI=A;if(!bz)var
 aJ=aI}else
 var
-aJ=A;if(!by){var
+aJ=z;if(!by){var
 aK=aJ;al=1}}else{var
 aK=y;al=1}if(al)var
 i=aK}else
@@ -2701,7 +2712,7 @@ var
 i=w}else
 var
 i=0;if(i){var
-G=G[2],r=r[2],o=o[2],n=n[2],k=k[2],S=[0,i[1],S];continue}var
+F=F[2],q=q[2],o=o[2],n=n[2],k=k[2],R=[0,i[1],R];continue}var
 aM=i}else
 var
 aM=V;var
@@ -2713,34 +2724,34 @@ v=n;else
 var
 v=o;else
 var
-v=r;var
+v=q;var
 ah=v}else
 var
-ah=r?0:o?0:n?0:k?0:[0,ar(S,0)];if(ah){var
-ai=ah[1],c2=function(a){return[0,a[1],0]},c4=eJ(cK(F(ae,f),c2,ai),f,ae),c5=bz(d,[3,T(function(a){return b9(d,a)},c4)]);if(L(m(d[4],g[14],c5)))return a(a(c));var
-c6=0,bv=aZ(function(a){return kH(d,bu,a)},af,c6);if(bv){var
-H=bv[1],s=g[6];for(;;){if(H){if(s){var
-aN=m(d[4],H[1],s[1]);if(aN){var
-H=H[2],s=s[2];continue}var
+ah=q?0:o?0:n?0:k?0:[0,ar(R,0)];if(ah){var
+ai=ah[1],c1=function(a){return[0,a[1],0]},c2=eM(cM(E(ae,f),c1,ai),f,ae),c4=bB(d,[3,T(function(a){return b$(d,a)},c2)]);if(K(l(d[4],g[14],c4)))return a(a(c));var
+c6=0,bv=a0(function(a){return kJ(d,bu,a)},af,c6);if(bv){var
+G=bv[1],r=g[6];for(;;){if(G){if(r){var
+aN=l(d[4],G[1],r[1]);if(aN){var
+G=G[2],r=r[2];continue}var
 aO=aN}else
 var
-aO=s;var
+aO=r;var
 bw=aO}else
 var
-bw=s?0:1;if(L(bw))return b(b(b(c,1),1),1);var
+bw=r?0:1;if(K(bw))return b(b(b(c,1),1),1);var
 bx=g[7],c7=bp[1],c8=bo[1];if(bx){var
 aP=bx[1],aQ=aP[1],aR=aQ[2],X=function(c){function
 a(a){var
-b=z(f,a);return b?E(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(F(c8,f)),bK),aT=aS?e(X(F(af,f)),aR):aS;if(aT)var
-bL=aP[2],Y=e(X(F(c7,f)),bL);else
+b=u(f,a);return b?S(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(E(c8,f)),bK),aT=aS?e(X(E(af,f)),aR):aS;if(aT)var
+bL=aP[2],Y=e(X(E(c7,f)),bL);else
 var
 Y=aT;var
 am=0;if(Y){var
-aU=L(cM(function(o){var
+aU=K(cO(function(o){var
 g=e(bJ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aW(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aV(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
-aX=aU;am=1}else
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aX(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aW(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
+aV=aU;am=1}else
 var
 aj=U(function(D){if(3===D[0]){var
 i=D[1];if(i){var
@@ -2748,34 +2759,34 @@ j=i[2];if(j){var
 h=j[2];if(h){var
 g=h[2],k=h[1];switch(k[0]){case
 0:if(g){var
-m=g[2];if(m){var
-n=m[2];if(n){var
-o=n[2];if(o)return o[2]?0:z(f,k[1]);var
+l=g[2];if(l){var
+n=l[2];if(n){var
+o=n[2];if(o)return o[2]?0:u(f,k[1]);var
 t=o}else
 var
 t=n;var
-u=t}else
+v=t}else
 var
-u=m;var
-v=u}else
+v=l;var
+w=v}else
 var
-v=g;return v;case
+w=g;return w;case
 1:if(g){var
 p=g[2];if(p){var
 q=p[2];if(q){var
 r=q[2];if(r){if(r[2])return 0;var
 s=e(d[1],k[1]);if(s){var
-E=a(b(a(a(b(c,1))),1));return L(l(s[1],E))}var
-w=s}else
+E=a(b(a(a(b(c,1))),1));return K(m(s[1],E))}var
+x=s}else
 var
-w=r;var
-x=w}else
-var
-x=q;var
+x=r;var
 y=x}else
 var
-y=p;var
-A=y}else
+y=q;var
+z=y}else
+var
+z=p;var
+A=z}else
 var
 A=g;return A;default:return 0}}var
 B=h}else
@@ -2784,114 +2795,117 @@ B=j;var
 C=B}else
 var
 C=i;return C}return 0},bm)}else{var
-aX=Y;am=1}if(am)var
-aj=aX}else
+aV=Y;am=1}if(am)var
+aj=aV}else
 var
-aj=1;if(L(aj))return a(b(b(c,1),1));var
-c9=ad[3];if(cM(function(a){return a[3]},ag))if(g[7])var
-O=0;else{var
-bP=aq(ai),I=ai,t=c9,$=0,bQ=aq(ag);for(;;){if(I){if(t){var
-a7=t[1],aa=I[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
+aj=1;if(K(aj))return a(b(b(c,1),1));var
+c9=ad[3];if(cO(function(a){return a[3]},ag))if(g[7])var
+N=0;else{var
+bP=aq(ai),H=ai,s=c9,$=0,bQ=aq(ag);for(;;){if(H){if(s){var
+a7=s[1],aa=H[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
 aY=Z[1];if(aY[3]){var
 _=e(bP,a7);if(_){var
-a0=_[1],a1=l(a0[1],aa[1]),a2=a1?m(d[4],a0[2],aa[2]):a1;if(a2)var
-bM=aY[2],bN=b2(function(b,a){return a[4]?q(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
+aZ=_[1],a1=m(aZ[1],aa[1]),a2=a1?l(d[4],aZ[2],aa[2]):a1;if(a2)var
+bM=aY[2],bN=b4(function(b,a){return a[4]?C(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
 var
 a4=a2;var
 a5=a4}else
 var
 a5=_;var
-J=a5;bF=1}else
+I=a5;bF=1}else
 var
-a6=kI}else
+a6=kK}else
 var
 a6=Z;if(!bF)var
-J=a6;if(J){var
-I=I[2],t=t[2],$=[0,J[1],$];continue}var
-a8=J}else
+I=a6;if(I){var
+H=H[2],s=s[2],$=[0,I[1],$];continue}var
+a8=I}else
 var
-a8=t;var
-K=a8}else
+a8=s;var
+J=a8}else
 var
-K=t?0:[0,ar($,0)];if(K)var
-a9=aq(K[1]),bR=g[12],O=U(function(g){var
-b=g[8],a=i_;for(;;){if(b){var
-d=eK(a9,b[1][1]);if(d)var
-e=d[1][1],f=bB(e,p(eL(a,e),c),a);else
+J=s?0:[0,ar($,0)];if(J)var
+a9=aq(J[1]),bR=g[12],N=U(function(g){var
+b=g[8],a=ja;for(;;){if(b){var
+d=eN(a9,b[1][1]);if(d)var
+e=d[1][1],f=bD(e,p(eO(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 h=g[8];return U(function(d){var
-b=eK(a9,d[1]);if(b){var
-c=b[1],e=c[2];return l(eL(a,c[1]),e)}return 1},h)}},bR);else
+b=eN(a9,d[1]);if(b){var
+c=b[1],e=c[2];return m(eO(a,c[1]),e)}return 1},h)}},bR);else
 var
-O=K;break}}else
+N=J;break}}else
 var
-O=1;return L(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kK(d,y,a,x){var
-q=i8(d,y,a),t=0;if(l(q[1],f)){var
-h=ez(e(d[1],a[3]),f,c,0),u=0;if(h){var
-k=h[1],i=k[2],j=k[1],m=z(f,j),n=m?E(f,i):m;if(n){var
-o=a[4],v=a[8],r=U(function(a){var
-b=cZ(j,i,o,a[2],a[4],a[5]);if(b){var
-d=ay(a[5],c);return L(cZ(j,i,o,a[2],a[4],d))}return b},v);u=1}else
+N=1;return K(N)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kM(d,z,a,y){var
+q=i_(d,z,a),t=0;if(m(q[1],f)){var
+h=eC(e(d[1],a[3]),f,c,0),v=0;if(h){var
+k=h[1],i=k[2],j=k[1],l=u(f,j),n=l?S(f,i):l;if(n){var
+o=a[4],w=a[8],r=U(function(a){var
+b=c1(j,i,o,a[2],a[4],a[5]);if(b){var
+d=ay(a[5],c);return K(c1(j,i,o,a[2],a[4],d))}return b},w);v=1}else
 var
 p=n}else
 var
-p=h;if(!u)var
-r=p;if(L(r)){var
-w=e(d[2],0),g=[0,b(b(c,1),1),w];t=1}}if(!t)var
-g=q;if(l(g[1],f)){var
-s=kJ(d,a,x);return l(s,f)?g:[0,s,e(d[2],0)]}return g}var
-a0=kL.slice(),kN=kM.slice(),c4=aQ(7,bv(16,function(a){return a})),bi=1;for(;;){var
-mi=gO(function(c){return function(a){var
-b=c-1|0;return g(g(c4,b)[1+b],a)[1+a]}}(bi),kN);g(c4,bi)[1+bi]=mi;var
-mj=bi+1|0;if(6!==bi){var
-bi=mj;continue}var
-bD=aQ(16,0),Z=function(b,a){return bD[1+b[1+a]]},o=function(b,a){return(b>>>a|0|b<<(32-a|0))&-1},eM=function(b,aI,aH,aG){var
-aJ=g(b,0)[1],aK=g(b,1)[2],aL=g(b,2)[3],aM=g(b,3)[4],aN=g(b,4)[5],aO=g(b,5)[6],aP=g(b,6)[7],aQ=g(b,7)[8],aR=g(a0,0)[1],aS=g(a0,1)[2],aT=g(a0,2)[3],c=0,G=aG,F=aH,E=0,D=aI&-1,C=g(a0,3)[4],B=aT,A=aS,z=aR,h=aQ,f=aP,e=aO,d=aN,y=aM,x=aL,w=aK,v=aJ;for(;;){var
-a=g(c4,c)[1+c],H=((v+d|0)+Z(a,0)|0)&-1,I=o(D^H,16),J=(z+I|0)&-1,K=o(d^J,12),L=((H+K|0)+Z(a,1)|0)&-1,M=o(I^L,8),N=(J+M|0)&-1,O=o(K^N,7),P=((w+e|0)+Z(a,2)|0)&-1,Q=o(E^P,16),R=(A+Q|0)&-1,S=o(e^R,12),T=((P+S|0)+Z(a,3)|0)&-1,U=o(Q^T,8),V=(R+U|0)&-1,W=o(S^V,7),X=((x+f|0)+Z(a,4)|0)&-1,Y=o(F^X,16),_=(B+Y|0)&-1,$=o(f^_,12),aa=((X+$|0)+Z(a,5)|0)&-1,ab=o(Y^aa,8),ac=(_+ab|0)&-1,ad=o($^ac,7),ae=((y+h|0)+Z(a,6)|0)&-1,af=o(G^ae,16),ag=(C+af|0)&-1,ah=o(h^ag,12),ai=((ae+ah|0)+Z(a,7)|0)&-1,aj=o(af^ai,8),ak=(ag+aj|0)&-1,al=o(ah^ak,7),am=((L+W|0)+Z(a,8)|0)&-1,an=o(aj^am,16),ao=(ac+an|0)&-1,ap=o(W^ao,12),i=((am+ap|0)+Z(a,9)|0)&-1,j=o(an^i,8),k=(ao+j|0)&-1,aq=o(ap^k,7),ar=((T+ad|0)+Z(a,10)|0)&-1,as=o(M^ar,16),at=(ak+as|0)&-1,au=o(ad^at,12),l=((ar+au|0)+Z(a,11)|0)&-1,m=o(as^l,8),n=(at+m|0)&-1,av=o(au^n,7),aw=((aa+al|0)+Z(a,12)|0)&-1,ax=o(U^aw,16),ay=(N+ax|0)&-1,az=o(al^ay,12),p=((aw+az|0)+Z(a,13)|0)&-1,q=o(ax^p,8),r=(ay+q|0)&-1,aA=o(az^r,7),aB=((ai+O|0)+Z(a,14)|0)&-1,aC=o(ab^aB,16),aD=(V+aC|0)&-1,aE=o(O^aD,12),s=((aB+aE|0)+Z(a,15)|0)&-1,t=o(aC^s,8),u=(aD+t|0)&-1,aF=o(aE^u,7),aU=c+1|0;if(6!==c){var
-c=aU,G=j,F=t,E=q,D=m,C=n,B=k,A=u,z=r,h=aA,f=av,e=aq,d=aF,y=s,x=p,w=l,v=i;continue}return[0,i^r,l^u,p^k,s^n,aF^m,aq^q,av^t,aA^j]}},c5=function(i,m,e,l,h){if(1===l){var
-v=dT(aO,m-(aO*e|0)|0),j=dU(1,(v+63|0)/64|0),n=j-1|0,J=aO*e|0,E=0;if(n<0)var
-o=a0;else{var
-a=E,p=a0;for(;;){var
-k=a<(j-1|0)?64:v-(64*a|0)|0,q=J+(64*a|0)|0;if(64===k){var
+p=h;if(!v)var
+r=p;if(K(r)){var
+x=e(d[2],0),g=[0,b(b(c,1),1),x];t=1}}if(!t)var
+g=q;if(m(g[1],f)){var
+s=kL(d,a,y);return m(s,f)?g:[0,s,e(d[2],0)]}return g}var
+a1=kN.slice(),kP=kO.slice(),c6=aQ(7,bx(16,function(a){return a})),bj=1;for(;;){var
+mk=gR(function(c){return function(a){var
+b=c-1|0;return g(g(c6,b)[1+b],a)[1+a]}}(bj),kP);g(c6,bj)[1+bj]=mk;var
+ml=bj+1|0;if(6!==bj){var
+bj=ml;continue}var
+bF=aQ(16,0),Z=function(b,a){return bF[1+b[1+a]]},o=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},eP=function(b,aJ,aI,aH){var
+aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a1,0)[1],aT=g(a1,1)[2],aU=g(a1,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a1,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
+a=g(c6,d)[1+d],I=(w+e|0)+Z(a,0)|0,J=o(E^I,16),K=A+J|0,L=o(e^K,12),M=(I+L|0)+Z(a,1)|0,N=o(J^M,8),O=K+N|0,P=o(L^O,7),Q=(x+f|0)+Z(a,2)|0,R=o(F^Q,16),S=B+R|0,T=o(f^S,12),U=(Q+T|0)+Z(a,3)|0,V=o(R^U,8),W=S+V|0,X=o(T^W,7),Y=(y+h|0)+Z(a,4)|0,_=o(G^Y,16),$=C+_|0,aa=o(h^$,12),ab=(Y+aa|0)+Z(a,5)|0,ac=o(_^ab,8),ad=$+ac|0,ae=o(aa^ad,7),af=(z+i|0)+Z(a,6)|0,ag=o(H^af,16),ah=D+ag|0,ai=o(i^ah,12),aj=(af+ai|0)+Z(a,7)|0,ak=o(ag^aj,8),al=ah+ak|0,am=o(ai^al,7),an=(M+X|0)+Z(a,8)|0,ao=o(ak^an,16),ap=ad+ao|0,aq=o(X^ap,12),j=(an+aq|0)+Z(a,9)|0,k=o(ao^j,8),l=ap+k|0,ar=o(aq^l,7),as=(U+ae|0)+Z(a,10)|0,at=o(N^as,16),au=al+at|0,av=o(ae^au,12),m=(as+av|0)+Z(a,11)|0,n=o(at^m,8),p=au+n|0,aw=o(av^p,7),ax=(ab+am|0)+Z(a,12)|0,ay=o(V^ax,16),az=O+ay|0,aA=o(am^az,12),q=(ax+aA|0)+Z(a,13)|0,r=o(ay^q,8),s=az+r|0,aB=o(aA^s,7),aC=(aj+P|0)+Z(a,14)|0,aD=o(ac^aC,16),aE=W+aD|0,aF=o(P^aE,12),t=(aC+aF|0)+Z(a,15)|0,u=o(aD^t,8),v=aE+u|0,aG=o(aF^v,7),a3=d+1|0;if(6!==d){var
+d=a3,H=k,G=u,F=r,E=n,D=p,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
+c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,p),a0=c(q,l),a2=c(m,v);return[0,c(j,s),a2,a0,aZ,aY,aX,aW,aV]}},c7=function(i,m,e,l,h){if(1===l){var
+v=m-(aE*e|0)|0,K=aE,w=m0(aE,v)?K:v,j=dV(1,(w+63|0)/64|0),n=j-1|0,L=aE*e|0,F=0;if(n<0)var
+o=a1;else{var
+a=F,p=a1;for(;;){var
+k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-w=mu(as(i),q+(4*b|0)|0)&-1;g(bD,b)[1+b]=w;var
-y=b+1|0;if(15!==b){var
-b=y;continue}break}}else{var
+y=mw(as(i),q+(4*b|0)|0)&-1;g(bF,b)[1+b]=y;var
+z=b+1|0;if(15!==b){var
+b=z;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;g(bD,c)[1+c]=C;var
-D=c+1|0;if(15!==c){var
-c=D;continue}break}}var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bF,c)[1+c]=D;var
+E=c+1|0;if(15!==c){var
+c=E;continue}break}}var
 r=a===(j-1|0)?1:0;if(r)var
-F=h?8:h,s=2|F;else
+G=h?8:h,s=2|G;else
 var
 s=r;var
-t=0===a?1:0,G=t?1:t,u=eM(p,e,k,G|s),H=a+1|0;if(n!==a){var
-a=H,p=u;continue}var
+t=0===a?1:0,H=t?1:t,u=eP(p,e,k,H|s),I=a+1|0;if(n!==a){var
+a=I,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-K=c5(i,m,e,d,0),L=c5(i,m,e+d|0,l-d|0,0);d6(K,0,bD,0,8);d6(L,0,bD,8,8);var
-I=h?8:h;return eM(a0,0,64,4|I)}},eN=function(c){var
-d=k(c),b=G(32),a=0,h=c5(c,d,0,dU(1,(d+fC|0)/aO|0),1);for(;;){var
-e=a/4|0;v(b,a,dW((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a1));var
+M=c7(i,m,e,d,0),N=c7(i,m,e+d|0,l-d|0,0);d7(M,0,bF,0,8);d7(N,0,bF,8,8);var
+J=h?8:h;return eP(a1,0,64,4|J)}},eQ=function(c){var
+d=k(c),b=F(32),a=0,h=c7(c,d,0,dV(1,(d+fF|0)/aE|0),1);for(;;){var
+e=a/4|0;v(b,a,dX((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a2));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},kO=bv(bH,C),c6=function(a){return cy(k(a),function(c){var
-b=x(a,c);return g(kO,b)[1+b]})},kP=function(a){var
-c=bV(64);bU(function(a){var
+a=f;continue}return X(b)}},kQ=bx(bJ,A),c8=function(a){return cA(k(a),function(c){var
+b=x(a,c);return g(kQ,b)[1+b]})},kR=function(a){var
+c=bW(64);bV(function(a){var
 d=typeof
-a==="number"?a&a1:af(ay(a,b(bT(a,8),8)));return ao(c,d)},a);return bW(c)},kQ=function(a,c){var
-f=bV(fL);bU(function(c){if(gh(c)){var
-i=a-1|0,j=af(c),l=0;if(!(i<0)){var
-d=l;for(;;){ao(f,j>>dT(8*d|0,31)&a1);var
-m=d+1|0;if(i!==d){var
-d=m;continue}break}}return 0}var
-g=8*a|0,e=ns(ay(c,b(bT(c,g),g))),h=k(e),n=a<=h?an(e,0,a):aJ(e,d4(a-h|0,0));return a_(f,n)},c);return bW(f)},kR=function(d,b,c){var
+a==="number"?a&a2:af(ay(a,b(bU(a,8),8)));return ao(c,d)},a);return bX(c)},kS=function(a,c){var
+f=bW(fO);bV(function(c){if(gk(c)){var
+i=a-1|0,l=af(c),m=0;if(!(i<0)){var
+d=m;for(;;){var
+j=8*d|0,n=j<32?j:31;ao(f,l>>n&a2);var
+o=d+1|0;if(i!==d){var
+d=o;continue}break}}return 0}var
+g=8*a|0,e=nu(ay(c,b(bU(c,g),g))),h=k(e),p=a<=h?an(e,0,a):aK(e,d5(a-h|0,0));return a$(f,p)},c);return bX(f)},kT=function(d,b,c){var
 e=k(c),i=0<=ap(b)?1:0;if(i){var
-j=z(b,C(k(d)-e|0));if(j){var
+j=ei(b,A(k(d)-e|0));if(j){var
 a=0,m=af(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
@@ -2900,14 +2914,14 @@ a=a+1|0;continue}var
 g=h}return g}}var
 l=j}else
 var
-l=i;return l},kT=function(a){return cz(kS,a)},kU=function(b,a){return ne(b,a)<0?1:0},bE=[0,c6,kP,function(a){return C(k(a))},gL,kU,kT,kQ,kR,eN],c7=[N,kV,ck(0)],A=function(a){throw[0,c7,a]},b_=function(d){var
+l=i;return l},kV=function(a){return cB(kU,a)},kW=function(b,a){return ng(b,a)<0?1:0},bG=[0,c8,kR,function(a){return A(k(a))},gO,kW,kV,kS,kT,eQ],c9=[M,kX,cm(0)],z=function(a){throw[0,c9,a]},ca=function(d){var
 f=k(d),a=[0,0];function
-c(b){return a[1]<f?x(d,a[1]):A(kW)}function
+c(b){return a[1]<f?x(d,a[1]):z(kY)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return A(e(cF(kX),d))}function
+d=a[1];return z(e(cH(kZ),d))}function
 l(l){g(34);var
-b=bV(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bW(b)}if(92===e){a[1]++;var
+b=bW(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return bX(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -2916,45 +2930,45 @@ k=0;switch(i){case
 12:ao(b,10);break;case
 16:ao(b,13);break;case
 18:ao(b,9);break;case
-19:if(f<(a[1]+4|0))A(kY);else
-ao(b,dW(mW(aJ(kZ,an(d,a[1],4)))&a1));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))z(k0);else
+ao(b,dX(mY(aK(k1,an(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k0}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k2}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bu(e)]}}if(123===b){a[1]++;if(fw===c(0)){a[1]++;return k1}var
+e=[0,h(0),e];continue}g(93);return[2,bw(e)]}}if(123===b){a[1]++;if(fz===c(0)){a[1]++;return k3}var
 k=function(b){var
 a=l(0);g(58);return[0,a,h(0)]},i=[0,k(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,k(0),i];continue}g(fw);return[3,bu(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
+i=[0,k(0),i];continue}g(fz);return[3,bw(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<x(d,a[1])+dc>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<x(d,a[1])+de>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<x(d,a[1])+dl>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
-c=gA(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return A(aJ(k3,b));throw a}return A(k2)},bf=function(a){return 1===a[0]?a[1]:A(k4)},bg=function(a){if(0===a[0]){var
-b=a[1];return 40<k(b)?A(k5):dO(b)}return A(k6)},bh=function(a){return 2===a[0]?a[1]:A(k7)},c8=function(a){switch(a[0]){case
-0:return[0,bg(a)];case
+o=25<x(d,a[1])+dn>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+c=gD(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return z(aK(k5,b));throw a}return z(k4)},bg=function(a){return 1===a[0]?a[1]:z(k6)},bh=function(a){if(0===a[0]){var
+b=a[1];return 40<k(b)?z(k7):dQ(b)}return z(k8)},bi=function(a){return 2===a[0]?a[1]:z(k9)},c_=function(a){switch(a[0]){case
+0:return[0,bh(a)];case
 1:return[1,a[1]];case
-2:return[3,a9(c8,a[1])];case
+2:return[3,a_(c_,a[1])];case
 3:var
-c=a[1];return[4,a9(function(a){var
-b=c8(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dJ(b,la)?dJ(b,lb)?A(lc):ld:le}},lf=function(y,x){var
-j=c8(b_(y));function
+c=a[1];return[4,a_(function(a){var
+b=c_(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return dL(b,lc)?dL(b,ld)?z(le):lf:lg}},lh=function(y,x){var
+j=c_(ca(y));function
 k(a){var
-b=aB(bE,c6(a),j);return b?b[1]:A(aJ(lg,a))}var
-z=0,B=k(lh),l=aZ(function(a){return eG(bE,a)},B,z),D=l?l[1]:A(lm),m=cB(D),q=ec(0,64),f=ec(0,64);function
+b=aB(bG,c8(a),j);return b?b[1]:z(aK(li,a))}var
+B=0,C=k(lj),l=a0(function(a){return eJ(bG,a)},C,B),D=l?l[1]:z(lo),m=cD(D),q=ed(0,64),f=ed(0,64);function
 n(d,c,b){var
-a=c3(bE,d,c,b);return a?a[1]:A(li)}var
-d=0,a=k(lj);for(;;){if(a){var
+a=c5(bG,d,c,b);return a?a[1]:z(lk)}var
+d=0,a=k(ll);for(;;){if(a){var
 i=a[1],v=0,w=a[2];if(3===i[0]){var
 e=i[1];if(e){var
 o=e[1];if(0===o[0]){var
 p=e[2];if(p){var
 r=p[1];if(3===r[0]){var
-s=r[1],b=o[1],H=0;if(0<=ap(b)&&E(b,C(m.length-1))){var
-t=af(b),h=g(m,t)[1+t],F=h[3]?n(0,h,s):ll,G=[0,C(d),[0,b,F]];ed(q,n(1,h,s),G);v=1;H=1}}}}}}if(!v)A(lk);var
+s=r[1],b=o[1],G=0;if(0<=ap(b)&&eg(b,A(m.length-1))){var
+t=af(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):ln,F=[0,A(d),[0,b,E]];ee(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)z(lm);var
 d=d+1|0,a=w;continue}var
-u=dZ(dY(0,function(M,L){var
-h=L[1],s=bx(q,h),l=g(q[2],s)[1+s];if(l){var
+u=d0(dZ(0,function(M,L){var
+h=L[1],s=bz(q,h),l=g(q[2],s)[1+s];if(l){var
 m=l[3],G=l[2];if(0===au(h,l[1]))var
 a=[0,G];else
 if(m){var
@@ -2975,94 +2989,94 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bx(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
+v=a[1],b=v[2],u=bz(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
 K=o[3],t=0===au(o[1],b)?1:0;if(!t){var
 o=K;continue}var
 w=t}else
 var
-w=0;if(1-w)ed(f,b,C(M));var
-r=bx(f,b),i=g(f[2],r)[1+r];if(i){var
+w=0;if(1-w)ee(f,b,A(M));var
+r=bz(f,b),i=g(f[2],r)[1+r];if(i){var
 j=i[3],z=i[2];if(0===au(b,i[1]))var
 p=z;else{if(!j)throw ah;var
-k=j[3],A=j[2];if(0===au(b,j[1]))var
-p=A;else{if(!k)throw ah;var
-B=k[2],D=k[3];if(0===au(b,k[1]))var
-p=B;else{var
+k=j[3],B=j[2];if(0===au(b,j[1]))var
+p=B;else{if(!k)throw ah;var
+C=k[2],D=k[3];if(0===au(b,k[1]))var
+p=C;else{var
 d=D;for(;;){if(!d)throw ah;var
 x=d[2],y=d[3];if(0!==au(b,d[1])){var
 d=y;continue}var
 p=x;break}}}}return[0,v[1],p]}throw ah}}var
-N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l7=function(h){var
+N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l9=function(h){var
 c=as(h);function
 b(a,f){if(a===ag(c))return 0;var
-d=fU(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+d=fX(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bu(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bw(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cz(l9,a9(function(a){return e(cF(l8),a)},a))},l$=l_.slice(),ma=function(e){try{var
-t=k(e);if(t<8)A(ln);var
-j=f4(d5(e,0)),Q=j<2?1:0,R=Q||((t-8|0)<j?1:0);if(R)A(lo);var
-S=b_(an(e,8,j)),m=function(b){var
-c=bh(V(lp,V(b,S)));if(c){var
+a=f(500,g);return cB(l$,a_(function(a){return e(cH(l_),a)},a))},mb=ma.slice(),mc=function(e){try{var
+r=k(e);if(r<8)z(lp);var
+j=f7(d6(e,0)),O=j<2?1:0,P=O||((r-8|0)<j?1:0);if(P)z(lq);var
+Q=ca(an(e,8,j)),l=function(b){var
+c=bi(V(lr,V(b,Q)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=af(bg(c[1])),e=af(bg(d[1]));if(0<=a&&!(e<a)&&!(t<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return A(b)}}return A(b)},h=function(b){var
-a=m(b);return an(e,a[1],a[2])},d=function(f,d){var
-a=m(d),g=a[1];function
+a=af(bh(c[1])),e=af(bh(d[1]));if(0<=a&&!(e<a)&&!(r<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return z(b)}}return z(b)},h=function(b){var
+a=l(b);return an(e,a[1],a[2])},d=function(f,d){var
+a=l(d),g=a[1];function
 h(d){var
-a=dO(f2(gP,d5(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bv(a[2]/8|0,h)},u=function(c){var
-a=m(c),d=a[1];function
+a=dQ(f5(gS,d6(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bx(a[2]/8|0,h)},s=function(c){var
+a=l(c),d=a[1];function
 f(c){function
 a(a){return x(e,(d+(4*c|0)|0)+a|0)}var
-f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(C((a(0)+h|0)+g|0),f)}return bv(a[2]/4|0,f)},i=b_(h(lq)),y=u(lr),n=y.length-1;if(0===n)A(ls);var
-T=bh(V(lt,i));if(gz(function(a){return dJ(bf(a),lu)},T))A(lv);var
-z=function(c){var
-a=m(c),o=a[1],i=fY(a[2],n);return bv(n,function(n){var
-j=an(e,o+bO(i,n)|0,i),c=k(j)-1|0;if(c<0)var
+f=b(A(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(A((a(0)+h|0)+g|0),f)}return bx(a[2]/4|0,f)},i=ca(h(ls)),v=s(lt),m=v.length-1;if(0===m)z(lu);var
+R=bi(V(lv,i));if(gC(function(a){return dL(bg(a),lw)},R))z(lx);var
+w=function(c){var
+a=l(c),n=a[1],i=f1(a[2],m);return bx(m,function(o){var
+j=an(e,n+br(i,o)|0,i),c=k(j)-1|0;if(c<0)var
 d=f;else{var
 a=c,g=f;for(;;){var
-l=C(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
+l=A(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},B=z(lw);try{var
-ax=z(l6),D=ax}catch(a){a=aS(a);if(a[1]!==c7)throw a;var
-D=B}var
-U=d(1,lx),W=d(1,ly),E=d(0,lz),X=h(lA),Y=h(lB),Z=u(lC),_=u(lD),v=V(lE,i),a=bf(V(lF,v)),o=bg(V(lG,v)),$=ap(o)<0?1:0,aa=$||ef(o,C(64));if(aa)A(lH);var
-G=d(1,lI),ac=d(1,lJ),H=d(0,lK),I=cB(bh(b_(h(lL)))),ad=function(d){var
-v=af(o),w=g(H,d)[1+d],x=g(G,d)[1+d];if(64<k(a))A(k9);var
-B=ez(c6(a),f,c,0);if(B){var
-D=B[1],u=D[2],E=D[1],F=function(a){var
-c=C(64),d=b(q(u,C(dk)),32),e=b(q(E,x),32);if(ef(bs(p(q(a,q(u,C(dk))),e),d),c))A(k_);return cZ(E,u,C(v),x,w,a)},r=[0,0],s=[0,k(a)],y=k(a)-1|0;if(!(y<0)){var
-e=y;for(;;){if(ab(a,e)===46){var
-M=r[1];r[1]=[0,an(a,e+1|0,(s[1]-e|0)-1|0),M];s[1]=e}var
-N=e-1|0;if(0!==e){var
-e=N;continue}break}}var
-L=r[1],j=0,Q=cz(k8,[0,an(a,0,s[1]),L]),K=k(a);for(;;){if(K<=j)var
-n=0;else{if(ab(a,j)!==46){var
+d=h;break}}return d})},y=w(ly);try{var
+av=w(l8),B=av}catch(a){a=aS(a);if(a[1]!==c9)throw a;var
+B=y}var
+S=d(1,lz),T=d(1,lA),C=d(0,lB),U=h(lC),W=h(lD),X=s(lE),Y=s(lF),t=V(lG,i),a=bg(V(lH,t)),n=bh(V(lI,t)),Z=ap(n)<0?1:0,_=Z||eh(n,A(64));if(_)z(lJ);var
+E=d(1,lK),$=d(1,lL),F=d(0,lM),G=cD(bi(ca(h(lN)))),aa=function(d){var
+t=af(n),u=g(F,d)[1+d],v=g(E,d)[1+d];if(64<k(a))z(k$);var
+y=eC(c8(a),f,c,0);if(y){var
+B=y[1],s=B[2],C=B[1],D=function(a){var
+c=A(64),d=b(aT(s,A(dm)),32),e=b(aT(C,v),32);if(eh(bu(p(aT(a,aT(s,A(dm))),e),d),c))z(la);return c1(C,s,A(t),v,u,a)},o=[0,0],q=[0,k(a)],w=k(a)-1|0;if(!(w<0)){var
+e=w;for(;;){if(ab(a,e)===46){var
+K=o[1];o[1]=[0,an(a,e+1|0,(q[1]-e|0)-1|0),K];q[1]=e}var
+L=e-1|0;if(0!==e){var
+e=L;continue}break}}var
+J=o[1],j=0,O=cB(k_,[0,an(a,0,q[1]),J]),I=k(a);for(;;){if(I<=j)var
+m=0;else{if(ab(a,j)!==46){var
 j=j+1|0;continue}var
-n=[0,j]}var
-R=n?(k(a)-n[1]|0)-1|0:n,S=gi(C(10),R),m=q(C(dk),S),t=al(q(dO(Q),x)),P=al(bs(al(b(t,32)),m));if(l(w,b(c,v)))var
-h=P;else
+m=[0,j]}var
+P=m?(k(a)-m[1]|0)-1|0:m,Q=gl(A(10),P),l=aT(A(dm),Q),r=al(aT(dQ(O),v)),N=al(bu(al(b(r,32)),l));if(b2(u,b(c,t)))var
+h=N;else
 var
-T=Math.log(dP(w))-v*0.693147180559945286,z=b(t,32),O=ay(z,q(m,bs(z,m))),U=bs(b(t,32),m),V=dP(m),h=p(U,nq(Math.ceil(dP(O)/V-T*4294967296.)));var
-J=F(h)?F(ee(h))?ee(h):h:gj(h);break}}else
+R=Math.log(dR(u))-t*0.693147180559945286,x=b(r,32),M=ay(x,aT(l,bu(x,l))),S=bu(b(r,32),l),T=dR(l),h=p(S,ns(Math.ceil(dR(M)/T-R*4294967296.)));var
+H=D(h)?D(ef(h))?ef(h):h:gm(h);break}}else
 var
-J=A(k$);var
-W=H[1+d],X=g(ac,d)[1+d],Y=G[1+d],i=[0,bf(g(I,d)[1+d]),Y,X,W,J,lM],Z=eN(en(bE,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},ae=cy(n,function(a){var
-d=a+1|0,b=af(g(E,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(E,a)[1+a])){var
-h=an(Y,32*a|0,32),i=g(W,a)[1+a],j=g(U,a)[1+a],k=g(D,a)[1+a],l=g(B,a)[1+a],m=g(y,a)[1+a];return[0,0!==x(X,a)?1:0,m,l,k,j,i,h,c]}var
-e=g(_,b)[1+b],f=[0,[0,g(Z,b)[1+b],e],c],b=b-1|0,c=f;continue}}),F=cy(I.length-1,ad),ag=V(lO,V(lN,i)),w=function(a){return a9(bg,bh(V(a,V(lP,i))))},ai=lf(h(lQ),F),aj=h(lR),ak=h(lS),am=cA(d(0,lT)),ao=cA(d(0,lU)),aq=cA(d(0,lV)),J=bh(V(lW,i));if(J)var
-ar=w(lX),as=w(lY),K=[0,[0,[0,w(lZ),as],ar]];else
+H=z(lb);var
+U=F[1+d],V=g($,d)[1+d],W=E[1+d],i=[0,bg(g(G,d)[1+d]),W,V,U,H,lO],X=eQ(eq(bG,i));return[0,i[1],i[2],i[3],i[4],i[5],X]},ac=cA(m,function(a){var
+d=a+1|0,b=af(g(C,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(C,a)[1+a])){var
+h=an(W,32*a|0,32),i=g(T,a)[1+a],j=g(S,a)[1+a],k=g(B,a)[1+a],l=g(y,a)[1+a],m=g(v,a)[1+a];return[0,0!==x(U,a)?1:0,m,l,k,j,i,h,c]}var
+e=g(Y,b)[1+b],f=[0,[0,g(X,b)[1+b],e],c],b=b-1|0,c=f;continue}}),D=cA(G.length-1,aa),ad=V(lQ,V(lP,i)),u=function(a){return a_(bh,bi(V(a,V(lR,i))))},ae=lh(h(lS),D),ag=h(lT),ai=h(lU),aj=cC(d(0,lV)),ak=cC(d(0,lW)),am=cC(d(0,lX)),H=bi(V(lY,i));if(H)var
+ao=u(lZ),aq=u(l0),I=[0,[0,[0,u(l1),aq],ao]];else
 var
-K=J;var
-at=bh(V(l0,ag)),au=a9(function(a){return bf(a)},at),av=bg(V(l1,v)),aw=bf(V(l3,V(l2,i))),r=[0,bf(V(l5,V(l4,i))),aw,a,o,av,au,K,F,aq,ao,am,ae,ak,aj]}catch(a){a=aS(a);if(a[1]===c7){var
-s=a[2],P=0;if(8<k(s)&&dI(an(s,0,8),mb)){var
-L=s;P=1}if(!P)var
-L=aJ(mc,s);return[0,0,L]}if(a!==cv&&a!==cu){if(a[1]!==cs&&a[1]!==ct&&a!==cG&&a!==dS&&a!==ah)throw a;return me}return md}try{var
-M=kK(bE,e,r,ai)}catch(a){a=aS(a);if(a!==cG&&a!==cv&&a!==cu)throw a;return mf}var
-N=M[1];if(0===ap(N)){var
-az=r[12],aA=gv(r[12]),aB=gy(function(b,a){return a},aA,az),aC=l7(M[2]),aD=nu(aB[3]),aE=gu(r[12]);return[0,1,eO(cF(mg),aE,aD,aC)]}var
-O=af(N);return[0,0,aJ(mh,g(l$,O)[1+O])]};nn(function(a){return ma(a)[2]});dV(0);return}}(globalThis));
+I=H;var
+ar=bi(V(l2,ad)),as=a_(function(a){return bg(a)},ar),at=bh(V(l3,t)),au=bg(V(l5,V(l4,i))),o=[0,bg(V(l7,V(l6,i))),au,a,n,at,as,I,D,am,ak,aj,ac,ai,ag]}catch(a){a=aS(a);if(a[1]===c9){var
+q=a[2],N=0;if(8<k(q)&&dK(an(q,0,8),md)){var
+J=q;N=1}if(!N)var
+J=aK(me,q);return[0,0,J]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cI&&a!==dU&&a!==ah)throw a;return mg}return mf}try{var
+K=kM(bG,e,o,ae)}catch(a){a=aS(a);if(a!==cI&&a!==cx&&a!==cw)throw a;return mh}var
+L=K[1];if(0===ap(L)){var
+aw=o[12],ax=gy(o[12]),az=gB(function(b,a){return a},ax,aw),aA=l9(K[2]),aB=nw(az[3]),aC=gx(o[12]);return[0,1,eR(cH(mi),aC,aB,aA)]}var
+M=af(L);return[0,0,aK(mj,g(mb,M)[1+M])]};np(function(a){return mc(a)[2]});dW(0);return}}(globalThis));

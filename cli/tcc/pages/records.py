@@ -3,7 +3,7 @@
 A validation states where the chain of what it read ends.  Records read again here must end there,
 or the file changed in between and no page is made.  Values are untyped: a missing member, or one of
 another type, reads as empty.  Of a long group of rows the middle is left out.
-Cost: one JSON parse and one hash per line; memory: the rows that are shown.
+Cost: one JSON parse and one hash per line; memory: the records that are shown.
 """
 
 from __future__ import annotations
@@ -116,23 +116,33 @@ class RecordRow:
 
 
 class ShownRecords:
-    """The first and the last records of a ledger, as they are shown."""
+    """The first and the last records of a ledger."""
 
     def __init__(self) -> None:
-        self._first: list[RecordRow] = []
-        self._last: deque[RecordRow] = deque(maxlen=LAST)
+        self._first: list[Record] = []
+        self._last: deque[Record] = deque(maxlen=LAST)
         self.total = 0
 
     def add(self, record: Record) -> None:
         """The next record."""
         self.total += 1
         into = self._first if self.total <= FIRST else self._last
-        into.append(_shown_record(self.total, record))
+        into.append(record)
+
+    def passing(self, records: Iterable[Record]) -> Iterator[Record]:
+        """These records, each kept as it is taken."""
+        for record in records:
+            self.add(record)
+            yield record
 
     @property
     def rows(self) -> list[RecordRow]:
-        """What is kept, in order."""
-        return [*self._first, *self._last]
+        """What is kept, in order, as it is shown."""
+        behind = self.total - len(self._last) + 1
+        return [
+            *[_shown_record(line, record) for line, record in enumerate(self._first, 1)],
+            *[_shown_record(line, record) for line, record in enumerate(self._last, behind)],
+        ]
 
 
 def _shown_record(line: int, record: Record) -> RecordRow:
@@ -230,11 +240,3 @@ def _gist(kind: str, record: Record) -> str:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value).decode()
-
-
-def kept_of(records: Iterable[Record]) -> ShownRecords:
-    """The first and the last of these records."""
-    kept = ShownRecords()
-    for record in records:
-        kept.add(record)
-    return kept

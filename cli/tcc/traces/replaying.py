@@ -24,6 +24,7 @@ from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.policy import json_bytes
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import Home
+from tcc_runtime.gate.wrapping import ErrorRules, told
 
 _EXAMPLES: Final = 3  # of a statement
 _SHOWN: Final = 200  # characters of a value
@@ -112,7 +113,7 @@ def replay(
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
     refusing: set[int] = set()
-    failing = {tool.name for tool in artifact.core.tools if tool.errors_failed}
+    failing = ErrorRules(artifact)
     for trace in traces:
         sessions += 1
         given = trace.given if trace.given is not None else told
@@ -150,7 +151,7 @@ def replay(
     )
 
 
-def _made(gate: Gate, call: TraceCall, failing: set[str]) -> Refused | None:
+def _made(gate: Gate, call: TraceCall, failing: ErrorRules) -> Refused | None:
     """Make a call as it was recorded; its refusal, if it is refused."""
     try:
         with gate.call(call.tool, call.arguments) as permit:
@@ -160,9 +161,10 @@ def _made(gate: Gate, call: TraceCall, failing: set[str]) -> Refused | None:
     return None
 
 
-def _settle(permit: Permit, call: TraceCall, failing: set[str]) -> None:
+def _settle(permit: Permit, call: TraceCall, failing: ErrorRules) -> None:
     if call.outcome == "done":
-        permit.done(call.answer, observed=call.answer if isinstance(call.answer, dict) else None)
+        observed = call.answer if isinstance(call.answer, dict) else None
+        told(permit, call.answer, observed, failing, call.answer)
     elif call.outcome == "failed" or (call.outcome == "error" and call.tool in failing):
         permit.failed(answered=call.outcome == "error")
     else:

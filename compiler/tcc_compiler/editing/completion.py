@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from tcc_certs.formats.codec import written
 from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
+from tcc_compiler.language.ast import LetStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.actions import TooDeep
@@ -124,13 +125,15 @@ def _names(
     elif opened is not None:
         yield from _in_arguments(tokens, opened, project)
     elif last == "_DOT" and tokens[-2].type == "SESSION":
-        yield from (Completion("attribute", written(*key)) for key in project.defined("attribute"))
+        yield from _attributes(project, looked=False)
     elif last == "_DOT" and tokens[-2].type not in ("SEEN", "OWN"):
         yield from _parameters(project, tokens[-2])
     elif any(token.type in ("SAME", "PER", "WHERE") for token in tokens):
         names = dict.fromkeys(str(token) for token in tokens if token.type in ("NAME", "STRING"))
         for name in names:
             yield from _parameters(project, name)
+        if "NAME" in expected and last != "_DOT":
+            yield from _attributes(project, looked=True)
     elif statement in ("START", "GOAL"):
         yield from (Completion("state", *key) for key in project.defined("state"))
     elif statement == "LET" and (last in ("_EQUAL", "OR", "_PIPE")):
@@ -139,6 +142,15 @@ def _names(
         yield from (Completion("tool", written(*key)) for key in project.defined("tool"))
         if statement in ("PLAN", "RULE"):
             yield from (Completion("rule", *key) for key in project.defined("rule"))
+
+
+def _attributes(project: Project, *, looked: bool) -> Iterator[Completion]:
+    """Look-ups, which stand for themselves; or the attributes of the session."""
+    lets = [one for one in project.statements if isinstance(one, LetStatement) and one.keys]
+    looks = {(one.name.text,) for one in lets}
+    for key in project.defined("attribute"):
+        if (key in looks) is looked:
+            yield Completion("attribute", written(*key))
 
 
 _WITH_TOOLS = frozenset(("PLAN", "RULE", "LIMIT", "REQUIRE", "FORBID", "ACCEPT", "REJECT"))

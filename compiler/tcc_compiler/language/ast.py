@@ -221,9 +221,10 @@ class Strict:
 
 @frozen(kw_only=False)
 class Errors:
-    """``errors mean failed``."""
+    """``errors mean failed``; with a pattern, texts that match it are errors, too."""
 
     region: Region
+    text: Text | None = None
 
 
 @frozen(kw_only=False)

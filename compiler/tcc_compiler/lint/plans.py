@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from tcc_certs.core.model import Core, Limit, Monitor
+from tcc_certs.core.model import Core, Limit, Monitor, PolicyMonitor
+from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
@@ -25,12 +26,17 @@ from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import ForbidStatement, LimitStatement, RequireStatement
+from tcc_compiler.language.ast import (
+    ForbidStatement,
+    LimitStatement,
+    PolicyStatement,
+    RequireStatement,
+)
 from tcc_compiler.language.source import Region
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
-StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
+StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement | PolicyStatement
 
 
 @frozen(eq=False)
@@ -62,9 +68,18 @@ class SourceStatement:
         return self.written.region
 
     @property
+    def kind(self) -> Literal["limit", "require", "forbid"]:
+        """The word that it begins with."""
+        of = self.written
+        word = of.kind if isinstance(of, PolicyStatement) else ""
+        if isinstance(of, RequireStatement) or word == "require":
+            return "require"
+        return "forbid" if isinstance(of, ForbidStatement) or word == "forbid" else "limit"
+
+    @property
     def is_limit(self) -> bool:
         """Whether it is a `limit`."""
-        return isinstance(self.written, LimitStatement)
+        return self.kind == "limit"
 
 
 def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...]:
@@ -83,6 +98,35 @@ def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...
     return tuple(
         _stated(statement, places.get(statement.region, {}), parts, monitors, makers)
         for statement in listed
+    )
+
+
+def later_statements(front: Frontend, core: Core, data: Json) -> tuple[SourceStatement, ...]:
+    """The statements of version 1.2 that a gate holds, in the order of the text.
+
+    Args:
+        data: the core's JSON, whose monitors are in the order of the core's.
+    """
+    program = front.program
+    if program is None or not isinstance(data, Mapping):
+        return ()
+    items = data.get("monitors", [])
+    texts = [encode(item).decode() for item in items] if isinstance(items, list) else []
+    held = {
+        f"monitor {text}": one
+        for text, one in zip(texts, core.monitors, strict=False)
+        if isinstance(one, PolicyMonitor)
+    }
+    made: dict[Region, list[Monitor]] = {}
+    for place, region in front.written:
+        if place in held:
+            made.setdefault(region, []).append(held[place])
+    return tuple(
+        SourceStatement(
+            written=written, parts=(), own=(), monitors=tuple(made[written.region]), alone=True
+        )
+        for written in sorted(program.policies, key=lambda one: one.region)
+        if written.region in made
     )
 
 

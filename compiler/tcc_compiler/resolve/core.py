@@ -152,7 +152,7 @@ def _is_newer_tool(tool: Tool) -> bool:
         or (parameter.observed and parameter.optional)
         for parameter in tool.parameters
     )
-    placed = placed or "parallel" in tool.extras
+    placed = placed or "parallel" in tool.extras or "error_text" in tool.extras
     return placed or bool(tool.answers) or any(one.new for one in tool.arguments)
 
 

@@ -21,6 +21,7 @@ from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.policies import Chosen, Part, Policy, members
 from tcc_compiler.resolve.relations import (
     Sides,
+    Value,
     both,
     fields_in,
     truth,
@@ -89,7 +90,7 @@ class _Group:
 
     calls: frozenset[int]
     tool: str
-    values: Mapping[str, str]
+    values: Mapping[str, Value]
 
 
 @frozen
@@ -169,7 +170,9 @@ class _Expander:
             call = self.call_list.calls[numbers[0]]
             parameters = self.call_list.tools[call.tool].parameters
             values = {
-                name: parameters[place].values[call.values[place]]
+                name: value_of(
+                    parameters[place].values[call.values[place]], parameters[place].values
+                )
                 for name, place in places[call.tool]
             }
             made.append(_Group(calls=frozenset(numbers), tool=call.tool, values=values))
@@ -408,9 +411,9 @@ def _distinct(expressions: Sequence[Json]) -> list[Json]:
 
 
 def _sides(seen: _Group | None, own: _Group) -> Sides:
-    sides = {("own", name): value_of(text) for name, text in own.values.items()}
+    sides = {("own", name): value for name, value in own.values.items()}
     if seen is not None:
-        sides |= {("seen", name): value_of(text) for name, text in seen.values.items()}
+        sides |= {("seen", name): value for name, value in seen.values.items()}
     return sides
 
 

@@ -384,9 +384,7 @@ def _field(declared: OpenDeclaration, report: Report) -> OpenField | None:
         return None
     members, kind = made
     if declared.nullable is not None and not declared.optional:
-        message = "only a field that may be left out takes null for that"
-        hint = f"write `{written(declared.name.text)}?: ..`"
-        report.error("TCC317", declared.nullable, message, hint)
+        _report_null(declared.name, declared.nullable, report)
         return None
     if isinstance(at, str) and "*" in at.split("/") and kind[0] != "list":
         message = "a place with `*` is of many values"
@@ -403,6 +401,11 @@ def _field(declared: OpenDeclaration, report: Report) -> OpenField | None:
         optional=declared.optional,
         new=is_new_field(declared),
     )
+
+
+def _report_null(name: Word, region: Region, report: Report) -> None:
+    message = "only a field that may be left out takes null for that"
+    report.error("TCC317", region, message, f"write `{written(name.text)}?: ..`")
 
 
 def _made_type(
@@ -502,7 +505,11 @@ def given_of(declared: ParameterDeclaration, report: Report) -> OpenField | None
         hint = "write a type: most: integer 1 .. 5"
         report.error("TCC317", declared.domain.region, message, hint)
         return None
-    if not declared_name(declared.name, {}, report):
+    at = pointer_of(declared.at, declared.name.text, report)
+    if not declared_name(declared.name, {}, report) or at is False:
+        return None
+    if declared.nullable is not None and not declared.optional:
+        _report_null(declared.name, declared.nullable, report)
         return None
     shown = [str(text) for text in texts]
     pattern = "|".join(re.sub(r"([^A-Za-z0-9_ ])", r"\\\1", text) for text in shown)
@@ -510,6 +517,8 @@ def given_of(declared: ParameterDeclaration, report: Report) -> OpenField | None
     members: dict[str, Json] = {
         "name": declared.name.text, "type": "text", "min": 0, "max": most, "pattern": pattern,
     }  # fmt: skip
+    members |= {"at": at} if isinstance(at, str) else {}
+    members |= {"null": True} if declared.nullable is not None else {}
     members |= {"optional": True} if declared.optional else {}
     return OpenField(
         name=declared.name.text, members=members, kind="text", optional=declared.optional, new=True
@@ -618,15 +627,20 @@ def _pattern(part: TypePart | None, report: Report) -> tuple[str | None, bool]:
     """The source of a pattern, and whether it is one."""
     if part is None or part.text is None:
         return None, True
-    source = part.text.value
+    sound = pattern_is_sound(part.text, report)
+    return part.text.value if sound else None, sound
+
+
+def pattern_is_sound(text: Text, report: Report) -> bool:
+    """Whether a text is a pattern; else reported."""
     try:
-        parse(source)
+        parse(text.value)
     except Rejected as refusal:
         message = f"this pattern of text is none: {_reason(refusal)}"
         hint = "the whole value has to match; there is no look-around and no back reference"
-        report.error("TCC318", part.text.region, message, hint)
-        return None, False
-    return source, True
+        report.error("TCC318", text.region, message, hint)
+        return False
+    return True
 
 
 def _reason(refusal: Rejected) -> str:

@@ -57,9 +57,10 @@ from tcc_compiler.resolve.relations import (
     term_json,
     window_of,
 )
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import Tool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
+MAX_KEYS = 8  # of a look-up, as core.md, section 7, has it
 MAX_HEIGHT = 50  # of terms and relations
 
 
@@ -642,6 +643,8 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
             names[declared.name.text] = declared.name.region
             kinds[declared.name.text] = found[0].kind
             given += found
+    declared_all = [one for statement in program.givens for one in statement.attributes]
+    heads_are_there(declared_all, "attribute", report)
     for let in program.lets:
         if let.name.text in names:
             _report_twice(let.name, names, report)
@@ -695,9 +698,29 @@ def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> LookUp | N
         return None
     keys = [shared_field(sound, key, scope.report) for key in let.keys]
     good = [key for key in keys if key is not None]
-    if len(good) < len(keys):
+    if len(good) < len(keys) or not _keys_fit(let, good, scope.report):
         return None
     return LookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
+
+
+def _keys_fit(let: LetStatement, keys: Sequence[Field], report: Report) -> bool:
+    """The keys of a look-up are a few, each once, and chosen by who makes a call."""
+    sound = True
+    for at, (word, key) in enumerate(zip(let.keys, keys, strict=True)):
+        if key.answer:
+            message = f"{quote(word.text)} is an answer, and a look-up is by arguments"
+            hint = "name an argument, or look in rows: let x(k) = tool.rows"
+            report.error("TCC220", word.region, message, hint)
+            sound = False
+        if any(word.text == other.text for other in let.keys[:at]):
+            message = f"the key {quote(word.text)} is named twice"
+            report.error("TCC211", word.region, message, "take one of them away")
+            sound = False
+    if len(keys) > MAX_KEYS:
+        message = f"a look-up has at most {MAX_KEYS} keys"
+        report.error("TCC227", let.region, message, "name fewer")
+        sound = False
+    return sound
 
 
 def _shared(tools: Sequence[Tool]) -> dict[str, Kind]:
@@ -736,7 +759,13 @@ def _rows(let: LetStatement, scope: Scope) -> LookUp | None:
                 hint = suggest(key.text, list(cells)) or f"they have {', '.join(cells)}"
                 scope.report.error("TCC204", key.region, message, hint)
                 return None
-        keys = [(key.text, cells[key.text]) for key in let.keys]
+        found = [
+            Field(name=k.text, kind=cells[k.text], listed=False, answer=False, optional=False)
+            for k in let.keys
+        ]
+        if not _keys_fit(let, found, scope.report):
+            return None
+        keys = [(key.name, key.kind) for key in found]
         fields.append(_shared([tool]) | cells)
     shared = {
         name: kind

@@ -605,12 +605,16 @@ def fields_in(made: Made, scope: str) -> set[str]:
 Value: TypeAlias = "tuple[str, Any] | None"
 
 
-def value_of(text: str) -> Value:
-    """The value of a canonical text; None of the empty one, a field that is left out."""
+def value_of(text: str, others: Sequence[str] = ()) -> Value:
+    """The value of a canonical text; None of the empty one, a field that is left out.
+
+    Args:
+        others: all that are listed: what is not is any value but those.
+    """
     if not text:
         return None
     if text == REST:
-        return "rest", None
+        return "rest", frozenset([value_of(one) for one in others if one and one != REST])
     value = json_of(text)
     if value is None or isinstance(value, bool):
         return "word", json_text(value)
@@ -636,13 +640,15 @@ def truth(made: Made, sides: Sides) -> bool | None:
             return True if _side(left, sides) is None else truth(inner, sides)
         case ("~" | "!~", left, source):
             value = _side(left, sides)
-            if value is None:
+            if value is None or value[0] == "rest":
                 return None
             matched = value[0] == "text" and pattern_of(source).matches(value[1])
             return bool(matched) is (made[0] == "~")
         case ("in" | "not in", left, (_, values)):
             value = _side(left, sides)
-            return None if value is None else bool(value in values) is (made[0] == "in")
+            among = [_compare("=", value, one) for one in values]
+            found = True if True in among else None if None in among else False
+            return found if made[0] == "in" or found is None else not found
         case (op, left, right):
             return _compare(op, _side(left, sides), _side(right, sides))
     raise ValueError(f"a relation of no form: {made[0]}")
@@ -657,6 +663,10 @@ def _side(made: Made, sides: Sides) -> Value:
 def _compare(op: str, one: Value, other: Value) -> bool | None:
     if one is None or other is None:
         return None
+    if "rest" in (one[0], other[0]):
+        rest, value = (one, other) if one[0] == "rest" else (other, one)
+        other_one = op in ("=", "!=") and value in rest[1]
+        return op == "!=" if other_one else None
     if op in ("=", "!="):
         return (one == other) is (op == "=")
     below, same = bool(one[1] < other[1]), bool(one[1] == other[1])

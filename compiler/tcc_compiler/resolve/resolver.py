@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     ForbidStatement,
     GoalStatement,
     GrammarStatement,
-    OpenDeclaration,
     PolicyStatement,
     StartStatement,
 )
@@ -89,7 +89,7 @@ def resolve(
     _check_states(program, tools, report)
     _check_signatures(program, report)
     checked = _check_statements(program, scope)
-    _check_read(program, tools, checked.stated, report)
+    _check_held(program, report)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
@@ -112,52 +112,12 @@ def resolve(
         return None
 
 
-# The last minor version of the core of which every feature is enforced; of 1.2 some are.
-READ_MINOR = 1
-_UNREAD = "needs version 1.2 of the core, which this release does not enforce"
-
-
-def _check_read(
-    program: Program, tools: Mapping[str, Tool | None], found: Stated, report: Report
-) -> None:
-    """Decline what no reader of the core enforces, so that nothing is left unheld."""
+def _check_held(program: Program, report: Report) -> None:
+    """Decline what nothing holds, so that nothing is left unheld."""
     across = [policy.across for policy in program.policies if policy.across is not None]
     for region in (*(one.region for one in program.passes), *across):
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
-    if READ_MINOR >= 2:
-        return
-    regions = [
-        given.made.region
-        for statement in program.givens
-        for given in statement.attributes
-        if isinstance(given, OpenDeclaration) and (given.nullable or given.at)
-    ]
-    regions += [let.region for let in program.lets if let.keys]
-    hint = "take it away, or say it of arguments and answers"
-    for region in regions:
-        report.error("TCC228", region, f"this {_UNREAD}", hint)
-    sound = {name: tool for name, tool in tools.items() if tool is not None}
-    if report.failed or len(sound) < len(tools):
-        return
-    numbers = {name: at for at, name in enumerate(sorted(sound))}
-    for policy in found.policies:
-        later = _later(policy, numbers, sound) if policy.held else ""
-        if later:
-            report.error("TCC228", policy.region, f"{later} in this statement {_UNREAD}", hint)
-
-
-def _later(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> str:
-    """The part of a statement that nothing enforces yet; empty where there is none."""
-    if policy.total is not None:
-        tool, name, _ = policy.total
-        answers = [one.name for one in tools[tool].parameters if one.observed]
-        if name in (*answers, *[one.name for one in tools[tool].answers]):
-            return "the sum of an answer"
-    from tcc_certs.core.policies import later_part  # here: a grammar of 1.1 has none of it to load
-
-    written = policy_json(policy, numbers, tools)
-    return later_part(written) if isinstance(written, Mapping) else "a form"
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
@@ -302,7 +262,9 @@ def _assemble(
     regions = [item[-1] for item in (*found.requires, *expanded.requires)]
     others = [item[-1] for item in (*found.forbids, *expanded.forbids)]
     orders = list(zip(requires, regions, strict=True)), list(zip(forbids, others, strict=True))
+    policies = [one for one in found.policies if one.held] + expanded.beside
     written = list(_written(found, *orders, call_list.tools))
+    written += [(policy_place(one, call_list.tools), one.region) for one in policies]
     cuts = [numbered(one, numbers) for one in expanded.cuts]
     asked = [numbered(one, numbers) for one in expanded.asked]
     return Resolved(
@@ -321,7 +283,7 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        policies=[one for one in found.policies if one.held] + expanded.beside,
+        policies=policies,
         session=found.session,
         places=dict(written),
         written=written,
@@ -353,6 +315,12 @@ def _written(
         yield f"limit {limit_text(limit, tools)}", region
     for monitor, region in found.monitors:
         yield f"monitor {monitor_text(monitor, tools)}", region
+
+
+def policy_place(policy: Policy, tools: Mapping[str, Tool]) -> str:
+    """The place of a statement of version 1.2 that a core has: its canonical JSON there."""
+    numbers = {name: at for at, name in enumerate(sorted(tools))}
+    return f"monitor {encode(policy_json(policy, numbers, tools)).decode()}"
 
 
 def _used_sets(

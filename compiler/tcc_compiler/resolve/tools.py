@@ -30,6 +30,7 @@ from tcc_compiler.language.ast import (
     Number,
     OpenDeclaration,
     Parallel,
+    ParameterDeclaration,
     Quotes,
     Strict,
     ToolStatement,
@@ -45,6 +46,7 @@ from tcc_compiler.resolve.parameters import (
     is_new_field,
     opened_of,
     parameters_of,
+    pattern_is_sound,
     plain_name,
     pointer_of,
 )
@@ -273,14 +275,16 @@ def _fields(
         return None
     others = {one.name.text: one.name.region for one in statement.opened}
     answers = fields_of(statement.answers, {**taken, **others}, report)
-    if answers is None or not _heads_are_there(statement, report):
+    declared = (*statement.parameters, *statement.opened)
+    if answers is None or not heads_are_there(declared, "argument", report):
         return None
     return arguments, answers
 
 
-def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
+def heads_are_there(
+    declared: Sequence[ParameterDeclaration | OpenDeclaration], what: str, report: Report
+) -> bool:
     """Whether the member at the head of each argument's place is declared beside it."""
-    declared = (*statement.parameters, *statement.opened)
     places = {one.name.text: pointer_of(one.at, one.name.text, report) for one in declared}
     members = {name for name, place in places.items() if place is None}
     sound = True
@@ -289,8 +293,9 @@ def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
             continue
         head = one.at.value.split("/")[1].replace("~1", "/").replace("~0", "~")
         if head not in members:
-            message = f"no argument is called {quote(head)}, in which {quote(one.name.text)} lies"
-            hint = f"declare it beside it: (; {head}: json, ..)"
+            message = f"no {what} is called {quote(head)}, in which {quote(one.name.text)} lies"
+            beside = f"(; {head}: json, ..)" if what == "argument" else f"{head}: json"
+            hint = f"declare it beside it: {beside}"
             report.error("TCC204", one.at.region, message, hint)
             sound = False
     return sound
@@ -315,6 +320,9 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
                 sound &= _observes(statement, attribute, report)
             case Errors():
                 extras["errors"] = "failed"
+                if attribute.text is not None:
+                    sound &= pattern_is_sound(attribute.text, report)
+                    extras["error_text"] = attribute.text.value
             case Parallel():
                 extras["parallel"] = True
             case BindMcp() | BindPython():

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from tcc_certs.errors import Code, ensure
 from tcc_runtime.analysis.graph import PlanGraph
+from tcc_runtime.process import collection_put_off
 
 MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
 _FAR: Final = 1 << 200  # beyond every sum of costs
@@ -44,7 +45,8 @@ def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> O
     """
     if one.root is None:
         return OneSided(plans=0, shortest=None, cheapest=None)
-    return _Product(one, other, most_edges).answer()
+    with collection_put_off(True):  # of a million rows none is garbage
+        return _Product(one, other, most_edges).answer()
 
 
 class _Product:
@@ -67,19 +69,19 @@ class _Product:
         beside = -1 if other.root is None else other.root
         self._root = (one.root or 0) * self._width + beside + 1
         self._find(most)
-        for pair in sorted(self._rows):
-            self._add(pair, self._rows[pair])
+        self._sum()
 
     def _find(self, most: int) -> None:
         """The edges of every pair of two states."""
-        todo, edges = [self._root] if self._root % self._width else [], 0
+        rows, width = self._rows, self._width
+        todo, edges = [self._root] if self._root % width else [], 0
         while todo:
             pair = todo.pop()
-            if pair not in self._rows:
-                row = self._rows[pair] = self._edges(pair)
+            if pair not in rows:
+                row = rows[pair] = self._edges(pair)
                 edges += 1 + len(row)
                 ensure(edges <= most, Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")
-                todo.extend([to for _, to in row if to % self._width and to not in self._rows])
+                todo.extend([to for _, to in row if to not in rows and to % width])
 
     def _edges(self, pair: int) -> _Row:
         """The calls that the one side has, in order, and where they lead both."""
@@ -96,19 +98,31 @@ class _Product:
             found = self._ahead[p] = {call: to + 1 for call, to in self._other.edges(p)}
         return found
 
-    def _add(self, pair: int, row: _Row) -> None:
-        """A pair whose targets are known; of one without a plan nothing but that is kept."""
-        plans, price = int(self._stops(pair)), self._one.cost_low
-        fewest = least = 0 if plans else _FAR
-        for call, target in row:
-            below = self._below(target)
-            if below:
-                plans += below
-                fewest = min(fewest, 1 + self._few(target))
-                least = min(least, price[call] + self._cost(target))
-        self._plans[pair] = plans
-        if plans:
-            self._fewest[pair], self._least[pair] = fewest, least
+    def _sum(self) -> None:
+        """What is below each pair, targets first; of one without a plan nothing but that is kept.
+
+        A line for each edge, and no call of a function: there are a million.
+        """
+        plans, fewest, least = self._plans, self._fewest, self._least
+        price, known = self._one.cost_low, plans.get
+        for pair in sorted(self._rows):
+            total = int(self._stops(pair))
+            few = cost = 0 if total else _FAR
+            for call, target in self._rows[pair]:
+                below = known(target)
+                if below is None:
+                    below = plans[target] = self._below(target)
+                    if below:
+                        fewest[target], least[target] = self._few(target), self._cost(target)
+                if below:
+                    total += below
+                    if fewest[target] < few:
+                        few = fewest[target] + 1
+                    if price[call] + least[target] < cost:
+                        cost = price[call] + least[target]
+            plans[pair] = total
+            if total:
+                fewest[pair], least[pair] = few, cost
 
     def _stops(self, pair: int) -> bool:
         q, p = divmod(pair, self._width)

@@ -30,7 +30,9 @@ Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost",
 
 # What decides how a call is made, and what an answer to it means: a change of these is a finding
 # whichever way it goes.
-CARRIED: Final = frozenset({"bind", "errors", "models", "parallel", "quotes", "strict"})
+CARRIED: Final = frozenset(
+    {"bind", "error_text", "errors", "models", "parallel", "quotes", "strict"}
+)
 # What sessions have, and say all about.
 IN_SESSIONS: Final = frozenset(
     {"calls", "grammar", "monitor", "open", "statement", "tool", "values"}
@@ -237,6 +239,8 @@ def _member_sense(member: str, was: Json | None) -> Sense:
         return "cost"
     if member == "errors":  # an error that means nothing happened leaves the call for another time
         return "wider" if was is None else "narrower"
+    if member == "error_text" and was is None:  # more of what is answered is an error
+        return "wider"
     if member == "parallel":  # calls of it may be under way beside others
         return "wider" if was is None else "narrower"
     if member == "strict":  # it asks for a way on after each answer

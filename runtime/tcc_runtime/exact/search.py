@@ -23,6 +23,7 @@ from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.sides import Items, OfPlans
 from tcc_runtime.exact.system import Move, State, System, Token, held_tokens
 from tcc_runtime.exact.writing import Ends, Renaming, Session, SessionWriter
+from tcc_runtime.process import collection_put_off
 
 MAX_STATES = 200_000
 MAX_REPLAYS = 200  # of sessions of one length that may be none
@@ -115,7 +116,8 @@ def included(
 def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
     system = search.system
     if is_plain(system) and not system.forgot:
-        return _included_plans(search)
+        with collection_put_off(True):  # of the pairs that were met none is garbage
+            return _included_plans(search)
     search.add(system.start, -1, None)
     level = [0]
     while level:

@@ -54,6 +54,7 @@ class Bound:
         takes_model: whether it is given the name of the model that makes the call.
         once: whether it does nothing twice for one key.
         errors_failed: whether an error means that nothing happened.
+        error_text: the pattern of texts that are errors.
     """
 
     function: Function
@@ -62,6 +63,7 @@ class Bound:
     takes_model: bool
     once: bool
     errors_failed: bool
+    error_text: str | None = None
 
 
 class Bindings:
@@ -126,6 +128,7 @@ class Bindings:
             takes_model=made,
             once=takes_key or name in self._once,
             errors_failed=tool.errors_failed,
+            error_text=tool.error_text,
         )
 
     def _served(self, name: str, server: str, tool: str) -> Bound:
@@ -149,6 +152,7 @@ class Bindings:
             takes_model=made,
             once=name in self._once,
             errors_failed=self._core[name].errors_failed,
+            error_text=self._core[name].error_text,
         )
 
 

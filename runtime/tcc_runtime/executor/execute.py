@@ -43,7 +43,7 @@ from tcc_runtime.gate.inspection import Happened
 from tcc_runtime.gate.permit import Took
 from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.wrapping import KEY, MODEL
+from tcc_runtime.gate.wrapping import KEY, MODEL, TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
 
@@ -96,9 +96,14 @@ async def called(
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return _raised("unknown", error)
-    if isinstance(result, Took):
-        return CallResult(outcome="done", result=result.result, took=result)
-    return CallResult(outcome="done", result=result)
+    took = result if isinstance(result, Took) else None
+    told = result if took is None else took.result
+    said = is_error_text(bound.error_text, told)
+    if said is not False:
+        reason = UNDECIDED if said is None else TOLD_ERROR
+        outcome: Outcome = "unknown" if said is None else "failed"
+        return CallResult(outcome=outcome, reason=reason, logged=reason, took=took)
+    return CallResult(outcome="done", result=told, took=took)
 
 
 def _raised(outcome: Outcome, error: BaseException) -> CallResult:

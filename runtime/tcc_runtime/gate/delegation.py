@@ -60,6 +60,9 @@ def require_proof(proof: bytes | str | Path | None, child: Artifact, parent: Art
         if tool.errors_failed and beside is not None and not beside.errors_failed:
             expected = f"a tool {tool.name} whose errors mean failed"
             raise SettingsError("parent", expected, "one whose errors mean nothing")
+        if beside is not None and tool.error_text not in (None, beside.error_text):
+            expected = f"a tool {tool.name} with the same texts of errors"
+            raise SettingsError("parent", expected, "one with others")
 
 
 class Parent(Protocol):

@@ -31,6 +31,7 @@ from typing import Final, Protocol
 from weakref import ref
 
 from tcc_certs.errors import clip
+from tcc_certs.formats.codec import blake
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError, SettingsError
 from tcc_runtime.ledger.outputs import sync_folder, target_of
@@ -44,11 +45,13 @@ class News:
 
     Attributes:
         previous: the hash of the record before it.
+        body: its canonical bytes.
         own: whether it was written here.
     """
 
     record: Record
     previous: bytes
+    body: bytes
     own: bool
 
 
@@ -125,7 +128,7 @@ class InMemory:
     def append(self, body: bytes) -> None:
         """See :class:`Journal`."""
         self.lock(wait=False)
-        _, self.head = seal(body, self.head)
+        self.head = blake(self.head + body)
         self.records += 1
 
     @property
@@ -333,7 +336,8 @@ class InFile:
         reader = LedgerReader(self._chunks(size))
         reader.head, reader.records = previous, records
         for raw in reader.unverified():
-            record = reader.verified(raw).record
+            line = reader.verified(raw)
+            record = line.record
             size += len(raw) + 1
             own = reader.records <= self.records
             if own and reader.records == self.records and reader.head != self.head:
@@ -342,7 +346,7 @@ class InFile:
                 self.head, self.records, self._size = reader.head, reader.records, size
                 self.doubtful = self._durable
             self._read_to = size, reader.records, reader.head
-            yield News(record=record, previous=previous, own=own)
+            yield News(record=record, previous=previous, body=line.body, own=own)
             previous = reader.head
         if reader.tail and locked:
             self._cut(reader.tail)

@@ -45,7 +45,7 @@ class Ticket:
         self.thread = threading.get_ident()
         self.held = False
         self._loop = loop
-        self._event = None if loop is not None else threading.Event()
+        self._event: threading.Event | None = None  # of a thread that has to wait
         self._future = None if loop is None else loop.create_future()
 
     def wait(self) -> None:
@@ -59,11 +59,13 @@ class Ticket:
             await self._future
 
     def again(self) -> None:
-        """What has come is waited for once more; with the lock of the queue."""
-        if self._event is not None:
-            self._event.clear()
-        elif self._loop is not None:
+        """It is to be waited for, or once more; with the lock of the queue."""
+        if self._loop is not None:
             self._future = self._loop.create_future()
+        elif self._event is None:
+            self._event = threading.Event()
+        else:
+            self._event.clear()
 
     def wake(self) -> bool:
         """Tells that the turn has come; False where nobody is left to be told."""
@@ -188,6 +190,8 @@ class Turns:
                 raise Nested
             if len(self._queue) >= MAX_WAITING:
                 raise Crowded
+            if blocks:
+                ticket.again()
             self._queue.append(ticket)
 
     def _leave(self, ticket: Ticket) -> None:

@@ -669,21 +669,22 @@ def read_given(declared: Sequence[OpenParameter], given: object) -> tuple[Given,
     """
     if type(given) is not dict:
         raise GivenRefused(Code.NO_VALUE, "given", "values by name", type(given).__name__)
-    known = {one.name for one in declared}
+    known = {one.name for one in declared if one.at is None}
     for name in given:
         if type(name) is not str or name not in known:
             some = ", ".join(sorted(known)) or "nothing: the grammar asks for nothing"
             raise GivenRefused(Code.UNDECLARED_ARGUMENT, clip(name, 80), some, "no such attribute")
     found: list[Given] = []
     for one in declared:
-        if one.name in given:
-            value = checker(one.type)(given[one.name])
-            if isinstance(value, Code):
-                said = f"{type(given[one.name]).__name__}, another type or outside its limits"
-                raise GivenRefused(value, one.name, type_text(one.type), said)
+        value = _placed(given, one, checker(one.type))
+        if not isinstance(value, Code):
             found.append((one.name, value[0], value[1]))
+        elif value is not Code.MISSING_ARGUMENT:
+            of = f"{type(given[one.name]).__name__}, " if one.name in given else ""
+            said = f"{of}another type or outside its limits"
+            raise GivenRefused(value, one.name, type_text(one.type), said)
         elif not one.optional:
-            raise GivenRefused(Code.MISSING_ARGUMENT, one.name, type_text(one.type), "nothing")
+            raise GivenRefused(value, one.name, type_text(one.type), "nothing")
     return tuple(found)
 
 

@@ -697,7 +697,7 @@ class Follower:
             self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
         replay = self._replay
         try:
-            replay.step(news.record, news.previous)
+            replay.step(news.record, news.previous, news.body)
         except Rejected as refusal:
             replay.findings.refuse(refusal, replay.line)
         for finding in replay.findings.items:

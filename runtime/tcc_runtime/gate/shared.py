@@ -58,6 +58,7 @@ from tcc_runtime.gate.session import (
     session_record,
 )
 from tcc_runtime.pricing.quotes import Answer
+from tcc_runtime.process import collection_put_off
 
 # Decisions; they have no effect.
 
@@ -400,7 +401,8 @@ class Shared:
                 key = read_key(journal.path)
             follower = self.follower = Follower(self.policy, key)
             follower.session.way_on = self.home.way_on
-            self._read(follower, locked=True)
+            with collection_put_off(True):  # all that is made of a long ledger stays
+                self._read(follower, locked=True)
             if new:
                 self._begun_by = self._pid
                 self._begin(follower, shown)

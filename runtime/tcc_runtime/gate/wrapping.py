@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from tcc_certs.core.model import Tool as GrammarTool
 from tcc_certs.core.model import executing
+from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
 from tcc_runtime.gate.permit import Permit
@@ -74,16 +75,64 @@ def _shown(one: Allowed) -> str:
 # What came of a call.
 
 
-def errors_failed(artifact: Artifact) -> frozenset[str]:
-    """The tools whose errors mean that nothing happened."""
-    return frozenset(tool.name for tool in artifact.core.tools if tool.errors_failed)
+class ErrorRules:
+    """The tools whose errors mean that nothing happened, and which of their texts are errors."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        tools = artifact.core.tools
+        self._texts = {tool.name: tool.error_text for tool in tools if tool.errors_failed}
+
+    def __contains__(self, tool: object) -> bool:
+        return tool in self._texts
+
+    def is_error(self, tool: str, answer: object) -> bool | None:
+        """Whether an answer is a text that says an error; None: it is too long to be looked at."""
+        return is_error_text(self._texts.get(tool), answer)
 
 
-def raised(permit: Permit, tool: str, error: BaseException, failing: frozenset[str]) -> None:
+def is_error_text(pattern: str | None, answer: object) -> bool | None:
+    """See :meth:`ErrorRules.is_error`."""
+    if pattern is None or type(answer) is not str:
+        return False
+    return matched(pattern, answer)
+
+
+_MAX_STEPS: Final = 1 << 20  # characters times positions
+
+
+def matched(source: str, text: str) -> bool | None:
+    """Whether all of a text matches; None where it takes more steps than one text is worth."""
+    pattern = pattern_of(source)
+    longest = _MAX_STEPS // max([1, *[places.bit_length() for places in pattern.at]])
+    if len(text) <= longest:
+        return pattern.matches(text)
+    return None if pattern.begins(text[:longest]) else False
+
+
+TOLD_ERROR: Final = "the tool answered with an error"
+UNDECIDED: Final = "its text is too long to tell whether it is an error"
+
+
+def told(permit: Permit, answer: object, observed: Any, failing: ErrorRules, text: object) -> None:
+    """A tool answered: its call is done, unless its text says that it is an error.
+
+    Args:
+        text: what it answered, as it is before a text is read as JSON.
+    """
+    error = failing.is_error(permit.tool, text)
+    if error is None:
+        permit.unknown(UNDECIDED)
+    elif error:
+        permit.failed(TOLD_ERROR, answered=True)
+    else:
+        permit.done(answer, observed=observed)
+
+
+def raised(permit: Permit, tool: str, error: BaseException, failing: ErrorRules) -> None:
     """A tool raised: what is known not to have happened has failed, the rest stays unknown.
 
     Args:
-        failing: as of :func:`errors_failed`.
+        failing: of the artifact.
     """
     if permit.outcome is not None:
         return
@@ -193,7 +242,7 @@ class _Wrapped:
         self._tool = declared.name
         self._injected = frozenset(injected)
         self._observe = observe
-        self._failing = errors_failed(gate.artifact)
+        self._failing = ErrorRules(gate.artifact)
         own = {p.name: p.optional for p in declared.parameters if not p.observed and p.at is None}
         own |= {p.name: p.optional for p in declared.opened if p.at is None}
         self._required = frozenset(name for name, optional in own.items() if not optional)
@@ -305,4 +354,4 @@ class _Wrapped:
 
     def _done(self, permit: Permit, result: Any) -> None:
         observed = members(result) if self._observe is None else dict(self._observe(result))
-        permit.done(result, observed=observed)
+        told(permit, result, observed, self._failing, result)

@@ -37,7 +37,15 @@ from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import AlreadyDone, Refused
-from tcc_runtime.gate.wrapping import MODEL, allowed_text, errors_failed, raised, refusal_text
+from tcc_runtime.gate.wrapping import (
+    MODEL,
+    TOLD_ERROR,
+    ErrorRules,
+    allowed_text,
+    raised,
+    refusal_text,
+    told,
+)
 
 # One call of a guarded tool.
 
@@ -147,7 +155,7 @@ class PermitRecorder:
 
     def of(self, gate: Gate) -> CallRecorder:
         """What asks and tells that gate."""
-        return CallRecorder(told=self, gate=gate, failing=errors_failed(gate.artifact))
+        return CallRecorder(told=self, gate=gate, failing=ErrorRules(gate.artifact))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +168,7 @@ class CallRecorder:
 
     told: PermitRecorder
     gate: Gate
-    failing: frozenset[str]
+    failing: ErrorRules
 
     def permit(self, call: GuardedCall) -> Permit:
         """A permit for it, not yet entered; a call that failed is another one when made again."""
@@ -184,15 +192,16 @@ class CallRecorder:
         content = output[0] if call.in_pair and type(output) is tuple and output else output
         if isinstance(content, ToolMessage) and content.status == "error":
             if call.tool.name in self.failing:
-                permit.failed("the tool answered with an error", answered=True)
+                permit.failed(TOLD_ERROR, answered=True)
             else:
-                permit.unknown("the tool answered with an error")
+                permit.unknown(TOLD_ERROR)
             return
         if self.told.results is not None and call.ref is not None:
             # First the answer, then the record: a call that is done can always be answered again.
             self.told.results[call.ref] = output
         observed = self.told.observe(call.tool.name, output)
-        permit.done(plain(output), observed=dict(observed))
+        said = plain(output)
+        told(permit, said, dict(observed), self.failing, one_text(said))
 
     def refused(self, call: GuardedCall, refusal: Refused) -> Any:
         """What stands for the answer of a call that was not made.
@@ -229,6 +238,13 @@ def members(_tool: str, output: Any) -> Mapping[str, object]:
         except (ValueError, RecursionError):
             return {}
     return found if isinstance(found, dict) else {}
+
+
+def one_text(said: Any) -> Any:
+    """The text of an answer that is one block of text; else the answer."""
+    if type(said) is list and len(said) == 1 and type(said[0]) is dict:
+        return said[0].get("text", said)
+    return said
 
 
 def plain(output: Any) -> Any:

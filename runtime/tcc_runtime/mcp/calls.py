@@ -23,6 +23,7 @@ from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Id, Member, Response, dumps
@@ -204,11 +205,13 @@ class ToolTraits:
     Attributes:
         observed: its observed parameters.
         errors_failed: whether its errors mean that nothing happened.
+        error_text: the pattern of texts that are errors.
         parallel: whether calls of it may be under way beside others.
     """
 
     observed: tuple[str, ...] = ()
     errors_failed: bool = False
+    error_text: str | None = None
     parallel: bool = False
 
 
@@ -258,12 +261,8 @@ def unknown(reason: str, said: str = "") -> Ending:
     return Ending(outcome="unknown", reason=reason, said=said)
 
 
-def ending_of(answer: Response, errors_failed: bool) -> Ending:
-    """How a call ended that was answered so.
-
-    Args:
-        errors_failed: whether the tool says that its errors mean that nothing happened.
-    """
+def ending_of(answer: Response, tool: ToolTraits) -> Ending:
+    """How a call of a tool ended that was answered so."""
     if answer.error is not None:
         return unknown(f"the server answered with error {answer.error[0]}", answer.error[1])
     members = answer.result
@@ -278,11 +277,17 @@ def ending_of(answer: Response, errors_failed: bool) -> Ending:
     if not isinstance(error, bool) or not _is_content(members.get("content")):
         return unknown("the server answered with a result that is none of a tool")
     structured = members["structuredContent"].value if "structuredContent" in members else None
-    if not error:
-        answer = _told_in(members["content"].value) if structured is None else structured
-        return Ending(outcome="done", answer=answer, result=members)
-    reason = "the tool answered with an error"
-    return Ending(outcome="failed" if errors_failed else "unknown", result=members, reason=reason)
+    text = _text_in(members["content"].value) if structured is None else None
+    said: bool | None = error
+    if tool.error_text is not None and not error:
+        said = is_error_text(tool.error_text, text)
+    if said is False:
+        told = structured if text is None else _json_in(text)
+        return Ending(outcome="done", answer=told, result=members)
+    if said is None:
+        return Ending(outcome="unknown", result=members, reason=UNDECIDED)
+    outcome: Literal["failed", "unknown"] = "failed" if tool.errors_failed else "unknown"
+    return Ending(outcome=outcome, result=members, reason=TOLD_ERROR)
 
 
 def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
@@ -297,13 +302,16 @@ def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
         permit.unknown(ending.reason)
 
 
-def _told_in(blocks: Any) -> Any:
-    """The one text of a result, as JSON where it is some."""
+def _text_in(blocks: Any) -> str | None:
+    """The one text of a result."""
     if len(blocks) != 1 or blocks[0].get("type") != "text":
         return None
     text = blocks[0].get("text")
-    if type(text) is not str:
-        return None
+    return text if type(text) is str else None
+
+
+def _json_in(text: str) -> Any:
+    """A text as JSON where it is some."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -412,7 +420,7 @@ class LateAnswers:
         if known is None:
             return
         seq, tool = known
-        ending = ending_of(answer, self._tools[tool].errors_failed)
+        ending = ending_of(answer, self._tools[tool])
         if ending.outcome != "unknown":
             self._came.append((seq, tool, ending))
 

@@ -270,6 +270,7 @@ def _known(core: Core) -> Mapping[str, ToolTraits]:
         tool.name: ToolTraits(
             observed=tuple(one.name for one in tool.parameters if one.observed),
             errors_failed=tool.errors_failed,
+            error_text=tool.error_text,
             parallel=tool.parallel,
         )
         for tool in core.tools

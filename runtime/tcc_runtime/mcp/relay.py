@@ -351,8 +351,7 @@ class Relay:
             if upstream is not None and not upstream.was_sent(opened.identity):
                 self._give_up(opened, "the server cannot be reached")
                 return
-            errors_failed = self._tool(opened).errors_failed
-            self._settle(opened, ending_of(message, errors_failed), answer=message)
+            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
         elif self._late is not None:
             self._late.take(message)
 

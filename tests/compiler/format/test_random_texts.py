@@ -11,7 +11,6 @@ import pytest
 from tcc_compiler.format.text import WIDTH, format_source
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.language.source import source_of
-from tcc_compiler.resolve import resolver
 from tests.compiler.format.reading import commented, comments_of, moved, parts_of, strewn
 from tests.oracle_policies.drawn import FORMS, Draw
 from tests.oracle_policies.writer import text_of
@@ -26,11 +25,6 @@ TEXTS = {
     "wide": lambda seed: random_grammar(seed, depth=6, rules=4, values=6, parameters=3, tools=6),
     "1.2": lambda seed: text_of(Draw(f"layout {seed}", FORMS).grammar()),
 }
-
-
-@pytest.fixture(autouse=True)
-def reads_core_12(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 2)
 
 
 def formatted(text: str) -> str:

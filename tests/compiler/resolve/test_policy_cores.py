@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+import tcc
 from tcc_certs.core.policies import POLICIES, read_policy
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.core.reader import read_core
+from tcc_certs.errors import Code
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.resolve import resolver
 from tests.oracle_policies import language as l
 from tests.oracle_policies.core import Writer, fields_of
 from tests.oracle_policies.drawn import FORMS, Draw
@@ -18,17 +19,15 @@ from tests.oracle_policies.meaning import is_listed
 from tests.oracle_policies.writer import text_of
 
 HELD = (l.Require, l.Forbid, l.Apart, l.Owed, l.Uses, l.Sum)
-OLD = frozenset(FORMS - {"look"})
 
 
 def _drawn(seed: int) -> l.Grammar:
-    grammar = Draw(f"cores {seed}", OLD).grammar()
+    grammar = Draw(f"cores {seed}", FORMS).grammar()
     return replace(grammar, tools=tuple(sorted(grammar.tools, key=lambda tool: tool.name)))
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_the_core_has_the_statements(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolver, "READ_MINOR", 2)
+def test_the_core_has_the_statements(seed: int) -> None:
     grammar = _drawn(seed)
     # What plans are cut by is declined where errors count; that is no matter of the core's text.
     grammar = replace(grammar, tools=tuple(replace(one, errors=False) for one in grammar.tools))
@@ -54,25 +53,29 @@ def test_the_core_has_the_statements(seed: int, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_nothing_of_it_is_let_through(seed: int) -> None:
+def test_a_reader_takes_the_core(seed: int) -> None:
     grammar = _drawn(seed)
+    grammar = replace(grammar, tools=tuple(replace(one, errors=False) for one in grammar.tools))
     front = read_grammar_text(text_of(grammar))
-    codes = {str(item.code) for item in front.diagnostics}
-    if front.core is None:
-        assert codes == {"TCC228"}
-    else:
-        from tcc_certs.core.reader import read_core
-
-        assert read_core(front.core).name == "g"
-
-
-def test_a_reader_declines_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcc_certs.core.reader import read_core
-
-    monkeypatch.setattr(resolver, "READ_MINOR", 2)
-    text = 'grammar g version "1"\nlet since(k) = a\ntool a(k: 1 | 2)\nplan = a?\n'
-    front = read_grammar_text(text)
     assert front.core is not None
-    with pytest.raises(Rejected) as refusal:
-        read_core(front.core)
-    assert refusal.value.code == "D102"
+    core = read_core(front.core)
+    lets = {one.name for one in grammar.lets}
+    assert {one.name for one in (*core.lets, *core.looks)} == lets
+
+
+@pytest.mark.parametrize("text", ["pass resources", "limit uses(a) <= 1 across sessions"])
+def test_what_nothing_holds_is_declined(text: str) -> None:
+    front = read_grammar_text(f'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n{text}\n')
+    assert front.core is None
+    assert [str(one.code) for one in front.diagnostics] == ["TCC228"]
+
+
+@pytest.mark.parametrize(
+    "relation", ["seen.n < 2", "seen.n >= 2", "seen.n != 7", "seen.n not in (1, 7)"]
+)
+def test_what_is_not_listed_has_no_order_and_may_be_any_other_value(relation: str) -> None:
+    """Where it is the answer, the plans do not go on by such a relation."""
+    text = 'grammar g version "1"\ntool a gives (n: 1 | 2 | *)\ntool b\nplan = a{1,2} b\n'
+    assert tcc.compile_text(text + f"require last a where {relation} before b\nreject a(n=*) b\n")
+    listed = text + "require last a where seen.n not in (1, 2) before b\naccept a(n=*) b\n"
+    assert tcc.compile_text(listed)

@@ -260,9 +260,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "Of version 1.2 of the core this release enforces statements over arguments and answers,\n"
-        "what a session is given or learns, and windows of time. Look-ups and `pass` are read,\n"
-        "their names and types checked, and declined, so that nothing is left unheld.",
+        "`pass` and `across sessions` are read, and their names and types checked; this release\n"
+        "enforces neither, and declines them, so that nothing is left unheld.",
         'grammar g version "1"\ntool a\npass resources\n',
     ),
 }

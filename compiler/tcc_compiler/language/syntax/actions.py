@@ -275,8 +275,10 @@ class Actions(Transformer[Lexeme, Any]):
     def strict(self, word: Lexeme) -> Strict:
         return Strict(word.region)
 
-    def errors(self, word: Lexeme, _mean: Lexeme, failed: Lexeme) -> Errors:
-        return Errors(word.region.to(failed.region))
+    def errors(
+        self, word: Lexeme, _mean: Lexeme, failed: Lexeme, _like: Lexeme | None, text: Text | None
+    ) -> Errors:
+        return Errors(word.region.to((text or failed).region), text)
 
     def parallel(self, word: Lexeme) -> Parallel:
         return Parallel(word.region)

@@ -159,7 +159,8 @@ class Context:
             return summed or self._relates() or self._in("LET")
         typed = self.parens > 0 and not self.braces and self._in("TOOL")
         if kind == "TILDE":
-            return typed or self._relates() or self._in("GIVEN")
+            said = bool(self.tokens) and self.tokens[-1].type == "FAILED"
+            return typed or said or self._relates() or self._in("GIVEN")
         if kind in ("NE", "LT", "GT", "UNLIKE"):
             return self._relates()
         return typed if kind == "_SEMI" else True

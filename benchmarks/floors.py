@@ -1,0 +1,451 @@
+"""Work that nobody looked at, each row beside its floor or peer, both in one process and in turn.
+
+``python -m benchmarks floors`` prints every row, ``python -m benchmarks.floors NAME..`` those of
+that name.  Each row has a process of its own; within it the work and its floor or peer take turns,
+and the least processor time of each counts (of the durable row the median of wall clock, as it
+waits for a disk).  Memory is the peak of a process that does the work alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias
+
+from benchmarks.measure import head, machine, peak, row
+
+GRAMMARS = Path(__file__).parents[1] / "grammars"
+SESSION = """grammar session version "1"
+tool read
+tool write
+plan = any*
+limit depth <= 30000
+limit uses(write) <= 3
+"""
+DESK = """grammar desk version "1"
+tool note(kind: call | mail)
+tool refund(part: half | full; order: text ~ "ord-[0-9]{1,8}", amount: number 0 .. 500)
+plan = any*
+limit depth <= CALLS
+limit uses(refund) <= 1
+"""
+CALLS = 100_000
+ROUNDS = 5
+_PART = 2_000  # calls of a gate that are timed at once
+
+# The rows of one process: what was done, its figure, the floor's or peer's, what is to be reached,
+# and whether it is.
+Row: TypeAlias = "tuple[str, str, str, str, bool]"
+
+
+def table() -> Iterator[str]:
+    """The rows, Markdown."""
+    yield machine()
+    yield ""
+    yield from head("work", "ours", "floor or peer", "to reach", "reached")
+    for name in ROWS:
+        for cells in _apart(name):
+            *texts, reached = cells
+            yield row(*texts, "yes" if reached else "**no**")
+
+
+def _apart(name: str, *more: str) -> Any:
+    """What a row gives in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.floors", "--json", name, *more]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def least(
+    programs: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS
+) -> tuple[dict[str, float], dict[str, Any]]:
+    """The least processor time of each program, in turn, and what it gave last."""
+    times: dict[str, float] = dict.fromkeys(programs, float("inf"))
+    results: dict[str, Any] = {}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            results.pop(name, None)
+            gc.collect()
+            begin = _used()
+            results[name] = program()
+            times[name] = min(times[name], _used() - begin)
+    return times, results
+
+
+def _used() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def narrow() -> Iterator[Row]:
+    """Session policies, few calls and deep, to the minimal automaton and to a checked file."""
+    import pynini
+
+    from benchmarks.compile import minimal, written
+    from tcc_certs.core.reader import read_core
+    from tcc_compiler.frontend import read_grammar_text
+    from tcc_compiler.options import Options
+    from tcc_runtime.fastcheck.kernel import check
+
+    def counter(bound: int, *labels: int) -> Any:
+        found = pynini.Fst()
+        found.add_states(bound + 1)
+        found.set_start(0)
+        for state in range(bound + 1):
+            found.set_final(state)
+            for label in (1, 2):
+                to = state + (label in labels)
+                if to <= bound:
+                    found.add_arc(state, pynini.Arc(label, label, 0, to))
+        return found
+
+    def peer() -> Any:
+        uses = counter(3, 2).arcsort("ilabel")
+        return pynini.intersect(counter(30_000, 1, 2), uses).minimize()
+
+    data = read_grammar_text(SESSION).core
+    if data is None:
+        raise ValueError("the front end refuses the grammar")
+    core = read_core(data)
+    options = Options(max_states=10**7, purpose="gate", check=check)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "deep.tcca")
+        times, found = least(
+            {
+                "peer": peer,
+                "automaton": lambda: minimal(core),
+                "file": lambda: written(data, options, path),
+            }
+        )
+    states = found["automaton"][0].states
+    if states != found["peer"].num_states():
+        raise ValueError("the automata differ")
+    ratio = times["peer"] / times["automaton"]
+    what = f"2 tools, depth 30,000, {states:,} states"
+    yield (f"{what}: to the automaton", f"{times['automaton']:.3f} s",
+           f"OpenFst {times['peer']:.3f} s ({ratio:.2f}x)", "1.5x ahead", ratio >= 1.5)  # fmt: skip
+    each = times["file"] / states * 1e6
+    yield f"{what}: to a checked artifact", f"{each:.1f} us a state", "", "4 us", each <= 4
+
+
+def deep() -> Iterator[Row]:
+    """The bytes of artifacts for gates by depth, and the depth of 10^5 with three tools."""
+    import tcc
+
+    def size(tools: int, depth: int) -> int:
+        names = "".join(f"tool t{at}\n" for at in range(tools))
+        text = f'grammar deep version "1"\n{names}plan = any*\nlimit depth <= {depth}\n'
+        artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
+        tcc.save(artifact, path)
+        return path.stat().st_size
+
+    depths = (1_000, 10_000, 30_000)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "deep.tcca")
+        sizes = [size(2, depth) for depth in depths]
+        three = size(3, 100_000)
+    each = [size / depth for size, depth in zip(sizes, depths, strict=True)]
+    cells = ", ".join(f"{size / 1e6:.2f}" for size in sizes)
+    yield ("`any*` of 2 tools, depth 10^3, 10^4, 3*10^4, for a gate", f"{cells} MB",
+           "", "linear", each[-1] <= 1.05 * each[0])  # fmt: skip
+    yield ("3 tools, depth 10^5, for a gate", f"{three / 1e6:.1f} MB",
+           "", "compiles", True)  # fmt: skip
+
+
+def wide() -> Iterator[Row]:
+    """10^5 states to the file, beside OpenFst to the automaton."""
+    from benchmarks import openfst
+    from benchmarks.compile import UNCHECKED, core_bytes, written
+    from benchmarks.family import THREE_HUNDRED, TWELVE
+
+    for shape, rounds in ((TWELVE[2], ROUNDS), (THREE_HUNDRED[2], 3)):
+        data = core_bytes(shape)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "wide.tcca")
+
+            def file(data: bytes = data, path: Path = path) -> int:
+                path.unlink(missing_ok=True)
+                return len(written(data, UNCHECKED, path))
+
+            times, _ = least(
+                {"peer": lambda shape=shape: openfst.best_order(shape), "file": file},  # type: ignore[misc]
+                rounds,
+            )
+        ratio = times["peer"] / times["file"]
+        yield (f"10^5 states to the file, {shape.tools} tools", f"{times['file']:.3f} s",
+               f"OpenFst {times['peer']:.3f} s ({ratio:.1f}x)", "4x", ratio >= 4)  # fmt: skip
+
+
+def session() -> Iterator[Row]:
+    """A session of 10^5 calls: validated, taken up, reported."""
+    import orjson
+
+    import tcc
+    from tcc.commands.report_command import of_ledger
+    from tcc.pages import page_bytes
+    from tcc_certs.kernel import check
+    from tcc_certs.session import validate
+
+    with tempfile.TemporaryDirectory() as name:
+        compiled, ledger = Path(name, "desk.tcca"), Path(name, "session.ledger")
+        make_session(compiled, ledger)
+        artifact, checked = tcc.load(compiled), check(compiled.read_bytes())
+        key = bytes.fromhex(Path(f"{ledger}.key").read_text())
+        data = ledger.read_bytes()
+
+        def validated() -> None:
+            found = validate(data, checked, key=key)
+            if found.claim_type != "ConformantPrefix":
+                raise ValueError(found.summary)
+
+        def floor() -> None:
+            for line in data.splitlines():
+                orjson.dumps(orjson.loads(line))
+
+        def take_up() -> None:
+            tcc.Gate(artifact, ledger=ledger, durable=False).close()
+
+        def report() -> None:
+            page_bytes(of_ledger(ledger, compiled.read_bytes(), {"key": key}).page)
+
+        times, _ = least(
+            {"floor": floor, "validate": validated, "take up": take_up, "report": report}, 3
+        )
+        grown = _apart("validated", str(compiled), str(ledger))
+    us = {what: seconds / CALLS * 1e6 for what, seconds in times.items()}
+    floor_text = f"orjson {us['floor']:.1f} us a call"
+    yield ("validate a session of 10^5 calls", f"{us['validate']:.1f} us a call", floor_text,
+           "35 us", us["validate"] <= 35)  # fmt: skip
+    yield "the same: memory", f"{grown:.0f} MB", "", "150 MB", grown <= 150
+    yield ("take up a session of 10^5 calls", f"{us['take up']:.1f} us a call", floor_text,
+           "20 us", us["take up"] <= 20)  # fmt: skip
+    over = times["report"] - times["validate"]
+    yield ("report of it", f"{times['report']:.2f} s", f"validate {times['validate']:.2f} s",
+           "validate + 1 s", over <= 1)  # fmt: skip
+
+
+def make_session(compiled: Path, ledger: Path, calls: int = CALLS) -> None:
+    """Writes an artifact for gates, and the ledger of a session of so many calls."""
+    import tcc
+
+    text = DESK.replace("CALLS", str(calls + 8))
+    artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
+    tcc.save(artifact, compiled)
+    with tcc.Gate(artifact, ledger=ledger, durable=False) as gate:
+        _notes(gate, calls)
+
+
+def _notes(gate: Any, calls: int) -> None:
+    for _ in range(calls):
+        with gate.call("note", {"kind": "mail"}) as permit:
+            permit.done()
+
+
+def validated(compiled: str, ledger: str) -> float:
+    """The peak of memory of a validation, in megabytes: what `tcc-certs validate --key` takes."""
+    from tcc_certs.kernel import check
+    from tcc_certs.session import validate
+
+    key = bytes.fromhex(Path(f"{ledger}.key").read_text())
+    validate(Path(ledger).read_bytes(), check(Path(compiled).read_bytes()), key=key)
+    return peak() / 1e6
+
+
+def gate() -> Iterator[Row]:
+    """`gate.call` and `done`: without a ledger's disk, on tmpfs, and durable."""
+    import tcc
+
+    artifact = tcc.compile_text(DESK.replace("CALLS", "40000"), purpose="gate", max_states=10**7)
+    shared = Path("/dev/shm")
+    with (
+        tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as memory,
+        tempfile.TemporaryDirectory() as folder,
+        tcc.Gate(artifact) as plain,
+        tcc.Gate(artifact, ledger=Path(memory, "l"), durable=False) as on_tmpfs,
+        tcc.Gate(artifact, ledger=Path(folder, "l")) as durable,
+    ):
+        base = sqlite3.connect(":memory:", isolation_level=None)
+        base.execute("create table calls (at integer primary key, tool text, arguments text)")
+
+        def inserts() -> None:
+            for _ in range(_PART):
+                base.execute(
+                    "insert into calls (tool, arguments) values (?, ?)",
+                    ("note", json.dumps({"kind": "mail"})),
+                )
+
+        times, _ = least(
+            {
+                "floor": inserts,
+                "plain": lambda: _notes(plain, _PART),
+                "tmpfs": lambda: _notes(on_tmpfs, _PART),
+            },
+            7,
+        )
+        us = {what: seconds / _PART * 1e6 for what, seconds in times.items()}
+        floor = f"SQLite insert {us['floor']:.1f} us"
+        yield ("`gate.call` and `done`, no ledger file", f"{us['plain']:.1f} us", floor, "18 us",
+               us["plain"] <= 18)  # fmt: skip
+        yield ("the same, a ledger on tmpfs", f"{us['tmpfs']:.1f} us", floor, "24 us",
+               us["tmpfs"] <= 24)  # fmt: skip
+        synced, called = [], []
+        with Path(folder, "floor").open("wb", buffering=0) as file:
+            for _ in range(300):
+                begin = time.perf_counter()
+                file.write(bytes(600))
+                os.fdatasync(file.fileno())
+                middle = time.perf_counter()
+                _notes(durable, 1)
+                synced.append(middle - begin)
+                called.append(time.perf_counter() - middle)
+        one, ours = (median(found) * 1e3 for found in (synced, called))
+        base.close()
+    yield ("a durable call", f"{ours:.2f} ms", f"one fdatasync {one:.2f} ms ({ours / one:.2f}x)",
+           "one fdatasync: within 1.5x", ours <= 1.5 * one)  # fmt: skip
+
+
+def batch() -> Iterator[Row]:
+    """A row of a batch beside a plain loop of the same runs with ledgers."""
+    import tcc
+    from tcc_runtime.ledger.recorder import Recorder
+    from tcc_runtime.ledger.sinks import MemorySink
+    from tcc_runtime.search import search
+    from tcc_runtime.settings.settings import Settings
+
+    artifact = tcc.compile_file(GRAMMARS / "coding_agent.tcg", beta="1")
+    runs = 2_000  # so that starting the worker is spread over many
+    asked = [Settings(seed=at.to_bytes(32, "little"), top=4) for at in range(runs)]
+    with tempfile.TemporaryDirectory() as folder:
+        turn = iter(range(1 << 20))
+
+        def plain() -> None:
+            for settings in asked:
+                search(artifact, settings, Recorder(MemorySink(), started_ms=0))
+
+        def rows() -> None:
+            out = Path(folder, str(next(turn)))
+            tcc.batch(artifact, asked, out, shard_size=500, started_ms=0, processes=1)
+
+        times, _ = least({"plain": plain, "batch": rows}, 2)
+    us = {what: seconds / runs * 1e6 for what, seconds in times.items()}
+    yield ("a batch row", f"{us['batch']:.0f} us", f"plain loop {us['plain']:.0f} us",
+           "950 us, or 1.1 of the loop", us["batch"] <= max(950, 1.1 * us["plain"]))  # fmt: skip
+
+
+def lints() -> Iterator[Row]:
+    """Lint and diff beside compiling, 10^5 states."""
+    import tcc
+    from benchmarks.family import TWELVE
+    from tcc.library.sessions import diff
+
+    shape, options = TWELVE[2], {"max_states": 10**7}
+    text = shape.text()
+    narrower = text.replace(f"limit depth <= {shape.depth}", f"limit depth <= {shape.depth - 1}")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "family.tcg")
+        file.write_text(text)
+        one, other = (tcc.compile_text(each, **options) for each in (text, narrower))
+        times, _ = least(
+            {
+                "compile": lambda: tcc.compile_text(text, **options),
+                "lint": lambda: tcc.lint(file, **options),
+                "diff": lambda: diff(one, other),
+            },
+            3,
+        )
+    for name in ("lint", "diff"):
+        ratio = times[name] / times["compile"]
+        yield (f"{name}, 10^5 states", f"{times[name]:.2f} s ({ratio:.1f}x)",
+               f"compile {times['compile']:.2f} s", "3x compile", ratio <= 3)  # fmt: skip
+
+
+def core() -> Iterator[Row]:
+    """`check --core` of github_triage beside `check`."""
+    from tcc_certs.corecheck.check import check_core
+    from tcc_certs.kernel import check
+    from tcc_compiler.options import Options
+    from tcc_compiler.pipeline import compile_file
+
+    data = compile_file(GRAMMARS / "github_triage.tcg", Options()).artifact
+    if data is None:
+        raise ValueError("github_triage is refused")
+    times, _ = least(
+        {"check": lambda: check(data), "core": lambda: check_core(check(data))}, 2 * ROUNDS
+    )
+    ratio = times["core"] / times["check"]
+    yield ("`check --core`, github_triage", f"{times['core'] * 1e3:.0f} ms ({ratio:.1f}x)",
+           f"check {times['check'] * 1e3:.0f} ms", "4x", ratio <= 4)  # fmt: skip
+
+
+def editor() -> Iterator[Row]:
+    """A keystroke in a grammar of 2,000 lines, over stdio; wall clock."""
+    from benchmarks.editor import measured
+
+    ms = {name: median(times) for name, times in measured().items()}
+    for name, most in (("completion", 0.05), ("syntax error", 0.1), ("no error", 0.1)):
+        yield (f"editor, 2,000 lines: {name}", f"{ms[name]:.3f} s", "", f"{most} s",
+               ms[name] <= most)  # fmt: skip
+
+
+def startup() -> Iterator[Row]:
+    """`tcc compile` of four lines as a process, beside an empty one; wall clock."""
+    from benchmarks.startup import GRAMMAR
+
+    with tempfile.TemporaryDirectory() as folder:
+        grammar = Path(folder, "g.tcg")
+        grammar.write_text(GRAMMAR)
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        commands = {
+            "floor": ["-c", "pass"],
+            "ours": ["-m", "tcc", "compile", str(grammar)],
+        }
+        wall = dict.fromkeys(commands, float("inf"))
+        cpu = dict.fromkeys(commands, float("inf"))
+        for _ in range(15):
+            for name, arguments in commands.items():
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                begin = time.perf_counter()
+                subprocess.run(
+                    [sys.executable, *arguments], env=environment, capture_output=True, check=True
+                )
+                wall[name] = min(wall[name], time.perf_counter() - begin)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                cpu[name] = min(cpu[name], used)
+    yield ("`tcc compile` of four lines", f"{wall['ours']:.3f} s, processor {cpu['ours']:.3f}",
+           f"`python -c pass` {wall['floor']:.3f} s", "0.25 s", wall["ours"] <= 0.25)  # fmt: skip
+
+
+ROWS: dict[str, Callable[[], Iterator[Row]]] = {
+    "narrow": narrow,
+    "deep": deep,
+    "wide": wide,
+    "session": session,
+    "gate": gate,
+    "batch": batch,
+    "lints": lints,
+    "core": core,
+    "editor": editor,
+    "startup": startup,
+}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--json"]:
+        name, *more = sys.argv[2:]
+        found: Any = validated(*more) if name == "validated" else list(ROWS[name]())
+        print(json.dumps(found))
+    else:
+        for name in sys.argv[1:]:
+            for cells in _apart(name):
+                print(row(*cells), flush=True)
