@@ -18,10 +18,11 @@ from tcc.library import artifact_bytes
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.proof import check, compared, parts, question, sides
+from tcc_certs.proof import check, compared, moves, parts, question, sides
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
+from tcc_certs.proof.replay import Replay
 from tcc_certs.proof.sides import statement_side
 from tcc_certs.values.declared import OpenParameter
 from tcc_certs.values.types import NumberType, TextType
@@ -481,3 +482,68 @@ def test_what_the_kernel_does_not_know_is_declined_by_itself(
     with pytest.raises(Rejected) as refusal:
         statement_side(core)
     assert (refusal.value.code.value, refusal.value.expected) == ("D101", "types of 1.1")
+
+
+def beside_itself(text: str) -> certificate.Asked:
+    return certificate.Asked(kind="implies", text=None, artifacts=(compiled(text),) * 2)
+
+
+def test_statements_of_later_versions_have_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are as short as what is remembered; each value that is computed with is an atom."""
+    text = """grammar g version "1"
+tool ask(; id: text max 9, amount: integer 0 .. 9)
+tool pay(; id: text max 9, amount: integer 0 .. 9)
+plan = (ask | pay){0,3}
+require ask same id where seen.amount + 1 >= amount before pay
+"""
+    assert beside_itself(text).system().atoms
+    with pytest.raises(Rejected) as refusal:
+        beside_itself(text.replace("0 .. 9", "0 .. 999")).system()
+    found = refusal.value.code.value, refusal.value.path, refusal.value.expected
+    assert found == ("D101", "amount", "few whole numbers")
+    made_of = beside_itself(text).system()
+    monkeypatch.setattr(compared, "MOST_KEPT", 3)
+    assert beside_itself(text).system().atoms
+    monkeypatch.setattr(compared, "MOST_KEPT", 2)
+    with pytest.raises(Rejected) as refusal:
+        beside_itself(text).system()
+    assert (refusal.value.code.value, refusal.value.expected) == ("D101", "plans of 2")
+    with pytest.raises(Rejected) as refusal:
+        made_of.parts(frozenset())
+    assert (refusal.value.code.value, refusal.value.path) == ("D101", "parts")
+    whole_part = Part(tracked=None, rule=None, uses=frozenset({0}))
+    first = next(move.state for move in made_of.moves(whole_part, made_of.start(whole_part)))
+    assert first is not None
+    over = (((), ()), *first[1:])  # no plan goes on, and something is remembered
+    tried = made_of._tried
+    monkeypatch.setattr(moves, "MAX_TRIED", tried + 1)
+    assert not list(made_of.moves(whole_part, over))
+    with pytest.raises(Rejected) as refusal:
+        list(made_of.moves(whole_part, over))
+    assert refusal.value.code.value == "D201"
+
+
+def test_a_statement_of_a_later_version_has_its_own_text() -> None:
+    statement = "require find same order or find same order before refund"
+    proof = made(SHOP, statement)
+    assert "policy" in json.loads(proof.data.splitlines()[0])["question"]
+    for text in (STATEMENT, statement + " ", statement.upper()):
+        assert proof.verdict(asks(text=text)) == ("T102", "question.text")
+
+
+def test_spans_and_orders_that_are_not_covered_are_declined() -> None:
+    timed = compiled(SHOP + "limit uses(refund) <= 2 within 1 h\n")
+    of = certificate.Asked(kind="finishable", text=None, artifacts=(timed,)).system()
+    with pytest.raises(Rejected) as refusal:
+        Replay(of.left, of.left).state(of)
+    assert (refusal.value.code.value, refusal.value.expected) == ("D101", "no spans of time")
+    ordered = """grammar g version "1"
+tool ask(; id: text max 9, amount: number 0 .. 9)
+tool pay(; id: text max 9)
+plan = (ask | pay){0,3}
+require ask same id where seen.amount >= 5 before pay
+"""
+    assert beside_itself(ordered).system().atoms
+    with pytest.raises(Rejected) as refusal:
+        beside_itself(ordered.replace("number 0 .. 9", "number")).system()
+    assert refusal.value.found == "an order of numbers without a range"
