@@ -182,6 +182,8 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_REFUSAL: "A refusal is of a tool that the grammar has not, or for a reason that "
     "none has.",
     Code.SESSION_RESOLVE: "An outcome was said later of a call whose outcome is known.",
+    Code.SESSION_ACROSS: "What a call says that it drew of limits across sessions is not what it "
+    "draws, or goes back behind what earlier calls said.",
     Code.SESSION_PLANS: "A call was made where, as far as is known, the plans may not have it.",
     Code.SESSION_MONITOR: "A call was made that a statement over open parameters forbids.",
     Code.SESSION_STATEMENT: "A call was made that a statement left to the run forbids.",

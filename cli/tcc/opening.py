@@ -344,12 +344,16 @@ def atoms_in(path: Path) -> tuple[Atom, ...]:
         return read_atoms(_data(path, MAX_BYTES + 1))
 
 
-def account_in(path: Path) -> Account:
-    """Account in a file; one that is refused ends the command."""
-    from tcc_runtime.account.account import Account
+def account_in(path: Path, wait_ms: int | None = None) -> Account:
+    """Account in a file; one that is refused ends the command.
+
+    Args:
+        wait_ms: how long it is waited for while others draw; None: as accounts are.
+    """
+    from tcc_runtime.account.account import WAIT_MS, Account
 
     with refusing(path):
-        return Account(path, must_exist=True)
+        return Account(path, must_exist=True, wait_ms=WAIT_MS if wait_ms is None else wait_ms)
 
 
 def adapters_in(registry: Path) -> tuple[Adapter, ...]:

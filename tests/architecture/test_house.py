@@ -157,7 +157,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 # a ledger (which are named, how they are written and read) are each one thought.
 LARGE = {
     "session/machine.py": 608,
-    "core/policies.py": 640,
+    "core/policies.py": 650,
     "session/digested.py": 570,
     "values/places.py": 530,
     "session/policies.py": 580,

@@ -202,7 +202,7 @@ def test_schemas_that_are_none_are_declined(tcc: Tcc, tmp_path: Path) -> None:
         assert found.code == 2, found.err
 
 
-def test_sessions_are_replayed_once_where_folds_change_nothing(
+def test_sessions_of_one_shape_are_replayed_once_where_folds_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from tcc.traces import mining
@@ -216,9 +216,54 @@ def test_sessions_are_replayed_once_where_folds_change_nothing(
 
     monkeypatch.setattr(mining, "replay", counting)
     calls = [
-        TraceCall(tool="find", arguments={"order": "o-1"}, answer="ok", outcome="done"),
-        TraceCall(tool="pay", arguments={"order": "o-1"}, answer="ok", outcome="done"),
+        [
+            TraceCall(tool=tool, arguments={"order": f"o-{at}"}, answer="ok", outcome="done")
+            for tool in ("find", "pay")
+        ]
+        for at in range(40)
     ]
-    found = mining.mine([Trace(name=str(at), calls=tuple(calls)) for at in range(40)], "g")
+    found = mining.mine([Trace(name=str(at), calls=tuple(c)) for at, c in enumerate(calls)], "g")
     assert (found.admitted, found.held_out) == (40, 40)
-    assert replayed == [40]
+    assert replayed == [1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sessions_of_one_shape_are_refused_alike(seed: int) -> None:
+    """Each session replayed for itself, beside one of each shape."""
+    from tcc.traces import mining
+
+    rng = random.Random(seed)
+    artifact = compile_text(
+        """grammar g version "1"
+tool get(; order: text max 3, n?: number 0 .. 9)
+tool refund(; order: text, amount: json)
+tool probe(; order: text) { errors mean failed }
+plan = any{0,6}
+require get before refund same order
+require get before each refund same order
+require probe before get same order
+"""
+    )
+    orders: list[Any] = ["a", "b", "long", 1, None, True]
+
+    def call() -> TraceCall:
+        tool = rng.choice(("get", "refund", "probe", "none"))
+        given: Any = {"order": rng.choice(orders[:2] if rng.random() < 0.8 else orders)}
+        if tool == "refund":
+            given["amount"] = rng.choice(("a", 1, 1.0, {"x": 1}))
+        if tool == "get" and rng.random() < 0.3:
+            given["n"] = rng.choice((1, 1.0, 10))
+        outcome = rng.choice(("done", "done", "unknown", "failed", "error"))
+        return TraceCall(
+            tool=tool, arguments=given, outcome=outcome, answer=rng.choice((None, "x"))
+        )
+
+    traces = [
+        Trace(name=str(at), calls=[call() for _ in range(rng.randint(0, 8))]) for at in range(150)
+    ]
+    found = mining._try(artifact, traces).refusing
+    for at, trace in enumerate(traces):
+        alone = replay(artifact, [trace])
+        assert (at in found) is bool(alone.refused), trace
+        if alone.refused:
+            assert found[at] == {one.text for one in alone.statements}, trace

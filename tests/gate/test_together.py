@@ -7,6 +7,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -355,3 +357,113 @@ def test_drawn_schedules_leave_ledgers_that_are_valid(
     with tcc.Gate(artifact, ledger=path, durable=False) as gate:  # taken up: the same session
         assert (gate.check("approve", {"p": "x"}).code, gate.remaining, gate.history) == before
     assert verdict(path, artifact)[1] in ("ConformantPrefix", "NoClaim")
+
+
+HOG = """
+import sys, threading, time, tcc
+gate = tcc.Gate(sys.argv[1], ledger=sys.argv[2], durable=False)
+going, counts = True, [0]
+
+
+def works():
+    while going:
+        with gate.call(sys.argv[3]) as permit:
+            time.sleep(0.02)
+            permit.done()
+            counts[0] += 1
+
+
+threads = [threading.Thread(target=works) for _ in range(int(sys.argv[4]))]
+for one in threads:
+    one.start()
+print("working", flush=True)
+sys.stdin.readline()
+going = False
+for one in threads:
+    one.join()
+print(counts[0])
+"""
+FREE = """grammar free version "1"
+tool read { parallel }
+tool note
+plan = (read | note){0,4000}
+"""
+
+
+@pytest.mark.parametrize(("tool", "threads"), [("read", 8), ("note", 1)])
+@pytest.mark.parametrize("way", ["thread", "task", "tries"])
+def test_a_holder_of_whom_others_wait_begins_no_call_more(
+    way: str, tool: str, threads: int, tmp_path: Path
+) -> None:
+    """Without pause, together or one after the other: another process has its turn soon."""
+    tcc.save(grammars.artifact(FREE), tmp_path / "a.tcca")
+    ledger = tmp_path / "s.ledger"
+    command = [sys.executable, "-c", HOG, str(tmp_path / "a.tcca"), str(ledger), tool]
+    hog = subprocess.Popen(
+        [*command, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert hog.stdout is not None and hog.stdout.readline() == "working\n"
+    passed: list[int] = []
+    try:
+        with tcc.Gate(tmp_path / "a.tcca", ledger=ledger, durable=False) as gate:
+
+            async def in_task() -> int:
+                async with gate.call("note") as permit:
+                    permit.done()
+                    return permit.seq
+
+            def tries() -> int:
+                until = time.monotonic() + 20
+                while (turn := gate.try_turn()) is None:
+                    assert time.monotonic() < until, "starved"
+                    time.sleep(0.005)
+                with gate.call("note", turn=turn) as permit:
+                    permit.done()
+                    return permit.seq
+
+            def thread() -> int:
+                with gate.call("note") as permit:
+                    permit.done()
+                    return permit.seq
+
+            ways = {"task": lambda: asyncio.run(in_task()), "tries": tries, "thread": thread}
+            for _ in range(6):
+                before = len(gate.history)
+                seq = ways[way]()
+                passed.append(seq - before - 1)
+                time.sleep(0.02)
+        said, _ = hog.communicate("end\n", timeout=30)
+    finally:
+        hog.kill()
+        hog.communicate()
+    # Those that were under way when we came, and a few until that was seen; without the marks it
+    # is 256 of them.
+    assert sorted(passed)[2] <= 100, passed
+    assert int(said) > 6, "the holder did not go on"
+
+
+def test_who_gave_up_waiting_is_not_waited_for(tmp_path: Path) -> None:
+    artifact = grammars.artifact(FREE)
+    first = tcc.Gate(artifact, ledger=tmp_path / "s.ledger")
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        other = tcc.Gate(artifact, ledger=tmp_path / "s.ledger")
+        with other.call("read"):
+            os.write(writes, b"x")
+            time.sleep(60)
+        os._exit(0)
+    try:
+        assert os.read(reads, 1) == b"x"
+        assert first.try_turn() is None
+        marked: Any = first._shared.journal
+        assert marked._waits
+        first.stop_waiting()
+        assert not marked._waits
+        assert first.try_turn() is None
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with first.call("read") as permit:
+        permit.done()
+    first.close()

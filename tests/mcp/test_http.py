@@ -700,6 +700,79 @@ def test_eight_clients_that_begin_at_once_have_one_principal_session(known: Web)
     assert len(set(asyncio.run(connect()))) == 1
 
 
+def test_eight_clients_at_once_have_one_allowance_across_their_sessions(tmp_path: Path) -> None:
+    import tcc
+
+    text = f"{GRAMMAR}\nlimit uses(open_case) <= 3 across sessions\n"
+    tcc.save(tcc.compile_text(text), tmp_path / "a.tcca")
+    account = tcc.Account(tmp_path / "a.account")
+
+    async def talk(url: str, number: int) -> bool:
+        async with Client(url, mode="legacy") as client:
+            found = await client.call_tool("open_case", {"id": f"c-{number}"})
+            return not found.is_error
+
+    async def all_of(url: str) -> list[bool]:
+        return list(await asyncio.gather(*[talk(url, number) for number in range(8)]))
+
+    options = "--account", str(tmp_path / "a.account")
+    with web(tmp_path, tmp_path / "a.tcca", *options, server="official.py") as found:
+        assert sum(asyncio.run(all_of(found.url))) == 3
+        assert sum(asyncio.run(all_of(found.url))) == 0
+        made = found.executed_in.read_text().splitlines()
+        assert [json.loads(line)["name"] for line in made] == ["open_case"] * 3
+        ledgers = found.ledgers()
+    assert len(ledgers) == 16
+    for path in ledgers:
+        assert tcc.validate(path, tmp_path / "a.tcca", account=account).claim_upheld, path
+    account.close()
+
+
+def test_without_its_account_a_gate_does_not_start(tmp_path: Path, compiled: Path) -> None:
+    import tcc
+
+    text = f"{GRAMMAR}\nlimit uses(open_case) <= 3 across sessions\n"
+    tcc.save(tcc.compile_text(text), tmp_path / "a.tcca")
+    tcc.Account(tmp_path / "a.account").close()
+    for artifact, more, code in (
+        (tmp_path / "a.tcca", (), 2),
+        (compiled, ("--account", str(tmp_path / "a.account")), 2),
+        (tmp_path / "a.tcca", ("--account", str(compiled)), 1),
+    ):
+        for where in (("--store", tmp_path / "s", "--http", "127.0.0.1:0"), ("--ledger", "l")):
+            command = (sys.executable, "-m", "tcc", "gate", artifact, *where, *more, "--", "false")
+            ran = subprocess.run(
+                [*map(str, command)], env=environment(), capture_output=True, text=True, timeout=60
+            )
+            assert ran.returncode == code and "account" in ran.stderr, ran.stderr
+            assert "Traceback" not in ran.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_call_waits_for_another_process_as_long_as_one_may_take(
+    tmp_path: Path, compiled: Path
+) -> None:
+    import tcc
+
+    with web(tmp_path, compiled, "--deadline", "0.7") as found:
+        handle = found.greet()
+        assert "result" in found.call(handle, "open_case", {"id": "c-1"})
+        (path,) = found.ledgers()
+        params = {"name": "open_case", "arguments": {"id": "c-2"}}
+        message = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params}
+        with tcc.Sessions.of(found.store).get(path.stem) as gate:
+            with gate.call("open_case", {"id": "c-3"}) as permit:
+                began = time.monotonic()
+                status, told, body = found.ask(message, handle)
+                assert (status, told.get("retry-after")) == (503, "1"), (status, body)
+                assert 0.6 < time.monotonic() - began < 10
+                assert b"not called" in body
+                permit.done()
+            assert found.ask(message, handle)[0] == 200
+            assert [one.call for one in gate.history] == ["open_case"] * 3
+        assert len(found.executed_in.read_text().splitlines()) == 2
+
+
 def test_sigterm_gives_what_is_under_way_its_time(tmp_path: Path, compiled: Path) -> None:
     with web(tmp_path, compiled) as found:
         handle = found.ask(GREETING)[1]["mcp-session-id"]

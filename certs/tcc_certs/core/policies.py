@@ -77,24 +77,27 @@ class Owe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """At most `value` calls of `of`, for each value of `per`, in a window."""
+    """At most `value` calls of `of`, for each value of `per`, in a window; `across`: of all
+    sessions that draw on one account."""
 
     of: Tree
     value: int
     where: tuple[Tree, ...] = ()
     per: tuple[Tree, ...] = ()
     within: int | None = None
+    across: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """The values of a field add up to at most `value`, a canonical decimal."""
+    """The values of a field add up to at most `value`, a canonical decimal; `across` as above."""
 
     tool: int
     parameter: str
     value: str
     per: tuple[Tree, ...] = ()
     within: int | None = None
+    across: bool = False
 
 
 Policy: TypeAlias = Need | Ban | Apart | Owe | Count | Total
@@ -453,6 +456,7 @@ def _most(value: Json, path: str, code: Code, _: Known) -> str:
 _OF = row("of", _form(_decided))
 _WINDOW = maybe("within", _window)
 _PER = maybe("per", _form(_per), absent=())
+_ACROSS = maybe("across", schema.as_true, absent=False)
 POLICIES: Mapping[str, tuple[Table, Callable[..., Policy]]] = {
     "need": (
         (
@@ -489,6 +493,7 @@ POLICIES: Mapping[str, tuple[Table, Callable[..., Policy]]] = {
             maybe("where", _form(_Reader.relations), absent=()),
             _PER,
             _WINDOW,
+            _ACROSS,
         ),
         Count,
     ),
@@ -500,6 +505,7 @@ POLICIES: Mapping[str, tuple[Table, Callable[..., Policy]]] = {
             row("value", _most),
             _PER,
             _WINDOW,
+            _ACROSS,
         ),
         Total,
     ),

@@ -61,7 +61,7 @@ class Wording:
     def _bound(self, of: Count | Total, value: object) -> str:
         per = f" per {', '.join(map(self._term, of.per))}" if of.per else ""
         window = "" if of.within is None else f" within {_duration(of.within)}"
-        return f"{per} <= {value}{window}"
+        return f"{per} <= {value}{window}{' across sessions' * of.across}"
 
     def _any(self, some: Sequence[Alternative]) -> str:
         return " or ".join(map(self._alternative, some))

@@ -81,6 +81,14 @@ class Statement:
         """Whether it refuses a call; None: as there are more calls than are looked at."""
         return False
 
+    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+        """What a call that is allowed draws on an account, and for whom; None: nothing.
+
+        Args:
+            plain: the call with the values that `per` names, as no account knows digests.
+        """
+        return None
+
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         """Remember a call."""
         for alternative in self.alternatives:
@@ -220,6 +228,7 @@ class _MostRule(Statement):
         self._per = [compiled_term(one) for one in of.per]
         self._within = of.within
         self._field = "" if counts else of.parameter  # type: ignore[union-attr]
+        self.across = of.across
 
     def _counts(self, call: Event) -> bool:
         if call.tool not in self.tools or self.of(call) is False:
@@ -242,6 +251,8 @@ class _MostRule(Statement):
         least = None if self._within is None else own.stamp - self._within
         total = self._amount(own)
         lacks = is_vague(key)
+        if lacks and self.across:
+            return True  # whom it counts for is not known, so no account can be asked
         for one in tallies if lacks else (key, *memory.odd[self.number]):
             tally = tallies.get(one)
             if tally is None:
@@ -250,6 +261,12 @@ class _MostRule(Statement):
             if equal is not False:
                 total += tally.since(least)
         return total > self._most
+
+    def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
+        """See :class:`Statement`."""
+        if not self.across or not self._counts(own):
+            return None
+        return self._amount(own), self._key(plain)
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered or not self._counts(call):
@@ -351,6 +368,7 @@ class Policies:
         self.pools = 0
         self.tools = len(fields.tools)
         statements = [self._made(at, one) for at, one in enumerate(policies)]
+        self.across = any(isinstance(one, _MostRule) and one.across for one in statements)
         # By tool, in the order of the core: what decides on its calls, what remembers them.
         tools = range(self.tools)
         self.decides = [[one for one in statements if tool in one.decides] for tool in tools]

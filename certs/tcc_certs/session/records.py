@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, clip, ensure
-from tcc_certs.formats.codec import Json, blake, encode, written
+from tcc_certs.formats.codec import Json, blake, encode, is_decimal, written
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
 from tcc_certs.kernel import CheckedArtifact
@@ -121,6 +121,28 @@ WHO: Format = (
     lambda value: isinstance(value, str) and 0 < len(value) <= 255,
 )
 
+
+def _is_across(value: Json) -> bool:
+    if not isinstance(value, dict) or sorted(value) != ["account", "at_ms", "attempt", "draws"]:
+        return False
+    draws = value["draws"]
+    whole = TIME[1](value["at_ms"]) and SIZE[1](value["attempt"]) and HEX[1](value["account"])
+    return whole and isinstance(draws, list) and all(map(_is_draw, draws))
+
+
+def _is_draw(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == ["amount", "key", "left", "limit"]
+        and HEX[1](value["key"])
+        and SIZE[1](value["limit"])
+        and all(
+            isinstance(text, str) and is_decimal(text) for text in (value["amount"], value["left"])
+        )
+    )
+
+
+ACROSS: Format = ("an object of account, at_ms, attempt and draws", _is_across)
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "session": {
         "kind": TEXT, "schema": TEXT, "session_id": UUID, "started_ms": TIME, "nonce": KEY,
@@ -154,7 +176,7 @@ _MORE: Mapping[str, Mapping[str, Format]] = {
         "parent": UUID,
         "shadow": TRUE,
     },
-    "call": {"at_ms": TIME},
+    "call": {"at_ms": TIME, "across": ACROSS},
     "outcome": {"answered": TRUE, "answers": ANSWERS},
     "refusal": {"made": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME, "answers": ANSWERS},

@@ -35,6 +35,7 @@ from tcc_certs.session.values import Arguments, answer_of
 from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
+    from tcc_certs.core.across import DrawRecords
     from tcc_certs.session.executions import Executions
     from tcc_certs.values.places import State
 
@@ -148,6 +149,7 @@ class ReplayedSession:
         open: the calls whose outcome is due, in order: each with the line of its record.
         ended: whether it ended; abandoned: whether where no plan has to end.
         makers: who makes the calls.
+        across: what they drew of limits across sessions; None: there are none.
     """
 
     def __init__(self, machine: SessionMachine, header: SessionHeader, findings: Findings) -> None:
@@ -171,6 +173,11 @@ class ReplayedSession:
         self.open: dict[int, tuple[Offer, int]] = {}
         self.ended = self.abandoned = False
         self.makers = Makers(core, header.name, findings)
+        self.across: DrawRecords | None = None
+        if machine.statements is not None and machine.statements.across:
+            from tcc_certs.core.across import DrawRecords
+
+            self.across = DrawRecords(core)
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
         self._keys: set[str] = set()
@@ -210,6 +217,15 @@ class ReplayedSession:
             why = f"{said}, which is against: {refused[1]}" if refused[1] else said
             raise Rejected(code, field, expected, why)
         self.makers.call(offer.tool, record, line)
+        statements = self.machine.statements
+        if self.across is not None and statements is not None:
+            opened = record["open"] if isinstance(record["open"], dict) else {}
+            learned, given = self.course.attributes, self.header.given
+            drawn = statements.draws(offer.tool, states, learned, opened, given)
+            self.across.call(drawn, record)
+        else:
+            stray = record.get("across")
+            ensure(stray is None, Code.SESSION_ACROSS, "across", "no field, without limits", stray)
         self.tally.calls += 1
         self.open[seq] = offer, line
         self.course.begin(seq, offer, seen, states, stamp)

@@ -9,11 +9,14 @@ Cost: linear in the fields of a call.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
+    Count,
     Fields,
+    Total,
     attributes_named,
     fields_compared,
     fields_looked_in,
@@ -26,7 +29,7 @@ from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
 from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
 
 
 class Statements:
@@ -39,6 +42,7 @@ class Statements:
         shown: pairs of a tool and an open parameter or answer whose values it shows.
         lets: what a session learns and they speak of.
         timed: whether one looks at the clock: then each call has its time.
+        across: whether one is held across sessions; said: for what a session is given, then.
     """
 
     def __init__(self, core: Core) -> None:
@@ -96,6 +100,18 @@ class Statements:
             for one in held
         }
         self.timed = any(is_timed(one.policy) for one in held)
+        self.across = self.policies.across
+        limits = [one.policy for one in held if isinstance(one.policy, Count | Total)]
+        wide = [one for one in limits if one.across]
+        # For whom a call counts across sessions is said in values: digests are one session's.
+        whom = [Count(of=("any",), value=0, per=one.per) for one in wide]
+        self.said = frozenset().union(*map(attributes_named, whom))
+        by_name = [
+            [one.name for one in tool.opened if one.name in _own_in(wide, at, len(core.tools))]
+            for at, tool in enumerate(core.tools)
+        ]
+        self._said = [frozenset(names) for names in by_name]
+        self.shown |= {(at, name) for at, names in enumerate(by_name) for name in names}
 
     def memory(self) -> Memory:
         """What the statements remember of a session that begins."""
@@ -180,6 +196,28 @@ class Statements:
         found = memory.refuses(own)
         return None if found is None else self._texts[found[0]]
 
+    def draws(
+        self,
+        tool: int,
+        states: Mapping[str, State] | None,
+        session: Mapping[str, State],
+        opened: Mapping[str, Json],
+        given: Mapping[str, Json],
+    ) -> list[tuple[int, int | Fraction, tuple[State, ...]]]:
+        """What a call that is allowed draws on an account: statement, amount, values of `per`.
+
+        Args:
+            opened, given: open arguments, and what the session was given, as records have them.
+        """
+        if not self.across or states is None:
+            return []
+        own = Event(at=0, tool=tool, states=states, session=session)
+        listed = {name: states[name] for name, _ in self._listed[tool]}
+        said = {**dict.fromkeys(states, UNKNOWN), **listed, **_values(self._said[tool], opened)}
+        plain = Event(at=0, tool=tool, states=said, session=_values(self.said, given))
+        found = [(one.number, one.drawn(own, plain)) for one in self.policies.decides[tool]]
+        return [(number, *drawn) for number, drawn in found if drawn is not None]
+
     def remembers(self, text: str, tools: Collection[int], known: Mapping[str, State]) -> bool:
         """Whether the statement of that text looks at calls of one of these tools.
 
@@ -198,6 +236,43 @@ class Statements:
     def owed(self, memory: Memory) -> str:
         """The text of the first statement by which a call has to come yet; empty: there is none."""
         return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
+
+
+def _own_in(limits: Sequence[Count | Total], tool: int, tools: int) -> frozenset[str]:
+    """The fields of calls of a tool that the `per` of these limits names."""
+    found: set[str] = set()
+    for one in limits:
+        of = one.of if isinstance(one, Count) else ("calls", one.tool, ())
+        if tool in tools_of(of, tools):
+            bare = Count(of=("any",), value=0, per=one.per)
+            found |= fields_compared(bare)[1]
+    return frozenset(found)
+
+
+def _values(names: Iterable[str], entries: Mapping[str, Json]) -> dict[str, State]:
+    """The values that stand in a record; of one that is left out NONE, else UNKNOWN."""
+    found: dict[str, State] = {}
+    for name in names:
+        entry = entries.get(name)
+        if entry is None:
+            found[name] = NONE
+            continue
+        told = entry if isinstance(entry, Mapping) else {}
+        found[name] = _value(str(told.get("type", "")), str(told.get("value", "")))
+    return found
+
+
+def _value(kind: str, text: str) -> State:
+    match kind:
+        case "s":
+            return "s", text
+        case "n":
+            return "n", exact_number(text)
+        case "b":
+            return "b", text == "true"
+        case "j":
+            return "j", text.encode()
+    return UNKNOWN
 
 
 def _states_in(

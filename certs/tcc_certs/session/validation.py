@@ -146,6 +146,12 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
     statements = session.machine.statements
     if tally.calls and statements is not None and statements.timed:
         yield "that calls were decided at the times that are said, which never go back"
+    across = session.across
+    if across is not None and across.drawn:
+        yield (
+            f"that {across.drawn} calls had room under the limits across sessions: account "
+            f"{across.account} shows it (--account)"
+        )
     executions = session.makers.executions
     if executions is not None and executions.made:
         yield f"that {executions.made} calls were made by the models named, and took what is said"

@@ -94,6 +94,7 @@ class Arguments:
             shown = "value" in entry
             place = f"given: {written(one.name)}"
             needed = form is not None and form.shown
+            needed = needed or (statements is not None and one.name in statements.said)
             expected = "type and value, as a statement speaks of it"
             ensure(shown or not needed, Code.SESSION_HEADER, place, expected, entry)
             due = _members(form, shown=shown, answer=False)

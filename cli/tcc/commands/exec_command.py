@@ -141,14 +141,16 @@ def command(
     quoter = None if quotes is None else quotes_in(quotes, opened)
     if quoter is not None and quoter.names_atoms and settings["delta"] is None:
         settings["delta"] = DEFAULT_DELTA
+    counts = None if account is None else account_in(account)
     handed = {
         "quoter": quoter,
         "atoms": () if atoms is None else atoms_in(atoms),
         "adapters": None if adapters is None else adapters_in(adapters),
-        "account": None if account is None else account_in(account),
+        "account": counts,
     }
     try:
-        with Gate(opened, ledger=ledger, show=show, given=given_in(told, opened)) as gate:
+        values = given_in(told, opened)
+        with Gate(opened, ledger=ledger, show=show, given=values, account=counts) as gate:
             try:
                 found = execute(
                     None,

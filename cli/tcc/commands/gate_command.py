@@ -16,7 +16,7 @@ import click
 import tcc
 from tcc import screen
 from tcc.files import same_file
-from tcc.opening import CLAIM, given_in, open_artifact, refuse
+from tcc.opening import CLAIM, account_in, given_in, open_artifact, refuse
 from tcc.options import (
     DurationType,
     FlagPair,
@@ -31,6 +31,7 @@ from tcc.options import (
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.serving import bound_tools, named_servers, one_server, servers_in
 from tcc_certs.errors import Rejected
+from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
 from tcc_runtime.gate.gate import Gate, begun_with
@@ -43,9 +44,11 @@ from tcc_runtime.mcp.sharing import SharedServer
 from tcc_runtime.mcp.upstream import Command, Protocol, ServerProgram, read_lock
 
 if TYPE_CHECKING:
+    from tcc_runtime.account.account import Account
     from tcc_runtime.mcp.tokens import Principal
 
 _MOST_NOTES = 100
+_ACCOUNT_MS = 2_000  # that a call waits for an account others draw on; the relay waits with it
 _CONNECT = 30.0  # seconds that one of several servers may take for its start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
@@ -150,6 +153,7 @@ def _address(
     is_flag=True,
     help="refuse nothing, and record what would be refused; its ledgers show nothing",
 )
+@input_option("--account", "counts what limits across sessions bound, for all who draw on it")
 @click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
 @digest_option("--checked", "the digest of an artifact whose certificates were checked before")
 @click.option(
@@ -225,6 +229,7 @@ def command(
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     if shadow:
         screen.say(f"tcc gate: {_SHADOW}", err=True)
+    account = _account(given["account"], opened)
     locked = None if lock is None else read_lock(lock)
     if several:
         command_of: Command = Servers(
@@ -251,7 +256,8 @@ def command(
     )
     told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
-        ctx.exit(_served(web, opened, store, kind, how, show, renew, given["durable"], told))
+        served = opened, store, kind, how, show, renew, given["durable"], told, account
+        ctx.exit(_served(web, *served))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
     if kind == "new" and _bounds(opened) and not shadow:
@@ -268,16 +274,35 @@ def command(
         if store is None:
             return Gate(
                 opened, ledger=ledger, show=shown, durable=durable, wait=False, rolls=True,
-                shadow=shadow, given=values,
+                shadow=shadow, given=values, account=account,
             )  # fmt: skip
         sessions = Sessions(
-            opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow
-        )
+            opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow,
+            account=account,
+        )  # fmt: skip
         if kind == "principal":
             return sessions.open(values, local_principal())
         return sessions.open(values) if kind == "new" else sessions.get(kind, values)
 
     ctx.exit(_guarded(lambda: _gate(open_gate, store or ledger or Path()), how))
+
+
+def _account(path: Path | None, artifact: Artifact) -> Account | None:
+    """The account that limits across sessions are counted in; others may wait for the relay.
+
+    Raises:
+        click.UsageError: the grammar has such limits, and none is given; or the other way round.
+    """
+    if path is None:
+        try:
+            across_of(artifact.core, None, True)
+        except SettingsError as error:
+            raise click.UsageError(f"--account is missing: {error.expected}") from None
+        return None
+    account = account_in(path, _ACCOUNT_MS)
+    if across_of(artifact.core, account, True) is None:
+        raise click.UsageError("--account is for limits across sessions, and the grammar has none")
+    return account
 
 
 def _several(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Command]:
@@ -382,6 +407,7 @@ def _served(
     renew: int | None,
     durable: bool,
     told: tuple[str, ...],
+    account: Account | None,
 ) -> int:
     """Serve over HTTP until we are asked to stop, and give the exit code."""
     import asyncio
@@ -411,7 +437,9 @@ def _served(
         if web.tokens is not None:
             key, audience, issuer = web.tokens
             tokens = Tokens(key, audience=audience, issuer=issuer)
-        sessions = Sessions(artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow)
+        sessions = Sessions(
+            artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow, account=account
+        )
         values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):
             sessions.get(kind, values or None).close()

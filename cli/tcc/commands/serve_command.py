@@ -27,6 +27,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.gate.shared import Home
 from tcc_runtime.mcp.calls import refusal_result
 from tcc_runtime.mcp.serving import serve
 
@@ -206,7 +207,8 @@ class Planner:
         calls = arguments.get("calls")
         if not isinstance(calls, list) or len(calls) > _MOST:
             raise _Wrong(f"calls: a list of at most {_MOST} calls")
-        gate = Gate(self._artifact, given=arguments.get("given"))
+        # Nothing is called, so nothing is recorded, or counted across sessions.
+        gate = Gate(self._artifact, given=arguments.get("given"), home=Home(recorded=False))
         for place, call in enumerate(calls):
             tool, given, observed = _call(call, place)
             try:

@@ -19,7 +19,7 @@ import click
 from tcc import screen
 from tcc.files import is_regular
 from tcc.library.validation import validate
-from tcc.opening import refuse, require_artifact, require_ledger
+from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import digest_option, input_option, json_option, pin_option
 from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
@@ -38,6 +38,9 @@ _MOST_NEXT = 12
 
 
 _SESSION_ID = click.argument("session_id", metavar="ID")
+_account_option = input_option(
+    "--account", "that counts limits across sessions, where the grammar has some"
+)
 _STORE = click.argument("store", type=click.Path(file_okay=False, path_type=Path))
 
 
@@ -117,6 +120,7 @@ def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
 @click.argument("outcome", type=click.Choice(("done", "failed")))
 @click.option("--observed", metavar="JSON", help="the observed values, an object by name")
 @click.option("--who", metavar="NAME", required=True, help="says so; the ledger has it")
+@_account_option
 def resolve_command(
     store: Path,
     session_id: str,
@@ -124,6 +128,7 @@ def resolve_command(
     outcome: Literal["done", "failed"],
     observed: str | None,
     who: str,
+    account: Path | None,
 ) -> None:
     """Say what became of call SEQ of session ID, whose outcome is unknown.
 
@@ -132,7 +137,8 @@ def resolve_command(
     if not is_name(who):
         raise click.BadParameter("1 to 255 characters that can be printed", param_hint="--who")
     given = None if observed is None else _object(observed)
-    with _store_errors(store), Sessions.of(store).get(session_id) as gate:
+    counts = None if account is None else account_in(account)
+    with _store_errors(store), Sessions.of(store, account=counts).get(session_id) as gate:
         try:
             turn = gate.try_turn()
             if turn is None:
@@ -148,13 +154,15 @@ def resolve_command(
 @_STORE
 @_SESSION_ID
 @click.option("--abandon", is_flag=True, help="also where no plan ends")
-def end_command(store: Path, session_id: str, abandon: bool) -> None:
+@_account_option
+def end_command(store: Path, session_id: str, abandon: bool, account: Path | None) -> None:
     """End session ID; its principal begins another with the next connection.
 
     Exit code 1: there is no such session, it has ended, or no plan ends here. 2: it is in use.
     """
+    counts = None if account is None else account_in(account)
     with _store_errors(store):
-        sessions = Sessions.of(store)
+        sessions = Sessions.of(store, account=counts)
         with sessions.get(session_id) as gate:
             try:
                 turn = gate.try_turn()

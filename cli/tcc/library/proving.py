@@ -33,6 +33,7 @@ from tcc_runtime.exact.system import System
 from tcc_runtime.exact.writing import Session
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.shared import Home
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
@@ -364,8 +365,8 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 
 def _held(artifact: Artifact, session: Session) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
-    now = [_BEGUN]
-    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0])
+    now, home = [_BEGUN], Home(recorded=False)
+    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0], home=home)
     try:
         for call in session.calls:
             now[0] = _BEGUN + (call.at_ms or 0)

@@ -9,8 +9,9 @@ Cost: that of the validator; the comparisons are linear in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ from tcc.library import artifact_bytes
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger_schema import size
 from tcc_certs.replay.findings import INVALID, VALID, Findings
 from tcc_certs.replay.header import taken_of
 from tcc_runtime.account.account import Account
@@ -28,6 +30,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
+    from tcc_certs.core.across import Draw
     from tcc_certs.replay import Validation
     from tcc_certs.session import SessionValidation
 
@@ -105,6 +108,8 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
     records = iter(LedgerReader(iter(ledger)))
     header: Mapping[str, Any] = next(records)
     findings = Findings()
+    if _counts_across(header, ledger):
+        return found
     try:
         _compare(header, records, account, findings)
     except Rejected as limit:
@@ -112,6 +117,107 @@ def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> 
             raise
         findings.refuse(limit, 1)
     return unheld(found, findings, "it replays, but what it drew is not as the account has it")
+
+
+def _counts_across(header: Mapping[str, Any], ledger: Iterable[bytes]) -> bool:
+    """Whether a session draws on an account for limits across sessions alone: without a budget."""
+    if not any(text.endswith(" across sessions") for text in header.get("monitors", ())):
+        return False
+    return all(record.get("kind") != "budget" for record in LedgerReader(iter(ledger)))
+
+
+# Limits across sessions: what calls drew, beside the uses that the account has.
+
+
+def _held_across(
+    found: SessionValidation,
+    ledger: bytes | Iterable[bytes],
+    artifact: bytes,
+    key: bytes | None,
+    account: Account | None,
+) -> SessionValidation:
+    """The validation of a session, with a finding for each draw that is not as the account has it.
+
+    Raises:
+        Rejected: K101 to K104 of the account.
+    """
+    shown = [one for one in found.asserted if one.endswith("(--account)")]
+    if account is None or not shown or not passed(found):
+        return found
+    findings = Findings()
+    try:
+        loose = _compare_across(ledger, artifact, key, account, findings)
+    except Rejected as limit:
+        if limit.code.value[0] == "K":
+            raise
+        findings.refuse(limit, 1)
+        loose = 0
+    rest = tuple([one for one in found.asserted if one not in shown])
+    if loose:
+        said = f"that {loose} calls that the account counts were broken off, and not cut off here"
+        rest = (*rest, said)
+    held = replace(found, asserted=rest)
+    return unheld(held, findings, "it replays, but what it drew is not as the account has it")
+
+
+def _compare_across(
+    ledger: bytes | Iterable[bytes],
+    artifact: bytes,
+    key: bytes | None,
+    account: Account,
+    findings: Findings,
+) -> int:
+    """How many calls the account counts that the ledger has not."""
+    from tcc_certs.kernel import check
+    from tcc_certs.session.validation import SessionReplay, machine_of
+    from tcc_runtime.account.windows import HELD, Used, Windows
+
+    checked = check(artifact)
+    replay = SessionReplay(checked, machine_of(checked), key)
+    reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else iter(ledger))
+    windows, failed = Windows(account), set[int]()
+    made: list[tuple[int, int, Any, Sequence[Draw]]] = []
+    head, name = reader.head, ""
+    for line, record in enumerate(reader, 1):
+        replay.step(record, head)
+        head = reader.head
+        session = replay.session
+        if session is None or session.across is None:
+            continue
+        name = session.header.name
+        across = record.get("across")
+        if isinstance(across, dict):
+            made.append((line, size(record, "seq"), across, session.across.last))
+        elif record.get("outcome") == "failed" and "answered" not in record:
+            failed.add(size(record, "seq"))
+    totals: dict[tuple[str, str, int | None], Mapping[int, Fraction]] = {}
+    there: dict[tuple[int, int], dict[tuple[str, str], Used]] = {}
+    for used in windows.of(name):
+        there.setdefault((used.seq, used.attempt), {})[used.name, used.key] = used
+    for line, seq, across, draws in made:
+        if across["account"] != account.id:
+            findings.add(Code.ACCOUNT_LEDGER, line, "across.account", account.id, across["account"])
+            return 0
+        uses = there.pop((seq, across["attempt"]), {})
+        for draw, said in zip(draws, across["draws"], strict=True):
+            place, of = windows.key(draw), "across.draws"
+            mine = uses.get((draw.limit.name, place))
+            expected = (place, across["at_ms"], said["amount"])
+            if mine is None or (said["key"], mine.at_ms, mine.amount) != expected:
+                known = "no such use" if mine is None else (mine.key, mine.at_ms, mine.amount)
+                findings.add(Code.ACCOUNT_LEDGER, line, of, known, (said["key"], *expected[1:]))
+                continue
+            if mine.state != HELD and seq not in failed:
+                findings.add(
+                    Code.ACCOUNT_LEDGER, line, of, "counted, as it may be done", mine.state
+                )
+            window = draw.limit.name, place, draw.limit.within
+            if window not in totals:
+                totals[window] = windows.totals(*window)
+            total = totals[window].get(mine.number, 0)
+            if total > draw.limit.most:
+                findings.add(Code.ACCOUNT_LEDGER, line, of, f"at most {draw.limit.most}", total)
+    return len(there)
 
 
 def _compare(
@@ -267,10 +373,11 @@ def validate(
         if any(given is not None for given in for_runs):
             expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
             raise SettingsError("ledger", expected, "a session")
+        data = artifact_bytes(artifact)
         if parent is None and parent_artifact is None:
             with collection_put_off(True):
-                gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
-            return _held(gone, chunks, adapters, account)
+                gone = go_through(chunks, data, pin=pin, key=key)
+            return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
         if parent is None or parent_artifact is None or key is None:
             expected = "parent, parent_artifact and key together"
             raise SettingsError("parent", expected, "some of them")
@@ -278,13 +385,13 @@ def validate(
 
         gone = validate_delegated(
             chunks,
-            artifact_bytes(artifact),
+            data,
             parent if isinstance(parent, bytes) else LedgerInput(Path(parent)),
             artifact_bytes(parent_artifact),
             key=key,
             pin=pin,
         )
-        return _held(gone, chunks, adapters, account)
+        return _held(_held_across(gone, chunks, data, key, account), chunks, adapters, account)
     if key is not None or parent is not None or parent_artifact is not None:
         raise SettingsError("ledger", "a session, for its key and its parent", "a run")
 

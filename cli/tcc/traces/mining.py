@@ -7,8 +7,9 @@ chance more often.  Only calls that were done are taken for a reason; a statemen
 contradicts, whatever came of its calls, is not written.  In the end the grammar is compiled and
 every session replayed, and a statement that refuses any is taken out: what is said to be admitted
 was tried.  Text: docs/traces.md.
-Cost: linear in the calls, times the tools; one compilation and a replay for each grammar that is
-tried: one, where no statement is taken out and sessions that are left out in turn change none.
+Cost: linear in the calls, times the tools; one compilation for each grammar that is tried (one,
+where no statement is taken out and sessions that are left out in turn change none), and a replay of
+one session of each shape: those that differ in values alone are decided alike.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tcc_certs.errors import clip
 from tcc_compiler.imports.mcp_grammar import Skeleton, Warned, skeleton_of
 from tcc_compiler.imports.mcp_schema import name_text
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.policy import Asked, json_bytes, policy_of
 
 _LEAST: Final = 2  # calls that a relation is seen in before it is told
 _MOST: Final = 64  # relations of each kind
@@ -35,6 +37,7 @@ _LONGEST: Final = 10_000  # calls of a session
 _DEPTH: Final = 20
 _TEXT: Final = 65_536
 _FAR: Final = 2**53 - 1
+_MOST_ANSWER: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +91,17 @@ def mine(
         CompileError: no grammar of these tools compiles.
     """
     sessions = tuple(traces)
-    tried: dict[str, _Tried] = {}
+    work = _Work(sessions=sessions, name=name, schemas=schemas)
     every = range(len(sessions))
-    skeleton, relations, found = _mined(sessions, every, name, schemas, tried)
+    skeleton, relations, found = work.mined(range(_FOLDS))
     admitted = len(sessions) - len(found.refusing)
     held_out = None
     if len(sessions) >= _FOLDS:
         held_out = 0
         for fold in range(_FOLDS):
-            rest = [at for at in every if at % _FOLDS != fold]
+            rest = [one for one in range(_FOLDS) if one != fold]
             with suppress(CompileError):  # the rest may have no tool, and then admits nothing
-                found = _mined(sessions, rest, name, schemas, tried)[2]
+                found = work.mined(rest)[2]
                 held_out += sum(at not in found.refusing for at in every[fold::_FOLDS])
     return Mined(
         text=_text(skeleton, relations),
@@ -123,45 +126,110 @@ class _Tried:
     refusing: Mapping[int, frozenset[str]]
 
 
-def _mined(
-    all_sessions: Sequence[Trace],
-    used: Sequence[int],
-    name: str,
-    schemas: Sequence[Mapping[str, Any]] | None,
-    tried: dict[str, _Tried],
-) -> tuple[Skeleton, list[Relation], _Tried]:
-    """What the sessions of these numbers make, and what all of them make of it.
+class _Work:
+    """Sessions in folds: each is looked at once, whatever folds a grammar is made of.
 
     Args:
-        tried: grammars that were tried before, by their text without comments.
+        sessions: all of them; those of a fold are every fifth.
+        name: of the grammar; schemas: of the tools, where there are any.
     """
-    sessions = [all_sessions[at] for at in used]
-    tools = _tools_of(sessions) if schemas is None else schemas
-    longest = max([len(trace.calls) for trace in sessions], default=0)
-    skeleton = skeleton_of(tools, name, depth=max(_DEPTH, min(longest, _LONGEST)))
-    relations = _compiling(skeleton, _relations(sessions, _open_parameters(tools)))
-    while True:
-        # What a session contradicts is found by trying, not by thinking twice.
-        text = "\n".join([skeleton.text, *[one.text for one in relations if one.is_written]])
-        found = tried.get(text)
-        if found is None:
-            found = tried[text] = _try(compile_text(text), all_sessions)
-        blamed = {one for at in used for one in found.refusing.get(at, ())}
-        kept = [one for one in relations if not one.is_written or one.text not in blamed]
-        if len(kept) == len(relations):
-            return skeleton, relations, found
-        relations = kept
+
+    def __init__(
+        self,
+        *,
+        sessions: Sequence[Trace],
+        name: str,
+        schemas: Sequence[Mapping[str, Any]] | None,
+    ) -> None:
+        self._sessions, self._name, self._schemas = sessions, name, schemas
+        self._folds = [sessions[fold::_FOLDS] for fold in range(_FOLDS)]
+        self._seen: list[_Tools] = []
+        if schemas is None:
+            self._seen = [_seen_in(some) for some in self._folds]
+        # By what is open of each tool: what held in each fold.
+        self._facts: dict[frozenset[tuple[str, frozenset[str]]], list[_Facts]] = {}
+        self._tried: dict[str, _Tried] = {}  # by their text without comments
+
+    def mined(self, folds: Sequence[int]) -> tuple[Skeleton, list[Relation], _Tried]:
+        """What the sessions of these folds make, and what all of them make of it."""
+        schemas = self._schemas
+        tools = _tools_of([self._seen[fold] for fold in folds]) if schemas is None else schemas
+        used = [at for at in range(len(self._sessions)) if at % _FOLDS in folds]
+        longest = max([len(self._sessions[at].calls) for at in used], default=0)
+        skeleton = skeleton_of(tools, self._name, depth=max(_DEPTH, min(longest, _LONGEST)))
+        relations = _compiling(skeleton, self._relations(folds, _open_parameters(tools)))
+        while True:
+            # What a session contradicts is found by trying, not by thinking twice.
+            text = "\n".join([skeleton.text, *[one.text for one in relations if one.is_written]])
+            found = self._tried.get(text)
+            if found is None:
+                found = self._tried[text] = _try(compile_text(text), self._sessions)
+            refusing = found.refusing.items()
+            blamed = {one for at, some in refusing if at % _FOLDS in folds for one in some}
+            kept = [one for one in relations if not one.is_written or one.text not in blamed]
+            if len(kept) == len(relations):
+                return skeleton, relations, found
+            relations = kept
+
+    def _relations(
+        self, folds: Sequence[int], opened: Mapping[str, frozenset[str]]
+    ) -> list[Relation]:
+        key = frozenset(opened.items())
+        facts = self._facts.get(key)
+        if facts is None:
+            facts = self._facts[key] = [_facts_of(some, opened) for some in self._folds]
+        return _relations(_Facts.of([facts[fold] for fold in folds]), opened)
 
 
 def _try(artifact: Artifact, sessions: Sequence[Trace]) -> _Tried:
-    """Every session held to it: once as a whole, and again those that it does not admit."""
-    refusing = replay(artifact, sessions).refusing
-    return _Tried(
-        refusing={
-            at: frozenset(one.text for one in replay(artifact, [sessions[at]]).statements)
-            for at in sorted(refusing)
-        }
-    )
+    """Every session held to it: of those of one shape one, and again if it is not admitted."""
+    alike: dict[Any, list[int]] = {}
+    shape_of = _Shapes(artifact)
+    for at, trace in enumerate(sessions):
+        alike.setdefault(shape_of(trace), []).append(at)
+    groups = list(alike.values())
+    refused = replay(artifact, [sessions[some[0]] for some in groups]).refusing
+    refusing: dict[int, frozenset[str]] = {}
+    for number in sorted(refused):
+        one = sessions[groups[number][0]]
+        texts = frozenset(found.text for found in replay(artifact, [one]).statements)
+        refusing |= dict.fromkeys(groups[number], texts)
+    return _Tried(refusing=refusing)
+
+
+class _Shapes:
+    """What a mined grammar sees of a session.
+
+    Its statements compare values with each other and with nothing else: a session with other
+    values that are equal at the same places, of the same types, is refused the same calls.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._policy = policy_of(artifact)
+
+    def __call__(self, trace: Trace) -> Any:
+        """A value that is the same for sessions that are decided alike."""
+        known: dict[tuple[bytes, bytes], int] = {}
+        return tuple([self._call(call, known) for call in trace.calls])
+
+    def _call(self, call: TraceCall, known: dict[tuple[bytes, bytes], int]) -> Any:
+        table = self._policy.tool(call.tool)
+        if table is None:
+            return None
+        asked = table.read(call.arguments)
+        if not isinstance(asked, Asked):
+            return call.tool, asked
+        values = tuple(
+            [
+                (name, kind, known.setdefault((kind, data), len(known)))
+                for name, kind, data in asked.opened
+            ]
+        )
+        answer: object = None
+        if table.observed or table.answers:
+            told = json_bytes(call.answer, _MOST_ANSWER)
+            answer = told if type(told) is bytes else object()  # like no other
+        return asked.offer.text, values, call.outcome, answer
 
 
 def _compiling(skeleton: Skeleton, relations: list[Relation]) -> list[Relation]:
@@ -209,20 +277,43 @@ class _Seen:
     kinds: set[str] = field(default_factory=set)
 
 
-def _tools_of(sessions: Iterable[Trace]) -> list[dict[str, Any]]:
-    """The tools of recorded calls, as MCP describes tools."""
-    seen: dict[str, dict[str, _Seen]] = {}
-    calls: dict[str, int] = {}
+@dataclass(slots=True)
+class _Tools:
+    """The parameters of each tool, and how many calls of it there were."""
+
+    seen: dict[str, dict[str, _Seen]] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+def _seen_in(sessions: Iterable[Trace]) -> _Tools:
+    found = _Tools()
     for trace in sessions:
         for call in trace.calls:
             if not isinstance(call.arguments, Mapping):
                 continue
-            calls[call.tool] = calls.get(call.tool, 0) + 1
-            parameters = seen.setdefault(call.tool, {})
+            found.calls[call.tool] = found.calls.get(call.tool, 0) + 1
+            parameters = found.seen.setdefault(call.tool, {})
             for name, value in call.arguments.items():
                 one = parameters.setdefault(str(name), _Seen())
                 one.calls += 1
                 one.kinds.add(_kind(value))
+    return found
+
+
+def _tools_of(parts: Iterable[_Tools]) -> list[dict[str, Any]]:
+    """The tools of recorded calls, as MCP describes tools."""
+    seen: dict[str, dict[str, _Seen]] = {}
+    calls: dict[str, int] = {}
+    for part in parts:
+        for tool, count in part.calls.items():
+            calls[tool] = calls.get(tool, 0) + count
+        for tool, own in part.seen.items():
+            for name, one in own.items():
+                into = seen.setdefault(tool, {}).setdefault(name, _Seen())
+                into.calls += one.calls
+                into.kinds |= one.kinds
+        for tool in part.calls:
+            seen.setdefault(tool, {})
     return [
         {
             "name": tool,
@@ -284,16 +375,49 @@ class _Candidates:
 
     def narrow(self, seen: Iterable[str]) -> None:
         """Another call, before which these tools were done."""
-        found = frozenset(seen)
-        self.before = found if self.before is None else self.before & found
+        before = self.before
+        self.before = frozenset(seen) if before is None else before.intersection(seen)
         self.calls += 1
 
+    def join(self, other: _Candidates) -> None:
+        """Those of other sessions, too."""
+        if other.before is not None:
+            self.before = other.before if self.before is None else self.before & other.before
+        self.calls += other.calls
 
-def _relations(sessions: Iterable[Trace], opened: Mapping[str, frozenset[str]]) -> list[Relation]:
-    tied: dict[tuple[str, str], _Candidates] = {}
-    orders: dict[str, _Candidates] = {}
-    most: dict[str, int] = {}
-    uses: dict[str, int] = {}
+
+@dataclass(slots=True)
+class _Facts:
+    """What held in sessions.
+
+    Attributes:
+        tied: by tool and parameter, where a value of that name was before; orders: by tool.
+        most: of each tool the most calls of a session; uses: its calls.
+    """
+
+    tied: dict[tuple[str, str], _Candidates] = field(default_factory=dict)
+    orders: dict[str, _Candidates] = field(default_factory=dict)
+    most: dict[str, int] = field(default_factory=dict)
+    uses: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, parts: Iterable[_Facts]) -> _Facts:
+        """What held in all of them."""
+        found = cls()
+        for part in parts:
+            for pair, one in part.tied.items():
+                found.tied.setdefault(pair, _Candidates()).join(one)
+            for tool, one in part.orders.items():
+                found.orders.setdefault(tool, _Candidates()).join(one)
+            for tool, count in part.most.items():
+                found.most[tool] = max(found.most.get(tool, 0), count)
+                found.uses[tool] = found.uses.get(tool, 0) + part.uses[tool]
+        return found
+
+
+def _facts_of(sessions: Iterable[Trace], opened: Mapping[str, frozenset[str]]) -> _Facts:
+    facts = _Facts()
+    tied, orders = facts.tied, facts.orders
     for trace in sessions:
         done: set[str] = set()
         by_value: dict[tuple[str, Any], set[str]] = {}
@@ -301,18 +425,26 @@ def _relations(sessions: Iterable[Trace], opened: Mapping[str, frozenset[str]]) 
         for call in trace.calls:
             values = _values(call, opened)
             for name, value in values:
-                tied.setdefault((call.tool, name), _Candidates()).narrow(
-                    by_value.get((name, value), ())
-                )
-            orders.setdefault(call.tool, _Candidates()).narrow(done)
+                pair = call.tool, name
+                if pair not in tied:
+                    tied[pair] = _Candidates()
+                tied[pair].narrow(by_value.get((name, value), ()))
+            if call.tool not in orders:
+                orders[call.tool] = _Candidates()
+            orders[call.tool].narrow(done)
             counted[call.tool] = counted.get(call.tool, 0) + 1
             if call.outcome == "done":
                 done.add(call.tool)
-                for pair in values:
-                    by_value.setdefault(pair, set()).add(call.tool)
+                for named in values:
+                    by_value.setdefault(named, set()).add(call.tool)
         for tool, count in counted.items():
-            most[tool] = max(most.get(tool, 0), count)
-            uses[tool] = uses.get(tool, 0) + count
+            facts.most[tool] = max(facts.most.get(tool, 0), count)
+            facts.uses[tool] = facts.uses.get(tool, 0) + count
+    return facts
+
+
+def _relations(facts: _Facts, opened: Mapping[str, frozenset[str]]) -> list[Relation]:
+    tied, orders, most, uses = facts.tied, facts.orders, facts.most, facts.uses
     written = [
         (Relation(text=_tie(before, tool, name), calls=found.calls, is_written=True), before, tool)
         for (tool, name), found in sorted(tied.items())

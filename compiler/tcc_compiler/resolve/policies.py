@@ -326,7 +326,7 @@ class Policy:
         per: of a limit, fields of the calls that are counted.
         held: by whoever makes the calls, and not by the automaton.
         total: of a sum the tool, the field and the most, a decimal.
-        within: of a limit, in milliseconds.
+        within: of a limit, in milliseconds; across: whether other sessions count, too.
     """
 
     kind: str
@@ -340,6 +340,7 @@ class Policy:
     held: bool = False
     total: tuple[str, str, str] | None = None
     within: int | None = None
+    across: bool = False
 
 
 def policy_of(statement: PolicyStatement, scope: Scope, session: Attributes) -> Policy | None:
@@ -539,7 +540,9 @@ class _Checker:
         per = self._per(names)
         if where is None or per is None:
             return None
-        if not all(is_listed(one, tools, ()) for one in (*where, *per)):
+        if statement.across is not None:
+            self.held = True  # no automaton knows of other sessions
+        elif not all(is_listed(one, tools, ()) for one in (*where, *per)):
             self.held = True
         elif most > MAX_COUNT and not self.held:
             message = f"a limit on a set of calls counts to {MAX_COUNT}"
@@ -552,12 +555,29 @@ class _Checker:
         return Policy(
             kind="uses", order=statement.order, parts=(part,), own=None, region=statement.region,
             most=most, per=per, within=window_of(statement.within, self.report),
+            across=statement.across is not None,
         )  # fmt: skip
 
     def _per(self, names: Names) -> tuple[Made, ...] | None:
         found = [names.term(_named(term)) for term in self.statement.per]
         made = tuple(one.made for one in found if one is not None)
-        return made if len(made) == len(found) else None
+        if len(made) < len(found):
+            return None
+        if self.statement.across is None or all(map(self._is_said, made)):
+            return made
+        # An account counts before the call is made, and the values that it counts for.
+        message = "for whom a limit counts across sessions is said by no argument"
+        hint = "name an argument, or what the session is given, behind `per`"
+        self.report.error("TCC227", self.statement.region, message, hint)
+        return None
+
+    def _is_said(self, made: Made) -> bool:
+        match made:
+            case ("own", str()):
+                return True
+            case ("session", str() as name):
+                return name not in [let.name.text for let in self.session.lets]
+        return made[0] in ("text", "number", "word")
 
     def _sum(self, name: Word, parameter: Word) -> Policy | None:
         pattern = Pattern(name, (), name.region)
@@ -589,6 +609,7 @@ class _Checker:
             per=per,
             total=(tool.name, field.name, most),
             within=window_of(self.statement.within, self.report),
+            across=self.statement.across is not None,
         )
 
 
@@ -871,6 +892,7 @@ def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, 
         }
     members |= {"per": [term_json(made) for made in policy.per]} if policy.per else {}
     members |= {} if policy.within is None else {"within": policy.within}
+    members |= {"across": True} if policy.across else {}
     return members
 
 

@@ -114,8 +114,7 @@ def resolve(
 
 def _check_held(program: Program, report: Report) -> None:
     """Decline what nothing holds, so that nothing is left unheld."""
-    across = [policy.across for policy in program.policies if policy.across is not None]
-    for region in (*(one.region for one in program.passes), *across):
+    for region in [one.region for one in program.passes]:
         message = "this statement of sessions is read, and held by nothing yet"
         report.error("TCC228", region, message, "take it away")
 

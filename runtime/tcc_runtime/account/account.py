@@ -118,7 +118,7 @@ class Account:
         if not must_exist and not self.path.exists():
             name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
             make(self.path, lambda database: insert_account(database, name, stands, asked))
-        with self._transaction(reading=True) as database:
+        with self.transaction(reading=True) as database:
             found = read_sums(database)
         self.id, self.caps = found.id, found.caps
         for field, expected, cap in zip(NAMES, asked, found.caps, strict=True):
@@ -161,7 +161,7 @@ class Account:
         Raises:
             Rejected: K101, K103, K104.
         """
-        with self._transaction() as database:
+        with self.transaction() as database:
             now = self._sweep(database)
             last = last_of(database, reservation)
             if last is not None and last.state in OPEN:
@@ -188,7 +188,7 @@ class Account:
         Raises:
             Rejected: K106 its lease has ended, or there is none; K101, K103, K104.
         """
-        with self._transaction() as database:
+        with self.transaction() as database:
             now = self._sweep(database)
             row = _of_state(database, reservation, ("held",), "a reservation that is held")
             mark(database, row, "asking", now + read_sums(database).lease_ms)
@@ -199,7 +199,7 @@ class Account:
         Raises:
             Rejected: K106 it was not begun, or settled before; K101, K103, K104.
         """
-        with self._transaction() as database:
+        with self.transaction() as database:
             self._sweep(database)
             expected = "a reservation whose question was put"
             row = _of_state(database, reservation, ("asking", "lapsed"), expected)
@@ -212,7 +212,7 @@ class Account:
         Raises:
             Rejected: K101, K103, K104.
         """
-        with self._transaction() as database:
+        with self.transaction() as database:
             self._sweep(database)
             last = last_of(database, reservation)
             if last is not None and last.state == "held":
@@ -226,10 +226,10 @@ class Account:
         """
         numbers: Counter[str] = Counter()
         spent = held = AccountAmounts()
-        with self._transaction() as database:
+        with self.transaction() as database:
             self._sweep(database)
         # All of them take a while to read, in which others may draw.
-        with self._transaction(reading=True) as database:
+        with self.transaction(reading=True) as database:
             sums = read_sums(database)
             for row in rows_of(database):
                 numbers[row.state] += 1
@@ -244,11 +244,16 @@ class Account:
 
     def reservations(self, run: str) -> list[Reservation]:
         """Those of one run, every attempt of each."""
-        with self._transaction(reading=True) as database:
+        with self.transaction(reading=True) as database:
             return list(rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
 
     @contextmanager
-    def _transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
+        """The file, for changes that are made together and are on the disk then, or not at all.
+
+        Raises:
+            Rejected: K101, K103, K104.
+        """
         with self._lock:
             if self._connection is None or self._owner != os.getpid():
                 # A connection is of the process that made it; what a fork has copied is let alone.

@@ -218,6 +218,22 @@ SCHEMA: Final = (
 ) WITHOUT ROWID""",
     """CREATE INDEX live ON reservation (until_ms) WHERE state IN ('held', 'asking')""",
 )
+# Of version 2, which a file has once a limit across sessions was counted in it (`windows.py`).
+WINDOWS: Final = (
+    """CREATE TABLE across (secret TEXT NOT NULL, last_ms INTEGER NOT NULL)""",
+    """CREATE TABLE use (
+    number INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL,
+    attempt INTEGER NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, at_ms INTEGER NOT NULL,
+    amount TEXT NOT NULL, state TEXT NOT NULL
+)""",
+    """CREATE INDEX use_of_call ON use (session, seq, attempt)""",
+    """CREATE INDEX use_of_key ON use (name, key, at_ms)""",
+    """CREATE TABLE tally (
+    name TEXT NOT NULL, key TEXT NOT NULL, within INTEGER NOT NULL, since_ms INTEGER NOT NULL,
+    total TEXT NOT NULL, PRIMARY KEY (name, key, within)
+) WITHOUT ROWID""",
+)
+_TABLES: Final = {VERSION: sorted(SCHEMA), VERSION + 1: sorted((*SCHEMA, *WINDOWS))}
 
 _WHAT = "an account: a file that `tcc account create` has made"
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
@@ -304,11 +320,11 @@ def _hold_to_schema(connection: sqlite3.Connection, path: Path) -> None:
         for name in ("application_id", "user_version")
     )
     ensure(application == APPLICATION, Code.ACCOUNT_FORM, str(path), _WHAT, "another database")
-    known = f"version {VERSION}"
-    ensure(version == VERSION, Code.ACCOUNT_VERSION, str(path), known, f"version {version}")
+    known = f"version {VERSION} or {VERSION + 1}"
+    ensure(version in _TABLES, Code.ACCOUNT_VERSION, str(path), known, f"version {version}")
     listed = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' LIMIT 99"
     found = sorted(str(row[0]) for row in connection.execute(listed))
-    ensure(found == sorted(SCHEMA), Code.ACCOUNT_FORM, str(path), _WHAT, "other tables")
+    ensure(found == _TABLES[version], Code.ACCOUNT_FORM, str(path), _WHAT, "other tables")
 
 
 @contextmanager

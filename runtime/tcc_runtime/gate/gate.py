@@ -25,6 +25,7 @@ from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import Counting, across_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
@@ -44,11 +45,13 @@ from tcc_runtime.gate.shared import (
     admit,
     admitted,
     begin_budget,
+    counted,
     finish,
     note_search,
     refuse,
     resolution,
     resolve,
+    returns,
     settle,
 )
 from tcc_runtime.gate.wrapping import wrap
@@ -256,7 +259,8 @@ def begun_with(policy: Policy, given: object, show: Sequence[str]) -> Begun:
     values = None if told is None else read_given(policy.core.given, told)
     statements = policy.machine.statements
     forms = {} if statements is None else statements.ledger.session
-    named = frozenset([name for name, form in forms.items() if form.shown])
+    said = frozenset() if statements is None else statements.said
+    named = said | {name for name, form in forms.items() if form.shown}
     asked = {one.name for one in policy.core.given if open_name(SESSION, one.name) in show}
     return Begun(values=values, shown=named | asked)
 
@@ -291,6 +295,7 @@ class Gate(Budgeted):
         shadow: nothing that the grammar forbids is refused: it is recorded as refused, and the
             block of the call is entered, with a permit whose `shadowed` is the code.  Such a
             session shows nothing, and counts such calls as not made.
+        account: that calls are counted in, where the grammar has limits across sessions.
         parent: another gate: each call of this session is one of the parent's session, too, and is
             decided by both (docs/gate.md).  The key is the parent's.
         proof: that every session of this artifact is one of the parent's, by
@@ -326,11 +331,13 @@ class Gate(Budgeted):
         parent: Gate | None = None,
         proof: bytes | str | Path | None = None,
         given: Mapping[str, Any] | None = None,
+        account: Account | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
         begun = begun_with(policy, given, show)
         kept = home or Home(rolls=rolls, shadow=shadow)
+        across = across_of(policy.core, account, kept.recorded)
         if parent is not None:
             require_proof(proof, policy.artifact, parent.artifact)
             if kept.shadow or parent._shared.follower.shadow:
@@ -357,6 +364,7 @@ class Gate(Budgeted):
                     wait=wait,
                     home=kept,
                     given=begun,
+                    across=across,
                 )
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar
@@ -421,6 +429,13 @@ class Gate(Budgeted):
             raise
         self._shared.leave(ticket)
         return None
+
+    def stop_waiting(self) -> None:
+        """A turn that :meth:`try_turn` did not have is not wanted any more.
+
+        Until then another process that has the ledger begins no call beside those under way.
+        """
+        self._shared.stop_waiting()
 
     def give_back(self, turn: Ticket) -> None:
         """Gives back a turn of :meth:`try_turn` that was not used."""
@@ -672,8 +687,8 @@ class Gate(Budgeted):
                 try:
                     if self._above is not None:
                         await self._reserve(self._above, permit, ticket).__aenter__()
-                    with shared.lock:
-                        self._admit(permit, ticket, sync=False)
+                    counting = await self._count_in_task(permit)
+                    await self._admit_in_task(permit, ticket, counting)
                     break
                 except NotYet:
                     if permit.turn is not None:
@@ -718,10 +733,46 @@ class Gate(Budgeted):
         if self._above is not None:
             self._above.leave(ticket, made=made)
 
-    def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
+    async def _count_in_task(self, permit: Permit) -> Counting | None:
+        """Counts a call across sessions, without keeping other tasks waiting."""
+        shared = self._shared
+        if shared.across is None:
+            return None
+        with shared.lock:
+            found = admitted(shared, permit.tool, permit.arguments, permit.ref).found
+        work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            across, follower = shared.across, shared.follower
+            work.add_done_callback(lambda done: across.forget_later(follower, done))
+            raise
+
+    async def _admit_in_task(
+        self, permit: Permit, ticket: Ticket, counting: Counting | None
+    ) -> None:
+        shared = self._shared
+        try:
+            with shared.lock:
+                self._admit(permit, ticket, sync=False, counting=counting)
+        except BaseException:
+            if counting is not None and shared.across is not None:
+                shared.across.forget(shared.follower, counting)
+            raise
+
+    def _admit(
+        self, permit: Permit, ticket: Ticket, *, sync: bool, counting: Counting | None = None
+    ) -> None:
         if self._above is None:
             self._require_bound(permit.tool, permit.takes_model)
-        seq, key, model = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
+        seq, key, model = admit(
+            self._shared,
+            permit.tool,
+            permit.arguments,
+            permit.ref,
+            sync=sync,
+            counting=counting,
+        )
         if self._above is not None:
             model = self._above.model(ticket)
         self._shared.pending[ticket] = UnderWay(seq=seq, began=self._shared.clock())
@@ -772,7 +823,8 @@ class Gate(Budgeted):
             took = max(0, shared.clock() - call.began)
             answer = None if told is None else told.answer
             executions = shared.follower.executions
-            call.waits = not sync and executions is not None and executions.pending is not None
+            waits = executions is not None and executions.pending is not None
+            call.waits = not sync and (waits or returns(shared, call.seq, outcome, read))
             kept = settle(
                 shared, call.seq, outcome, result, observed, took, answer, sync=sync, read=read
             )
@@ -801,6 +853,8 @@ class Gate(Budgeted):
         if call is not None and call.waits:
             call.waits = False
             await self.sync_in_task()
+            if self._shared.follower.returns:
+                await asyncio.to_thread(self._shared.give_back)
 
     async def sync_in_task(self) -> None:
         """Waits for the disk, without keeping other tasks waiting.

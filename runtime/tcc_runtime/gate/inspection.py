@@ -13,6 +13,7 @@ from decimal import Decimal
 from operator import add
 from typing import Any, Final
 
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.monitors import PLACES
@@ -21,7 +22,7 @@ from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.schemas import choice, definitions
 from tcc_runtime.gate.session import Session, observed_texts
-from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, is_call
+from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, drawn, is_call
 
 # What was called.
 
@@ -129,8 +130,23 @@ class Inspection:
             asked = {} if arguments is None else arguments
             found = decide(shared.follower, tool, asked, shared.clock, kept=False)
             if isinstance(found, Permitted):
-                return decision(shared.session, None, "", found.asked)
+                lacks = self._of_account(found)  # a refusal is false
+                return decision(shared.session, None, "", found.asked) if lacks is None else lacks
         return found
+
+    def _of_account(self, found: Permitted) -> Decision | None:
+        """Why a call may not be made for what other sessions have used; None: it may."""
+        shared, session = self._shared, self._shared.session
+        if shared.across is None:
+            return None
+        draws = drawn(shared, found)
+        try:
+            lacks = shared.across.lacks(draws, found.at_ms or shared.clock())
+        except Rejected as error:
+            return decision(session, Code.NOT_WRITTEN, clip(error, 200))
+        if lacks is None:
+            return None
+        return decision(session, Code.MONITOR_FORBIDS, lacks.limit.text, found.asked)
 
     def allowed(self) -> tuple[Allowed, ...]:
         """The calls that plans allow now, one for each listed call, in order of their texts."""

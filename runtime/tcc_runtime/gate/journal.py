@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import struct
 import sys
 import threading
 import time
@@ -73,10 +74,19 @@ class Journal(Protocol):
         """The last head that the disk has; where the disk is not waited for, the head."""
 
     def lock(self, *, wait: bool) -> bool:
-        """Takes it for this gate alone; False where another has it and `wait` is not asked for."""
+        """Takes it for this gate alone; False where another has it and `wait` is not asked for.
+
+        Others see that it is waited for, until it is had or :meth:`stop_waiting` is called.
+        """
 
     def unlock(self) -> None:
         """Gives it back."""
+
+    def stop_waiting(self) -> None:
+        """It is not waited for any more."""
+
+    def others_wait(self) -> bool:
+        """Whether another process waits for it, as far as the system can tell."""
 
     def news(self, *, locked: bool) -> Iterator[News]:
         """Where others have written since: all records that were not read yet, one's own too."""
@@ -120,6 +130,13 @@ class InMemory:
 
     def unlock(self) -> None:
         """See :class:`Journal`."""
+
+    def stop_waiting(self) -> None:
+        """See :class:`Journal`."""
+
+    def others_wait(self) -> bool:
+        """See :class:`Journal`."""
+        return False
 
     def news(self, *, locked: bool) -> Iterator[News]:
         """See :class:`Journal`."""
@@ -232,7 +249,7 @@ class InFile:
         self.head = FIRST_HEAD
         self.records = 0
         self._size = 0
-        self._broken = self._locked = False
+        self._broken = self._locked = self._waits = False
         self._handle = -1
         self._pid = os.getpid()
         self._is_ours = not private and not path.exists()
@@ -264,7 +281,7 @@ class InFile:
         with suppress(OSError):
             os.close(self._handle)
         self._pid = os.getpid()
-        self._locked = self.queued = False
+        self._locked = self.queued = self._waits = False
         self._disk = threading.Lock()
         self._open()
         found = os.fstat(self._handle)
@@ -286,10 +303,32 @@ class InFile:
         """
         self._require_own()
         try:
-            self._locked = _lock(self._handle, wait=wait)
+            self._locked = _lock(self._handle, wait=False)
+            if not self._locked and not self._waits:
+                _mark(self._handle, waits=True)
+                self._waits = True
+            if not self._locked and wait:
+                self._locked = _lock(self._handle, wait=True)
         except OSError as error:
             raise self._fail(error) from error
+        finally:
+            if self._locked or wait:
+                self.stop_waiting()
         return self._locked
+
+    def stop_waiting(self) -> None:
+        """See :class:`Journal`."""
+        if self._waits and self._handle >= 0 and os.getpid() == self._pid:
+            with suppress(OSError):
+                _mark(self._handle, waits=False)
+        self._waits = False
+
+    def others_wait(self) -> bool:
+        """See :class:`Journal`."""
+        try:
+            return self._handle >= 0 and _is_marked(self._handle)
+        except OSError:
+            return False
 
     def is_new(self) -> bool:
         """Whether there is no whole record yet.
@@ -722,3 +761,28 @@ def remove_key(ledger: Path) -> None:
     """Takes back the key of a ledger that was never begun; what the system refuses stays."""
     with suppress(OSError):
         key_path(ledger).unlink(missing_ok=True)
+
+
+# Who waits for a ledger's lock has a mark on it, a lock that many may have: whoever holds the
+# ledger sees it, and it ends with its process.  It is a lock of the open file (Linux); where there
+# is none nobody is seen, and a holder lets others in after so many calls.
+
+if sys.platform == "linux" and sys.maxsize > 1 << 32:
+    _MARK: Final = struct.Struct("@hhqqi4x")  # type, whence, start, length, process
+    _MARK_AT: Final = 1 << 62
+
+    def _mark(handle: int, *, waits: bool) -> None:
+        kind = fcntl.F_RDLCK if waits else fcntl.F_UNLCK
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _MARK.pack(kind, os.SEEK_SET, _MARK_AT, 1, 0))
+
+    def _is_marked(handle: int) -> bool:
+        asked = _MARK.pack(fcntl.F_WRLCK, os.SEEK_SET, _MARK_AT, 1, 0)
+        found = fcntl.fcntl(handle, fcntl.F_OFD_GETLK, asked)
+        return bool(_MARK.unpack(found)[0] != fcntl.F_UNLCK)
+else:
+
+    def _mark(handle: int, *, waits: bool) -> None:
+        return None
+
+    def _is_marked(handle: int) -> bool:
+        return False

@@ -230,12 +230,14 @@ class Writer:
         execute: Mapping[str, Json] | None = None,
         opened: Mapping[str, Json] | None = None,
         at_ms: int | None = None,
+        across: Mapping[str, Json] | None = None,
     ) -> dict[str, Json]:
         """`call`; `execute` says which model makes it.
 
         Args:
             opened: what it has of the open arguments, where that is known.
             at_ms: when it was decided, where a statement looks at the clock.
+            across: what it drew of limits across sessions.
         """
         record: dict[str, Json] = {
             "kind": "call",
@@ -249,6 +251,8 @@ class Writer:
             record["ref"] = reference
         if at_ms is not None:
             record["at_ms"] = at_ms
+        if across is not None:
+            record["across"] = across
         return record if execute is None else {**record, "execute": execute}
 
     def opened(self, asked: Asked) -> dict[str, Json]:
@@ -413,6 +417,7 @@ class Made:
         model: that makes it; empty where none does.
         line: of its record.
         seen: as monitors see it.
+        drawn: the attempt by which it was counted across sessions; None: it was not.
     """
 
     offer: Offer
@@ -423,6 +428,7 @@ class Made:
     model: str = ""
     line: int = 0
     seen: Sequence[Seen] = ()
+    drawn: int | None = None
 
 
 class Session:
@@ -646,6 +652,8 @@ class Follower:
         shadow: whether calls that are refused are made.
         given: what the session was given, as its first record has it.
         executions: the calls that models make; None where no budget says who.
+        account: that its calls are counted in across sessions; None: none was, so far.
+        returns: calls that were, and are known to have had no effect: that is to be told.
     """
 
     def __init__(self, policy: Policy, key: bytes) -> None:
@@ -662,6 +670,8 @@ class Follower:
         self.shadow = False
         self.given: Mapping[str, Json] = {}
         self.executions: ModelCalls | None = None
+        self.account: str | None = None
+        self.returns: list[tuple[int, int]] = []
         self._replay: SessionReplay | None = None
 
     def open(self, shown: tuple[str, ...], record: Mapping[str, Json]) -> None:
@@ -731,6 +741,7 @@ class Follower:
             told = self.told(made.offer, answers_of(record))
             observed = self._observed(made, record)
             session.resolve(size(record, "seq"), _outcome_of(record), observed, told)
+            self.returned(size(record, "seq"))
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
@@ -755,6 +766,18 @@ class Follower:
             made.model = execution.choice.model.name
         if "ref" in record:
             self.refs[text(record, "ref")] = len(self.session.made)
+        self.drew(made, record.get("across"))
+
+    def drew(self, made: Made, across: object) -> None:
+        """What a call drew of limits across sessions, as its record has it."""
+        if isinstance(across, dict):
+            made.drawn, self.account = across["attempt"], str(across["account"])
+
+    def returned(self, seq: int, read: bool = False) -> None:
+        """The outcome of a call is known: where it had no effect, it counts no more."""
+        made = self.session.made[seq - 1]
+        if made.outcome == "failed" and not read and made.drawn is not None:
+            self.returns.append((seq, made.drawn))
 
     def states(self, offer: Offer, opened: Mapping[str, Json]) -> Mapping[str, State] | None:
         """The fields of a call, as a record has them, for the statements of version 1.2."""
@@ -785,6 +808,7 @@ class Follower:
         read = record.get("answered") is True
         told = self.told(made.offer, answers)
         self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
+        self.returned(seq, read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from tcc_certs.core.across import Draw
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
@@ -33,6 +34,7 @@ from tcc_certs.session.monitors import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
 from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
@@ -287,7 +289,8 @@ class Rolled(Exception):
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
-_IN_A_ROW: Final = 256  # calls that begin beside others before another process has its turn
+_IN_A_ROW: Final = 256  # calls beside others, where the system does not tell who waits
+_WAY: Final = 0.25  # seconds that the lock is left to others who wait for it: they look that often
 
 
 class Shared:
@@ -301,6 +304,7 @@ class Shared:
         clock: UTC ms.
         pending: the calls of this process that are under way, by the turns they began in.
         turns: the queue before the session.
+        across: the limits that are held across sessions; None: there are none.
     """
 
     def __init__(
@@ -316,14 +320,17 @@ class Shared:
         wait: bool = True,
         home: Home = _PLAIN,
         given: Begun = _NOTHING,
+        across: Across | None = None,
     ) -> None:
         self.policy = policy
+        self.across = across
         self._given = given
         self.home = home
         self.lock = threading.Lock()
         self.pending: dict[Ticket, UnderWay] = {}
         self._users = 0  # of the lock of the file: the holder of the turn, and calls under way
         self._row = 0  # calls that began beside others since it was taken
+        self._way_until = 0.0  # until then the lock is left to others who wait for it
         self._entered: Ticket | None = None  # the turn in which it was taken
         self._users_lock = threading.Lock()
         self.clock = clock
@@ -424,6 +431,7 @@ class Shared:
                 self._leave_unknown(follower)
             if journal.doubtful:
                 journal.sync()
+            self.give_back()
         except BaseException:
             if (self._begun_by and not self.home.private) or self._made_key:
                 self._take_back(journal)
@@ -469,6 +477,7 @@ class Shared:
             if ticket is not None:
                 return ticket
             time.sleep(_POLL[1])
+        self.stop_waiting()
         return None
 
     def _take_back(self, journal: InFile) -> None:
@@ -508,10 +517,12 @@ class Shared:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
             changes = self.changes()
-            while self._began_many():
+            while self._gives_way():
                 self.wait(ticket, changes)
                 changes = self.changes()
             if self._takes_lock():
+                while self._leaves_way():
+                    time.sleep(_POLL[0])
                 self.journal.lock(wait=True)
                 self._locked(ticket, tool)
         except _FAULTS as error:
@@ -533,11 +544,11 @@ class Shared:
         if ticket is None:
             return None
         try:
-            if self._began_many():
+            if self._gives_way():
                 self._turns.give_back(ticket)
                 return None
             if self._takes_lock():
-                if not self.journal.lock(wait=False):
+                if self._leaves_way() or not self.journal.lock(wait=False):
                     self._turns.give_back(ticket)
                     return None
                 self._locked(ticket, tool)
@@ -560,12 +571,12 @@ class Shared:
             self._refuse_nested(tool, Code.MANY_WAITING)
         try:
             changes = self.changes()
-            while self._began_many():
+            while self._gives_way():
                 await self.wait_in_task(ticket, changes)
                 changes = self.changes()
             if self._takes_lock():
                 pause, longest = _POLL
-                while not self.journal.lock(wait=False):
+                while self._leaves_way() or not self.journal.lock(wait=False):
                     await asyncio.sleep(pause)
                     pause = min(longest, 2 * pause)
                 self._locked(ticket, tool)
@@ -577,9 +588,21 @@ class Shared:
             raise
         return ticket
 
-    def _began_many(self) -> bool:
-        """Whether so many calls began beside others that the lock is given back before the next."""
-        return self._row >= _IN_A_ROW and bool(self.pending)
+    def _gives_way(self) -> bool:
+        """Whether no call begins beside those under way, so that another process has the lock."""
+        if not self.pending:
+            return False
+        return self._row >= _IN_A_ROW or self.journal.others_wait()
+
+    def _leaves_way(self) -> bool:
+        """Whether the lock, which was given back a moment ago, is left to others who wait."""
+        return time.monotonic() < self._way_until and self.journal.others_wait()
+
+    def _unlock(self) -> None:
+        """Gives the lock back; of others who wait for it one has it first."""
+        if self.journal.others_wait():
+            self._way_until = time.monotonic() + _WAY
+        self.journal.unlock()
 
     def _takes_lock(self) -> bool:
         """Whether the holder of the turn has to take the lock; else it has it from here on."""
@@ -601,7 +624,8 @@ class Shared:
             if self._entered is ticket:
                 self._users = max(0, self._users - 1)
             if self._users == 0:
-                self.journal.unlock()
+                self.journal.stop_waiting()
+                self._unlock()
         self._turns.give_back(ticket)
 
     def leave(self, ticket: Ticket) -> None:
@@ -609,8 +633,14 @@ class Shared:
         with self._users_lock:
             self._users = max(0, self._users - 1)
             if self._users == 0:
-                self.journal.unlock()
+                self._unlock()
         self._turns.give_back(ticket)
+
+    def stop_waiting(self) -> None:
+        """Nobody here waits for the lock any more, who was told that it is another's."""
+        with self._users_lock:
+            if self._users == 0:
+                self.journal.stop_waiting()
 
     def pass_on(self, ticket: Ticket) -> None:
         """The call of this turn is under way; where others may be beside it the next is decided."""
@@ -677,7 +707,13 @@ class Shared:
             self._read(self.follower, locked=True)
             if self.journal.doubtful:
                 self.journal.sync()  # what another process wrote is on the disk before it is used
+            self.give_back()
             self._leave_unknown(self.follower)
+
+    def give_back(self) -> None:
+        """What calls drew across sessions that failed, as the disk has it by now."""
+        if self.across is not None and self.follower.returns:
+            self.across.give_back(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool) -> None:
         for news in self.journal.news(locked=locked):
@@ -875,10 +911,68 @@ def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> A
     return Admitted(found=found, reference=reference)
 
 
+def counted(shared: Shared, found: Permitted, known: Counting | None = None) -> Counting | None:
+    """A call that is allowed, counted across sessions; None: it draws nothing.
+
+    Args:
+        known: what was counted for it already; of other draws it is given back.
+
+    Raises:
+        Refused: R306 the account cannot be asked.
+    """
+    session, across = shared.session, shared.across
+    draws = drawn(shared, found)
+    if known is not None and known.draws == draws:
+        return known
+    if across is None or not draws:
+        return None
+    if known is not None:
+        across.forget(shared.follower, known)
+    now = shared.clock() if found.at_ms is None else found.at_ms
+    try:
+        return across.count(shared.follower, len(session.made) + 1, draws, now)
+    except Rejected as error:
+        raise Refused(decision(session, Code.NOT_WRITTEN, clip(error, 200))) from error
+
+
+def drawn(shared: Shared, found: Permitted) -> tuple[Draw, ...]:
+    """What a call that is allowed draws on an account."""
+    across, given = shared.across, shared.follower.given
+    if across is None:
+        return ()
+    course, opened = shared.session.course, found.opened or {}
+    return across.draws(course, found.asked.offer, found.states, opened, given)
+
+
+def _has_room(shared: Shared, counting: Counting, found: Permitted, tool: str) -> None:
+    """Whether the limits across sessions have room for a call.
+
+    Raises:
+        Refused: R202 one has none; NotYet: a call under way may give some back.
+    """
+    draw, session = counting.found, shared.session
+    if not isinstance(draw, Draw):
+        return
+    if any(session.made[seq - 1].drawn is not None for seq in session.under_way):
+        raise NotYet
+    refused = decision(session, Code.MONITOR_FORBIDS, draw.limit.text, found.asked)
+    _record_refusal(shared, refused, tool)
+    raise Refused(refused, tool)
+
+
 def admit(
-    shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
+    shared: Shared,
+    tool: str,
+    arguments: object,
+    ref: str | None,
+    *,
+    sync: bool,
+    counting: Counting | None = None,
 ) -> tuple[int, str, str]:
     """A call begins: its number, its key, and the model that makes it, empty where none does.
+
+    Args:
+        counting: what was counted for it across sessions; None: that is still to be done.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
@@ -889,7 +983,15 @@ def admit(
     found, reference = may.found, may.reference
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
-    executions, execution = follower.executions, _execution(shared, found, tool)
+    counting = counted(shared, found, counting)
+    if counting is not None:
+        _has_room(shared, counting, found, tool)
+    try:
+        executions, execution = follower.executions, _execution(shared, found, tool)
+    except BaseException:
+        if counting is not None and shared.across is not None:
+            shared.across.forget(follower, counting)
+        raise
     execute = None
     if executions is not None and execution is not None:
         execute = executions.fields(execution)
@@ -901,7 +1003,10 @@ def admit(
         execute,
         found.opened,
         found.at_ms,
+        None if counting is None else counting.record(),
     )
+    if counting is not None:
+        counting.recorded = True  # from here on: what the disk has is not known
     model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
@@ -913,6 +1018,7 @@ def admit(
             found.at_ms or 0,
         )
         made.opened, made.model = opened_of(record), model
+        follower.drew(made, record.get("across"))
         if executions is not None and execution is not None:
             executions.begin(execution)
         if reference is not None:
@@ -1058,12 +1164,22 @@ def settle(
             executions.settle(took, outcome == "done")
         session.settle(outcome, indices, unforeseen, read=read, seq=seq, told=states)
 
-    # What a model took, and an account was told, is on the disk before anybody goes on.
-    if not shared.try_to_write(record, then, sync=sync and took is not None):
+    # What a model took, and an account was told, is on the disk before anybody goes on; and that a
+    # call failed, before it counts no more.
+    waits = took is not None or returns(shared, seq, outcome, read)
+    if not shared.try_to_write(record, then, sync=sync and waits):
         if seq in session.under_way:
             session.settle("unknown", None, False, seq=seq)
         return "unknown", False
+    shared.follower.returned(seq, read)
+    if sync:
+        shared.give_back()
     return outcome, unforeseen or session.lost
+
+
+def returns(shared: Shared, seq: int, outcome: Outcome, read: bool) -> bool:
+    """Whether what a call drew across sessions goes back with this outcome."""
+    return outcome == "failed" and not read and shared.session.made[seq - 1].drawn is not None
 
 
 def _drawn(shared: Shared, took: SpentAmounts) -> Mapping[str, Json] | None:
@@ -1133,6 +1249,8 @@ def resolve(
     follower, session = shared.follower, shared.session
     told = follower.told(session.made[seq - 1].offer, answers_of(record))
     shared.write(record, lambda: session.resolve(seq, outcome, indices, told))
+    shared.follower.returned(seq)
+    shared.give_back()
 
 
 def resolution(

@@ -33,6 +33,8 @@ from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
+from tcc_runtime.account.account import Account
+from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.gate import Gate, begun_with, opened, shown_of
@@ -109,6 +111,7 @@ class Sessions:
         renew_ms: how long after its start a principal's session is ended, and another begun, when
             the principal comes with nothing under way; None: never.
         wait: whether a lock that another process has is waited for.
+        account: as of :class:`tcc.Gate`; of who only looks at sessions None will do.
         shadow: as of :class:`tcc.Gate`; a session that is enforced is never taken up in the shadow,
             and the other way round.
 
@@ -132,6 +135,7 @@ class Sessions:
         renew_ms: int | None = None,
         wait: bool = True,
         shadow: bool = False,
+        account: Account | None = None,
     ) -> None:
         self.artifact = opened(artifact, checked)
         self.folder = Path(store)
@@ -143,12 +147,15 @@ class Sessions:
             raise SettingsError("renew", "milliseconds, above 0", renew_ms)
         self._renew_ms = renew_ms
         self._wait = wait
+        self._account = account
         self._shadow: bool | None = shadow  # None, of who looks after them: as each was begun
         with _as_ledger_error(self.folder):
             self._open()
 
     @classmethod
-    def of(cls, store: str | Path, *, wait: bool = False) -> Sessions:
+    def of(
+        cls, store: str | Path, *, wait: bool = False, account: Account | None = None
+    ) -> Sessions:
         """Those of a store that is there, with the artifact that it keeps.
 
         Raises:
@@ -160,7 +167,7 @@ class Sessions:
             digest = _digest_in(folder)
             os.close(open_private(folder / ARTIFACT, os.O_RDONLY))
         # It was checked before it came here, and its digest holds it to be the same.
-        found = cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait)
+        found = cls(load(folder / ARTIFACT, checked=digest), folder, wait=wait, account=account)
         found._shadow = None
         return found
 
@@ -262,6 +269,7 @@ class Sessions:
             GivenRefused: as of :class:`tcc.Gate`; SettingsError: an argument is out of its range.
             LedgerError: as of :class:`tcc.Gate`.
         """
+        across_of(self._policy.core, self._account, True)  # before anything is written
         begun = begun_with(self._policy, given, self._show)
         if principal is None:
             with _as_ledger_error(self.folder), self._locked():
@@ -305,6 +313,7 @@ class Sessions:
         try:
             turn = gate.try_turn()
             if turn is None:
+                gate.stop_waiting()
                 return False
             gate.finish(abandon=not gate.may_finish, turn=turn)
         except Refused:
@@ -419,6 +428,7 @@ class Sessions:
                     shadow="shadow" in header if self._shadow is None else self._shadow,
                 ),
                 given=given,
+                account=self._account,
             )
         except ResumeError as error:
             if error.found == "its end":

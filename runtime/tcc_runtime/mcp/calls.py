@@ -83,6 +83,9 @@ class GateSession(Protocol):
     def try_turn(self) -> Ticket | None:
         """The turn and the lock; None while another has them."""
 
+    def stop_waiting(self) -> None:
+        """A turn that was not had is not wanted any more."""
+
     def give_back(self, turn: Ticket) -> None:
         """A turn that was not used."""
 

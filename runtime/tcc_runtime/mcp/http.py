@@ -668,9 +668,12 @@ class _Exchange:
             return
         code = _code_of(answer)
         status = 200
-        if code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if code == wire.BUSY:
+            status, headers = 503, ((b"retry-after", b"1"),)
+        elif code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
             status = _STATUS.get(code, 200)
-        await self._reply(status, answer)
+        await self._reply(status, answer, headers)
 
     async def _error(
         self, identity: wire.Id | None, code: int, message: str, data: Any = None

@@ -161,6 +161,7 @@ class Relay:
         self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
         self._again = 0.0  # when the session's turn is asked for again
+        self._asked: float | None = None  # since when another has it; None: nobody waits for it
         self._in_a_row = 0
         self._shown: Sequence[str] | None = None
         self._doubtful = False
@@ -434,6 +435,10 @@ class Relay:
             if now >= opened.until:
                 self._tell_cancelled(opened)
                 self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+        if self._asked is not None and not (self._waiting or self._late):
+            self._asked = None
+            if self.served is not None:
+                self.served.session.stop_waiting()
         if self._task is not None:
             self._step_of_task(self._task, now)
         elif not self._may_begin() or self.served is None or self._lines or now < self._again:
@@ -502,8 +507,9 @@ class Relay:
         """Take the turn, and resolve what was answered late, or decide the first call."""
         turn = self._turn(served.session)
         if turn is None:
-            self._again = time.monotonic() + POLL
+            self._wait_for_turn()
             return
+        self._asked = None
         if self._late:
             self._late.resolve(turn)
             self._tell_changes()
@@ -523,6 +529,16 @@ class Relay:
             served.session.give_back(turn)
         else:
             self._begin(self._waiting.first, served.session, turn)
+
+    def _wait_for_turn(self) -> None:
+        """Another has the session; a call waits as long as one may take, and then is not made."""
+        now = time.monotonic()
+        self._again = now + POLL
+        if self._asked is None:
+            self._asked = now
+        elif self._waiting and now - self._asked >= self._seconds:
+            what = f"not called: another process had the session for {self._seconds:g} s"
+            self._refuse(self._waiting.take(), BUSY, what)
 
     def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
         """Decide the first call that waits, and make it where it is allowed."""

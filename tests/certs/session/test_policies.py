@@ -145,7 +145,7 @@ BAD: list[tuple[Any, Code]] = [
     (need({"where": [["~", ["own", "k"], "("]]}), Code.CORE_SCHEMA),
     (need({"where": [["all", [[["own", "l"], "a"], [["own", "l"], "a"]], GREATER]]}),
      Code.CORE_SCHEMA),
-    (need({"where": [["=", ["look", "x", [], "f"], ["own", "k"]]]}), Code.UNKNOWN_FEATURE),
+    (need({"where": [["=", ["look", "x", [], "f"], ["own", "k"]]]}), Code.CORE_SCHEMA),
     (need(), Code.CORE_SCHEMA),
     (need(*[{"calls": A}] * 65), Code.LIMIT),
     ({"kind": "total", "tool": 0, "param": "z", "value": "1"}, Code.CORE_SCHEMA),

@@ -63,7 +63,7 @@ def test_a_reader_takes_the_core(seed: int) -> None:
     assert {one.name for one in (*core.lets, *core.looks)} == lets
 
 
-@pytest.mark.parametrize("text", ["pass resources", "limit uses(a) <= 1 across sessions"])
+@pytest.mark.parametrize("text", ["pass resources"])
 def test_what_nothing_holds_is_declined(text: str) -> None:
     front = read_grammar_text(f'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n{text}\n')
     assert front.core is None
