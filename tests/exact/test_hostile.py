@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,10 @@ import pytest
 
 import tcc
 from tcc.library import artifact_bytes
-from tcc_certs.proof.check import check_proof
+from tcc_certs.formats.codec import encode
+from tcc_certs.proof.check import check_proof, core_digest
+from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.certificate import Asked, by_all
 
 SECONDS = 60  # of processor time: far more than is given, so that only a hang meets it
 MEMORY = 3 << 30  # of address space, with all that an interpreter and its libraries map
@@ -207,27 +211,102 @@ def test_hostile_proofs_are_refused_in_bounded_memory(tmp_path: Path) -> None:
 
     parts = told["parts"]
     many = [{**parts[0], "states": 1 << 40}, *parts[1:]]
+    few = tcc.compile_text(grammar())  # the same tools, and no monitor
+    digest = core_digest(few.file)
     rng = random.Random(1)
+    asks = {"kind": "statement", "text": "never " + "find " * 100_000}
+    number = {"kind": "statement", "text": "limit uses(find) <= " + "9" * 9000}
+    deep = {"kind": "statement", "text": "never " + "(" * 9000}
+    nested = b'{"cores":' + b"[" * 9000 + b"]" * 9000 + b"}\n"
+    twice = head[:-1] + b',"proof":"refuted"}\n'
+    states = rest.splitlines()
+    facts = [[0, 0, [at], 1] for at in range(200_000)]
+    wide = json.dumps([[[0], []], [[], []], facts, []], separators=(",", ":")).encode()
+    sums = b'[[[0],[]],[[],[]],[],[[0,"' + b"9" * 1290 + b'"]]]'
     cases = [
-        b"",
-        b"\n",
-        b"[" * 100_000 + b"\n",
-        head + b"\n",
-        with_head(parts=many) + rest,
-        with_head(parts=parts * 100_000) + rest,
-        with_head(cores=told["cores"] * 100_000) + rest,
-        with_head(question={"kind": "statement", "text": "never " + "find " * 100_000}) + rest,
-        with_head(question={"kind": "statement", "text": "limit uses(find) <= " + "9" * 9000})
-        + rest,
-        head + b"\n" + b"[" + b"9" * 1_000_000 + b"]\n" + rest,
-        head + b"\n" + rest * 2000,
-        head + b"\n" + bytes(rng.randrange(256) for _ in range(200_000)) + b"\n",
+        (b"", "T101"),
+        (b"\n", "B101"),
+        (b"[" * 100_000 + b"\n", "D201"),
+        (nested, "D201"),
+        (head + b"\n", "T101"),
+        (head + rest, "B101"),  # two lines that are one
+        (twice + rest, "B102"),
+        (b"\xef\xbb\xbf" + whole, "B101"),
+        (whole.replace(b"\n", b"\r\n"), "B102"),
+        (with_head(parts=many) + rest, "D201"),
+        (with_head(parts=parts * 100_000) + rest, "T209"),
+        (with_head(parts=[{**one, "uses": [0] * 100_000} for one in parts]) + rest, "VALID"),
+        (with_head(parts=[{**one, "uses": [1 << 52]} for one in parts]) + rest, "T209"),
+        (with_head(cores=told["cores"] * 100_000) + rest, "T101"),
+        (with_head(question=asks) + rest, "D201"),
+        (with_head(question=number) + rest, "T102"),
+        (with_head(question=deep) + rest, "D201"),
+        (head + b"\n" + b"[" + b"9" * 1_000_000 + b"]\n" + rest, "B103"),
+        (head + b"\n" + wide + b"\n" + b"\n".join(states[1:]) + b"\n", "T201"),
+        (head + b"\n" + sums + b"\n" + b"\n".join(states[1:]) + b"\n", "T101"),
+        (head + b"\n" + rest * 2000, "T101"),
+        (head + b"\n" + bytes(rng.randrange(256) for _ in range(200_000)) + b"\n", "B101"),
+        # Of another artifact, and sealed again as one of this.
+        (with_head(cores=[digest]) + rest, "T103"),
+        (tcc.prove(few, "limit depth <= 6").certificate or b"", "T103"),
+        (resealed(tcc.prove(few, "limit depth <= 6").certificate, told["cores"]), "T202"),
     ]
-    for number, data in enumerate(cases):
-        (tmp_path / f"{number}.tccp").write_bytes(data)
-    paths = [tmp_path / f"{number}.tccp" for number in range(len(cases))]
-    artifact_path = tmp_path / "g.tcca"
-    found_of = asked(*(["check", path, "--artifact", artifact_path] for path in paths))
-    for number, (code, document) in enumerate(found_of):
-        assert code in (1, 2), number
-        assert document.get("verdict") in ("INVALID", "DECLINED", None), number
+    for at, (data, _) in enumerate(cases):
+        (tmp_path / f"{at}.tccp").write_bytes(data)
+    paths = [tmp_path / f"{at}.tccp" for at in range(len(cases))]
+    found_of = asked(*(["check", path, "--artifact", tmp_path / "g.tcca"] for path in paths))
+    named = [
+        "".join(one["code"] for one in document["findings"]) or document["verdict"]
+        for _, document in found_of
+    ]
+    assert named == [code for _, code in cases]
+    for code, document in found_of:
+        assert code == {"VALID": 0, "INVALID": 1, "DECLINED": 2}[document["verdict"]]
+
+
+def resealed(data: bytes | None, cores: Sequence[str]) -> bytes:
+    """A proof with the digests of other cores."""
+    assert data is not None
+    head, _, rest = data.partition(b"\n")
+    told = {**json.loads(head), "cores": list(cores)}
+    return json.dumps(told, separators=(",", ":"), sort_keys=True).encode() + b"\n" + rest
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_proof_about_patterns_made_to_explode_is_checked_in_time(name: str) -> None:
+    """A list of the start alone: what the kernel makes of the types comes before its first step."""
+    one, other = PATTERNS[name]
+    tools = f"tool a(; x: {one})\ntool b(; x: {other})\n"
+    text = grammar("", tools, "(a | b){0,4}")
+    try:
+        artifact = tcc.compile_text(text)
+    except tcc.CompileError:
+        return
+    of = Asked(kind="statement", text="limit uses(a) per x <= 1", artifacts=(artifact,))
+    told = of.head("proved", parts=[{"keys": "all", "states": 1, "uses": []}])
+    lines = [told, [[[artifact.automaton.root], []], [[], []], [], []], [0], []]
+    before = time.process_time()
+    report = check_proof(b"".join(encode(one) + b"\n" for one in lines), [artifact_bytes(artifact)])
+    assert report.finding is not None
+    assert report.finding.code.value in ("T202", "D101", "D201"), report.finding
+    assert time.process_time() - before < 20
+
+
+def test_many_states_are_a_verdict_in_bounded_memory() -> None:
+    """10^4 states here, 10^6 by `python -m benchmarks proofs`: memory grows with states alone."""
+    tools = 'tool a(; x: text ~ "p|q")\ntool b(; x: text ~ "p|q")\n'
+    artifact = tcc.compile_text(grammar("", tools, "(a | b){0,48}"))
+    proof = tcc.prove(artifact, "limit uses(a) per x <= 48")
+    of = Asked(kind="statement", text="limit uses(a) per x <= 48", artifacts=(artifact,))
+    found = by_all(of.system(), max_states=20_000, check_time=lambda: None)
+    assert proof.proved and found is not None and found.states > 10_000
+    data = found.certificate(of, "proved")
+    tracemalloc.start()
+    report = check_proof(data, [artifact_bytes(artifact)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert report.verdict == 0
+    assert peak < 1500 * found.states
+    with pytest.raises(Undecided) as left:
+        by_all(of.system(), max_states=10_000, check_time=lambda: None)
+    assert left.value.code == "P503"

@@ -30,14 +30,13 @@ def shared_keys_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A value that is remembered never comes again."""
 
     def other(self: Any, part: Any, kind: Any, held: Any) -> Iterator[Any]:
-        most = max([0, *[token for tokens in held.values() for token in tokens]])
-        atoms = len(self.atoms)
+        most = max([0, *held])
         return (
             tokens
             for tokens in choices(self, part, kind, held)
             if part.tracked is None
             and len({t for t in tokens if t is not None}) == len(tokens)
-            and not any(t in held.get(t % atoms, ()) for t in tokens if t is not None and t <= most)
+            and not any(t in held for t in tokens if t is not None and t <= most)
         )
 
     choices = moves.System._choices

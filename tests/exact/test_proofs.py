@@ -48,7 +48,7 @@ def lines_of(data: bytes) -> list[Any]:
 
 
 def file_of(lines: list[Any]) -> bytes:
-    return b"".join(encode(line) + b"\n" for line in lines)
+    return b"".join((line if isinstance(line, bytes) else encode(line)) + b"\n" for line in lines)
 
 
 def asked(text: str, statement: str | None = None, **more: Any) -> tuple[Proof, list[bytes]]:
@@ -345,7 +345,7 @@ def renamed_everywhere(of: certificate.Asked, part: Part) -> certificate.Closed:
     for state in made.states:
         moves = list(system.moves(part, state))
         assert all(move.state is not None for move in moves)
-        made.steps.append([row(move.state) for move in moves])
+        made.steps.append(encode([row(move.state) for move in moves]))
     return made
 
 

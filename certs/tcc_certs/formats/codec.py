@@ -63,14 +63,15 @@ def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
     """
     _check_depth(data, path)
     try:
-        value: Json = _decoder.decode(data.decode("utf-8"))
+        reader = _decoder if _DIGITS.search(data) else _short
+        value: Json = reader.decode(data.decode("utf-8"))
     except Rejected as refusal:
         raise Rejected(refusal.code, path, refusal.expected, refusal.found) from None
     except RecursionError:
         raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     except ValueError as error:
         raise Rejected(Code.JSON_SYNTAX, path, "JSON in UTF-8", error) from None
-    if ascii_keys or b"null" in data:
+    if b"null" in data or (ascii_keys and b"{" in data):
         _check_values(value, path, ascii_keys)
     try:
         again = encode(value)
@@ -124,6 +125,9 @@ def _no_float(text: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float, parse_int=_integer)
+# For bytes without a number that could be too large: it reads integers itself.
+_short = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float)
+_DIGITS = re.compile(rb"[0-9]{16}")
 
 
 def _check_depth(data: bytes, path: str) -> None:

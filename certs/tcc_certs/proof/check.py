@@ -19,12 +19,12 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Part, State, held_tokens, most_of, renamed
+from tcc_certs.proof.compared import Part, State, most_of
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
-from tcc_certs.proof.states import StateReader, whole
+from tcc_certs.proof.states import Renamed, StateReader, whole
 
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28
@@ -128,6 +128,7 @@ class _Check:
         self.checked = {"states": 0, "steps": 0, "calls": 0}
         self._lines: Iterator[bytes] = iter(())
         self._reader = StateReader()
+        self._renamed = Renamed([])  # facts of one list
         self._number = 0
         self._policy: Json | None = None  # of a statement of version 1.2
         self._timed = False  # whether calls have their times
@@ -241,6 +242,7 @@ class _Check:
     ) -> list[State]:
         """A list of states that holds the start, and that every call leads into."""
         self._reader.kept.clear()
+        self._renamed = Renamed(system.atoms)
         states = [self._state(system, part) for _ in range(size)]
         first = system.start(part) if begin is None else begin
         row = _numbers_of(self._line(), f"line {self._number}")
@@ -260,7 +262,8 @@ class _Check:
                 if move.state is None:
                     text = system.left.core.calls[move.call].text
                     raise Rejected(Code.PROOF_REFUSED, where, f"{text} to be allowed", move.why)
-                ensure(at < len(rows), Code.PROOF_STEPS, where, "a step for each call", len(rows))
+                if at >= len(rows):
+                    raise Rejected(Code.PROOF_STEPS, where, "a step for each call", len(rows))
                 row = _numbers_of(rows[at], where)
                 self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
                 met.add(row[0])
@@ -280,31 +283,20 @@ class _Check:
         *,
         held: bool = False,
     ) -> None:
-        """A state, renamed as a row says, is a listed one; each of its sums is in the interval.
-
-        A constant is found again by its token, and the tokens of the keys that are looked at (the
-        list is `held` to these) by theirs: neither has another name.  Renaming.v:
-        renaming_changes_no_decision, isomorphic_memories_are_bisimilar.
-        """
+        """A state, renamed as a row says, is a listed one; each of its sums is in the interval."""
         where = f"line {self._number}"
-        ensure(bool(row) and row[0] < len(states), code, where, "a listed state", row[:1])
+        if not row or row[0] >= len(states):
+            raise Rejected(code, where, "a listed state", row[:1])
         target = states[row[0]]
-        tokens = held_tokens(to[2])
-        require(len(tokens), len(row) - 1, Code.PROOF_RENAMING, where)
-        names = dict(zip(tokens, row[1:], strict=True))
-        once = len(set(names.values())) == len(names)
-        ensure(once, Code.PROOF_RENAMING, where, "each token once", row[1:])
-        atoms = len(system.atoms)
-        for token, name in names.items():
-            require(token % atoms, name % atoms, Code.PROOF_ATOM, where)
-            if held or system.atoms[token % atoms].only is not None:
-                require(token, name, Code.PROOF_RENAMING, where)
-        facts = renamed(to[2], names) if any(a != b for a, b in names.items()) else to[2]
-        there = to[0] == target[0] and to[1] == target[1] and facts == target[2]
-        ensure(there, code, where, "the state that the call leads to", f"state {row[0]}")
+        facts = self._renamed.get((to[2], tuple(row[1:])))
+        if facts is None:
+            facts = self._renamed.put(to[2], row[1:], target[2], where, held=held)
+        if to[0] != target[0] or to[1] != target[1] or facts != target[2]:
+            raise Rejected(code, where, "the state that the call leads to", f"state {row[0]}")
         for (low, high), (least, most) in zip(to[3], target[3], strict=True):
-            inside = least <= low and high <= most
-            ensure(inside, Code.PROOF_INTERVAL, where, f"{low} .. {high}", f"{least} .. {most}")
+            if low < least or most < high:
+                ends = f"{low} .. {high}", f"{least} .. {most}"
+                raise Rejected(Code.PROOF_INTERVAL, where, *ends)
 
     def _state(self, system: System, part: Part) -> State:
         value = self._line()
@@ -440,13 +432,12 @@ class _Below(Sequence[State]):
         return left, right, facts, tuple([(0, high) for _, high in sums])
 
 
-def _numbers_of(value: Json, where: str) -> list[int]:
-    row = []
-    for one in schema.as_list(value, where, _CODE):
+def _numbers_of(value: Json, where: str) -> Sequence[int]:
+    row = schema.as_list(value, where, _CODE)
+    for one in row:
         if type(one) is not int or one < 0:
             raise Rejected(_CODE, where, "whole numbers", one)
-        row.append(one)
-    return row
+    return row  # type: ignore[return-value]
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -2,10 +2,13 @@
 
 Normative text: docs/spec/proof.md, section 1.  Nothing of a proof narrows it.
 Cost: a look-up or two for each monitor that names the call's tool; one copy of what is remembered.
+Choices of tokens hang on the tokens that are held, and are made once for all states that hold the
+same; what monitors remember is looked up in one dict a side, made once for a state.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -29,7 +32,7 @@ from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Seen, Values
+from tcc_certs.session.monitors import Counts, Seen, Values
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import check as of_type
 
@@ -37,11 +40,15 @@ MAX_CHOICES = 20_000  # choices of tokens for one call
 MAX_TRIED = 1 << 26  # choices, in all
 FACTS = 64  # of a state take as long as one choice
 MAX_NEXT = 1 << 20  # calls that places go on with, which are kept
+MAX_LOOKS = 1 << 16  # ways to see a call that are kept, and choices of tokens
 LATER = 2  # from this side of a fact on it is one of statements of version 1.2
 NOT_WALKED: Place = ((), ())
 
-
-_Looks: TypeAlias = "tuple[Any, Any, int, str, bool]"
+# What each rule sees of a call of the left and of the right's, which has that number; why the right
+# refuses it anyway; whether it is asked if the right's monitors allow it.
+_Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
+_Looks: TypeAlias = "tuple[_Watched, _Watched, int, str, bool]"
+_Tries: TypeAlias = "Sequence[tuple[tuple[Choice, ...], _Looks]]"
 
 
 class System(KeyParts):
@@ -55,7 +62,9 @@ class System(KeyParts):
         }
         self._tried = 0
         self._looks: dict[tuple[Part, int, tuple[Choice, ...]], _Looks] = {}
-        self._nexts: dict[Place, list[tuple[int, Place]]] = {}
+        self._tries: dict[tuple[Part, int, tuple[int, ...]], _Tries] = {}
+        self._tries_size = 0
+        self._nexts: tuple[dict[Place, dict[int, Place]], ...] = ({}, {})
         self._next_size = 0
         self._named: dict[Part, list[tuple[int, Place]]] = {}
         self._mades: dict[tuple[int, tuple[Choice, ...]], CallParts] = {}
@@ -74,23 +83,29 @@ class System(KeyParts):
         A token that is held may come again; all that are not are alike, so the least of each atom
         stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
-        held: dict[int, list[int]] = {}
-        atoms = len(self.atoms)
-        for token in part.tracked if part.tracked is not None else held_tokens(state[2]):
-            held.setdefault(token % atoms, []).append(token)
-        counts = {fact[:3]: fact[3] for fact in state[2] if fact[0] < LATER}
-        weight = 1 + len(state[2]) // FACTS  # ends of a file may hold any
-        going = self._going(state[0]) if part.walked else self._naming(part)
+        facts = state[2]
+        held = tuple(held_tokens(facts)) if part.tracked is None else part.tracked
+        counts: tuple[Counts, Counts] = {}, {}
+        for side, slot, key, count in facts:
+            if side < LATER:
+                counts[side][slot, key] = count
+        weight = 1 + len(facts) // FACTS  # ends of a file may hold any
+        going = self._going(0, state[0]).items() if part.walked else self._naming(part)
+        onwards = self._going(1, state[1]) if part.plans else {}
         for sure, past in self._pasts(part, state):
             self._tried += weight if past else 0
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
-                for number, tokens in enumerate(self._choices(part, kind, held)):
-                    ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
-                    self._tried += weight
-                    ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
-                    move = self._move(part, state, past, counts, call, after, kind, tokens)
+                tries = self._tries.get((part, call, held))
+                if tries is None:
+                    tries = self._choices_of(part, call, kind, held)
+                self._tried += weight * len(tries)
+                ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
+                for tokens, look in tries:
+                    move = self._move(
+                        part, state, past, counts, call, after, kind, tokens, look, onwards
+                    )
                     if move is not None:
                         move.sure = sure
                         yield move
@@ -119,21 +134,25 @@ class System(KeyParts):
             return True
         return not self.histories.owes(self.past(state), part.uses, side)
 
-    def _going(self, place: Place) -> list[tuple[int, Place]]:
-        """The calls that plans of the left go on with, and where they lead."""
-        found = self._nexts.get(place)
+    def _going(self, side: int, place: Place) -> dict[int, Place]:
+        """The calls that plans of a side go on with, and where they lead."""
+        kept = self._nexts[side]
+        found = kept.get(place)
         if found is None:
-            steps = [(call, self.left.step(place, call)) for call in self.left.calls(place)]
-            found = [(call, after) for call, after in steps if after is not None]
+            found = (self.left, self.right)[side].steps(place)
             self._next_size += 1 + len(found)
             if self._next_size > MAX_NEXT:
-                self._nexts.clear()
+                for one in self._nexts:
+                    one.clear()
                 self._next_size = 1 + len(found)
-            self._nexts[place] = found
+            kept[place] = found
         return found
 
     def _naming(self, part: Part) -> list[tuple[int, Place]]:
-        """The calls of tools that a monitor of the part names: no other changes what is kept."""
+        """The calls of tools that a monitor of the part names: no other changes what is kept.
+
+        Parts.v: calls_that_none_names_need_no_step.
+        """
         found = self._named.get(part)
         if found is None:
             sides = ((self.left, part.uses), (self.right, {part.rule}))
@@ -152,13 +171,32 @@ class System(KeyParts):
             ]
         return found
 
-    def _choices(
-        self, part: Part, kind: Kind, held: Mapping[int, Sequence[int]]
-    ) -> Iterator[tuple[Choice, ...]]:
+    def _choices_of(self, part: Part, call: int, kind: Kind, held: tuple[int, ...]) -> _Tries:
+        """Every choice of tokens for a call where some are held, and how both sides see it."""
+        found: list[tuple[tuple[Choice, ...], _Looks]] = []
+        for number, tokens in enumerate(self._choices(part, kind, held)):
+            ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
+            key = part, call, tokens
+            look = self._looks.get(key)
+            if look is None:
+                if len(self._looks) > MAX_LOOKS:
+                    self._looks.clear()
+                look = self._looks[key] = self._look(part, call, kind, tokens)
+            found.append((tokens, look))
+        self._tries_size += 1 + len(held) + len(found)
+        if self._tries_size > MAX_LOOKS:
+            self._tries.clear()
+            self._tries_size = 1 + len(held) + len(found)
+        self._tries[part, call, held] = found
+        return found
+
+    def _choices(self, part: Part, kind: Kind, held: Sequence[int]) -> Iterator[tuple[Choice, ...]]:
         if not kind.fields:
             return iter(((),))
         atoms = len(self.atoms)
-        used = {atom: list(tokens) for atom, tokens in held.items()}
+        used: dict[int, list[int]] = {}
+        for one in held:
+            used.setdefault(one % atoms, []).append(one)
         chosen: list[Choice] = []
 
         def choose(at: int) -> Iterator[tuple[Choice, ...]]:
@@ -199,20 +237,16 @@ class System(KeyParts):
         part: Part,
         state: State,
         past: Past,
-        counts: Mapping[Any, int],
+        counts: tuple[Counts, Counts],
         call: int,
         after: Place,
         kind: Kind,
         tokens: tuple[Choice, ...],
+        look: _Looks,
+        onwards: Mapping[int, Place],
     ) -> Move | None:
-        key = part, call, tokens
-        look = self._looks.get(key)
-        if look is None:
-            if len(self._looks) > 1 << 16:
-                self._looks.clear()
-            look = self._looks[key] = self._look(part, call, kind, tokens)
         mine, theirs, pair, why, asked = look
-        left = _after(mine, counts, 0)
+        left = _marks(mine, counts[0])
         if left is None:
             return None
         later = None if not past else self._made(call, kind, tokens)
@@ -226,26 +260,20 @@ class System(KeyParts):
             sums, over = summed
             if why or over:
                 return Move(call, tokens, None, why or over)
-        right = _after(theirs, counts, 1, asked=asked)
+        right = _marks(theirs, counts[1], asked=asked)
         if right is None or (
             later is not None and self.histories.refused(past, later, part.uses, 1)
         ):
             return Move(call, tokens, None, "a monitor of the other side")
         place = NOT_WALKED
         if part.plans:
-            stepped = self.right.step(state[1], pair)
+            stepped = onwards.get(pair)
+            if stepped is None:  # of a question's statement steps are not listed
+                stepped = self.right.step(state[1], pair)
             if stepped is None:
                 return Move(call, tokens, None, "the other side's plans or statements")
             place = stepped
-        facts = state[2]
-        if left or right:
-            made = dict(counts)
-            for fact, value in (*left, *right):
-                if value:
-                    made[fact] = value
-                else:
-                    made.pop(fact, None)
-            facts = tuple(sorted([(*fact, value) for fact, value in made.items()]))
+        facts = _marked(state[2], left, right) if left or right else state[2]
         if later is not None:
             now = self.histories.flat(self.histories.after(past, later))
             kept: list[Fact] = [fact for fact in facts if fact[0] < LATER]
@@ -393,10 +421,7 @@ class System(KeyParts):
         return "the other side has no such call" if pair is None else (pair, opened)
 
 
-_Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
-
-
-def _with(seen: Sequence[Seen], values: Values) -> Any:
+def _with(seen: Sequence[Seen], values: Values) -> _Watched:
     return tuple([(one, values) for one in seen])
 
 
@@ -418,44 +443,41 @@ def _of_key(one: Seen, key: Key) -> Seen:
     return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)
 
 
-def _after(watched: Any, counts: Mapping[Any, int], side: int, *, asked: bool = True) -> Any:
+_Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
+
+
+def _marks(watched: _Watched, counts: Counts, *, asked: bool = True) -> _Marks | None:
     """What monitors remember of a call from now on; None: one does not allow it.
+
+    Each has slots of its own, so none reads what another has just written.
 
     Args:
         asked: whether it is asked if they do.
     """
-    if not watched:
-        return ()
-    view = _View(counts, side)
-    for seen, _ in watched:
-        if asked and not seen.rule.allows(view, seen):
-            return None
-    found = []
+    if asked:
+        for seen, _ in watched:
+            if not seen.rule.allows(counts, seen):
+                return None
+    found: list[tuple[tuple[int, Key], int]] = []
     for seen, values in watched:
-        for (slot, key), value in seen.rule.marks(view, seen, True, values):
-            view.made[slot, key] = value
-            found.append(((side, slot, key), value))
+        found += seen.rule.marks(counts, seen, True, values)
     return found
 
 
-class _View(dict[Any, int]):
-    """The counts of one side, as its monitors ask for them."""
-
-    __slots__ = ("counts", "made", "side")
-
-    def __init__(self, counts: Mapping[Any, int], side: int) -> None:
-        super().__init__()
-        self.counts, self.side = counts, side
-        self.made: dict[Any, int] = {}
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """A count; those that this call has made come first."""
-        if key in self.made:
-            return self.made[key] or default
-        return self.counts.get((self.side, *key), default)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self.get(key, 0))
+def _marked(facts: tuple[Fact, ...], left: _Marks, right: _Marks) -> tuple[Fact, ...]:
+    """Facts, increasing, with what both sides remember from now on; a count of 0 is no fact."""
+    made = list(facts)
+    changed = False
+    for side, marks in ((0, left), (1, right)):
+        for (slot, key), count in marks:
+            name = side, slot, key
+            at = bisect_left(made, name)  # before a fact of that name, which has one part more
+            there = at < len(made) and made[at][:3] == name
+            if (made[at][3] if there else 0) == count:
+                continue
+            made[at : at + there] = [(*name, count)] if count else []
+            changed = True
+    return tuple(made) if changed else facts
 
 
 def _fits(total: int, cap: int | None) -> bool:

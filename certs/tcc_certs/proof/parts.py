@@ -1,6 +1,7 @@
 """Which keys of a question are asked about, one at a time, and with which values.
 
-Normative text: docs/spec/proof.md, section 1.  The list is made from the cores alone.
+Normative text: docs/spec/proof.md, section 1.  The list is made from the cores alone; no key of
+values is without a list (Parts.v: every_key_is_asked_about, lists_for_every_key_prove_inclusion).
 Cost: the ways in which the values of a key, or of the call that has it, are equal or not.
 """
 
@@ -34,7 +35,8 @@ class KeyParts(Compared):
         A session that breaks a monitor breaks it at one key: its values are tracked, and no others;
         with `call` all compared values of the call that breaks it (Relaxed.v:
         a_rule_is_broken_at_one_key; Keys.v: keys_one_at_a_time_prove_inclusion).  In parts that are
-        `unwalked` the left's plans are left aside: that lets more sessions through.
+        `unwalked` the left's plans are left aside: that lets more sessions through (Parts.v:
+        plans_left_aside_admit_more).
         """
         later = self.right.policies
         ensure(not later, Code.UNKNOWN_FEATURE, "parts", "keys of monitors of 1.1", "others")

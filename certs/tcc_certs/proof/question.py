@@ -56,13 +56,8 @@ class _Reader:
         self._patterns: list[CallSet] = []
         end = len(text.rstrip())
         ensure(end <= 1 << 16, Code.LIMIT, "question", "a statement of 65536 characters", end)
-        place = 0
-        while place < end:
-            found = _TOKEN.match(text, place)
-            if found is None:
-                raise self._fault("a statement", text[place : place + 20])
+        for found in _TOKEN.finditer(text, 0, end):  # any character is a mark at least
             self._tokens.append((str(found.lastgroup), found[str(found.lastgroup)]))
-            place = found.end()
         self._of: dict[int, list[int]] = {}
         for number, call in enumerate(core.calls):
             self._of.setdefault(call.tool, []).append(number)
@@ -337,7 +332,7 @@ class _Reader:
             value = text_of(decode(text.encode("utf-8", "surrogatepass"), "question"))
         elif kind != "name" or sign is not None:
             raise self._fault("a value", text)
-        if value is None or value not in values or not value:
+        if value not in values:  # no canonical text is that of a value left out
             raise self._fault(f"a value of {name}", text)
         return values.index(value)
 

@@ -8,7 +8,7 @@ Cost: linear in the core.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tcc_certs.core.derived import is_newer_tool
@@ -52,6 +52,7 @@ class Side:
     monitored: Sequence[tuple[int, ...]]  # for each monitor the tools that it names
     policies: Sequence[PolicyMonitor]
     longest: int  # calls of a plan
+    places: dict[tuple[int, ...], Place] = field(default_factory=dict)  # of states alone, each once
 
     @property
     def start(self) -> Place:
@@ -72,11 +73,18 @@ class Side:
             return self.statements.may_stop(place[1])
         return self.machine.accepts(place)
 
-    def calls(self, place: Place) -> list[int]:
-        """The calls of the core that plans go on with, increasing."""
+    def steps(self, place: Place) -> dict[int, Place]:
+        """The calls of the core that plans go on with, increasing, and where each leads."""
         if self.machine is None:
-            return []
-        return sorted({self.core_calls[c] for q in place[0] for c in self.machine.row(q)})
+            return {}
+        numbers, states = self.core_calls, place[0]
+        if len(states) == 1 and not self.statements.items:  # targets increase, as edges do
+            once = self.places.setdefault
+            made = [(numbers[c], tuple(to)) for c, to in self.machine.row(states[0]).items()]
+            return {call: once(to, (to, ())) for call, to in sorted(made)}
+        calls = sorted({numbers[c] for q in states for c in self.machine.row(q)})
+        steps = [(call, self.step(place, call)) for call in calls]
+        return {call: after for call, after in steps if after is not None}
 
 
 def grammar_side(

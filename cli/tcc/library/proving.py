@@ -34,6 +34,7 @@ from tcc_runtime.exact.writing import Session
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import Home
+from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
     from tcc.outputs.plans import ProveOutput, SessionJson
@@ -76,7 +77,8 @@ class Proof:
         Raises:
             Undecided: P503, P507 it would be larger than was allowed.
         """
-        return None if self.verdict == "undecided" else self.certify()
+        with collection_put_off(True):
+            return None if self.verdict == "undecided" else self.certify()
 
     @property
     def proved(self) -> bool:
@@ -117,7 +119,8 @@ def prove(
     artifact = artifact_of(source)
     other = None if implies is None else artifact_of(implies)
     try:
-        return _answer(artifact, statement, reachable, other, max_states, _Clock(timeout))
+        with collection_put_off(True):  # states stay, and none of them is in a cycle
+            return _answer(artifact, statement, reachable, other, max_states, _Clock(timeout))
     except Undecided as left:
         text = statement if statement is not None else reachable
         kind: Kind = "finishable" if finishable else "implies"

@@ -83,15 +83,18 @@ def _side(artifact: Artifact, core: Core) -> Side:
 
 @dataclass(slots=True)
 class Closed:
-    """A list of states that is closed, with its steps."""
+    """A list of states that is closed, with its steps: of each state the line of the proof.
+
+    There are many steps for a state; a line takes a tenth of what the numbers in it take.
+    """
 
     part: Part
     states: list[State]
     first: list[int]
-    steps: list[list[list[int]]]
+    steps: list[bytes]
 
     def lines(self) -> Iterator[Any]:
-        """As a proof has it."""
+        """As a proof has it: values, and lines that are written already."""
         for left, right, facts, sums in self.states:
             spans = [[large(low), large(high)] for low, high in sums]
             yield [_place(left), _place(right), [[*f[:2], list(f[2]), f[3]] for f in facts], spans]
@@ -142,7 +145,7 @@ def closed(
             if move.state is None:
                 return None
             steps.append(row(move.state))
-        found.steps.append(steps)
+        found.steps.append(encode(steps))
     return found
 
 
@@ -152,6 +155,7 @@ class _Forms:
     def __init__(self, atoms: int) -> None:
         self._atoms = atoms
         self._known: dict[tuple[Fact, ...], tuple[tuple[Fact, ...], Sequence[int]]] = {}
+        self._facts: dict[Fact, Fact] = {}  # each once: states have most in common
 
     def of(self, state: State) -> tuple[State, Sequence[int]]:
         """See :func:`canonical`."""
@@ -163,7 +167,9 @@ class _Forms:
             made, row = canonical(state, self._atoms)
             if len(self._known) >= MAX_FORMS:
                 self._known.clear()
-            known = self._known[facts] = made[2], row
+                self._facts.clear()
+            once = self._facts.setdefault
+            known = self._known[facts] = tuple([once(fact, fact) for fact in made[2]]), row
         return (left, right, known[0], sums), known[1]
 
 
@@ -427,5 +433,5 @@ def _written(kind: Any, value: Any) -> str:
 def _file(head: Any, parts: Sequence[Any]) -> bytes:
     lines = [encode(head)]
     for part in parts:
-        lines += map(encode, part)
+        lines += [line if isinstance(line, bytes) else encode(line) for line in part]
     return b"\n".join(lines) + b"\n"
