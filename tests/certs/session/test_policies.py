@@ -187,11 +187,18 @@ def test_an_element_named_it_is_another_than_one_without_a_name() -> None:
 
 
 def test_two_values_that_are_not_listed_are_not_surely_one() -> None:
-    rest = {"k": ("*", None), "v": ("*", None)}
-    for op in ("=", "!="):
-        held = memory(need({"calls": A, "where": [[op, ["seen", "k"], ["seen", "v"]]]}))
+    listed = frozenset([("s", "x")])
+    rest: dict[str, Any] = {"k": ("*", listed), "v": ("*", listed)}
+    for op, other, refused in (
+        ("=", ["seen", "v"], (0, True)),
+        ("!=", ["seen", "v"], (0, True)),
+        ("!=", ["s", "y"], (0, True)),
+        ("=", ["s", "x"], (0, True)),
+        ("!=", ["s", "x"], None),  # it is surely none of those that its field lists
+    ):
+        held = memory(need({"calls": A, "where": [[op, ["seen", "k"], other]]}))
         held.add(call(1, 0, done=True, states=rest))
-        assert held.refuses(call(2, 1)) == (0, True)
+        assert held.refuses(call(2, 1)) == refused
 
 
 def test_a_text_that_takes_too_long_to_match_is_unsure() -> None:
