@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tcc
-from tcc.library import artifact_bytes
+from tcc.library import artifact_bytes, artifact_of
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
@@ -321,3 +321,49 @@ def test_several_spans_are_a_relaxation_that_proves_and_whose_sessions_have_time
     found = tcc.prove(artifact, "limit uses(find) <= 1")
     assert found.session is not None
     assert [call.at_ms for call in found.session.calls] == [0, 7_200_001]
+
+
+WIDE = 'grammar w version "1"\ntool pay(; to: text max 4)\nplan = any*\nlimit depth <= 3\n'
+
+
+def test_what_other_sessions_use_is_never_proved() -> None:
+    plain = tcc.compile_text(WIDE)
+    wide, less = (
+        tcc.compile_text(f"{WIDE}limit uses(pay) <= {most} across sessions\n") for most in (3, 2)
+    )
+    open_ones = [
+        tcc.prove(plain, "limit uses(pay) <= 3 across sessions"),
+        tcc.prove(plain, implies=wide),
+        tcc.prove(less, implies=wide),
+        tcc.prove(wide, finishable=True),
+    ]
+    assert [(found.verdict, found.codes) for found in open_ones] == [("undecided", ("P501",))] * 4
+    assert tcc.prove(wide, "limit uses(pay) <= 3").proved  # each of its sessions
+    assert tcc.prove(wide, reachable="pay").proved
+    refuted = tcc.prove(plain, implies=less)
+    assert refuted.verdict == "refuted"
+    assert refuted.certificate is not None
+    both = [artifact_bytes(plain), artifact_bytes(less)]
+    assert check_proof(refuted.certificate, both).verdict == 0
+    same = tcc.prove(wide, implies=wide)
+    assert same.certificate is not None
+    assert check_proof(same.certificate, [artifact_bytes(wide)] * 2).verdict == 0
+
+
+@pytest.mark.parametrize("kind", ["implies", "finishable"])
+def test_a_list_about_a_limit_across_sessions_is_declined(kind: str) -> None:
+    made = tcc.compile_text(f"{WIDE}limit uses(pay) <= 3 across sessions\n")
+    tight = tcc.compile_text(f"{WIDE}limit uses(pay) <= 3 within 1 h\n")
+    given = [tight, made] if kind == "implies" else [made]
+    asked = certificate.Asked(kind=kind, text=None, artifacts=tuple(map(artifact_of, given)))
+    system = asked.system(listed=kind == "implies")
+    if kind == "implies":
+        found = certificate.by_all(system, max_states=1000, check_time=lambda: None)
+        data = None if found is None else found.certificate(asked, "proved")
+    else:
+        data = certificate.finishing(asked, system, max_states=1000, check_time=lambda: None)
+    assert data is not None
+    report = check_proof(data, [artifact_bytes(one) for one in given])
+    assert report.verdict == 2
+    assert report.finding is not None
+    assert "limits of one session" in str(report.finding)

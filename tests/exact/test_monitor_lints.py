@@ -52,6 +52,12 @@ def test_statements_that_other_monitors_imply(tmp_path: Path) -> None:
     assert found(HEAD + BEFORE + "limit sum(pay.n) <= 18\n", tmp_path) == [("TCC704", 6)]
 
 
+def test_a_limit_across_sessions_is_never_redundant(tmp_path: Path) -> None:
+    """A session of three calls cannot break it, and a second session can."""
+    assert found(HEAD + "limit uses(pay) per id <= 3\n", tmp_path) == [("TCC704", 5)]
+    assert found(HEAD + "limit uses(pay) per id <= 3 across sessions\n", tmp_path) == []
+
+
 def test_a_shadow_goes_with_its_statement(tmp_path: Path) -> None:
     """Without it nothing asks for a find: were its shadow left, one value would make it idle."""
     text = HEAD.replace("text max 9", 'text ~ "x"')

@@ -596,6 +596,11 @@ def attributes_named(policy: Policy) -> frozenset[str]:
     return frozenset(_members_of(trees_of(policy), "session"))
 
 
+def is_across(policy: Policy) -> bool:
+    """Whether other sessions draw on what a statement allows."""
+    return isinstance(policy, Count | Total) and policy.across
+
+
 def is_timed(policy: Policy) -> bool:
     """Whether a statement looks at the clock."""
     if isinstance(policy, Need | Ban):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc_certs.core.model import Core
+from tcc_certs.core.policies import is_across
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.artifact import ArtifactFile
@@ -170,6 +171,10 @@ class _Check:
         self._listed = kind != "finishable" and (proof == "proved") == (kind != "reachable")
         system = System(*self._sides(head, artifacts))
         self._timed = bool(system.histories.windows)
+        if self._listed or (kind == "finishable" and proof == "proved"):
+            # What other sessions have used is no part of a list.
+            wide = [one.text for one in system.right.policies if is_across(one.policy)]
+            ensure(not wide, Code.UNKNOWN_FEATURE, "core", "limits of one session", wide[:1])
         if kind == "finishable":
             self._finishable(system, head)
         elif self._listed:

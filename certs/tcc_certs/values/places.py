@@ -26,10 +26,8 @@ from typing import Any, TypeAlias
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text, json_value, utf8
 from tcc_certs.values.declared import (
-    PLAIN,
     JsonType,
     NumberType,
-    OpenParameter,
     OpenType,
     TextType,
     json_of,
@@ -459,24 +457,6 @@ def check_json(kind: FieldType, text: str) -> None:
     """
     same = json_bytes(flat(kind), json_value(text)) == utf8(text, "value")
     ensure(same, Code.OPEN_VALUE, "value", "canonical JSON of the type", text)
-
-
-def placed_text(field: OpenParameter, head: object) -> str:
-    """The text of a field at a place inside of an argument; empty where it has no value.
-
-    Args:
-        field: with a place; head: the argument in which that is.
-    """
-    steps: tuple[str, ...] = field.at or ()
-    try:
-        value = at({steps[0]: head}, steps)
-        if value is None and field.null:
-            return ""
-        if isinstance(field.type, PLAIN):
-            return encoded(field.type, value)[1].decode()
-        return json_bytes(field.type, value).decode()
-    except (Missing, Wrong, Rejected):
-        return ""
 
 
 # Times.

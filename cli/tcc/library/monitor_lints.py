@@ -21,7 +21,7 @@ from tcc.library.asking import statement_core
 from tcc.library.blaming import Blaming, never_finishes, without
 from tcc.library.proving import lets_through, prove
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor, Tool
-from tcc_certs.core.policies import Ban, Count, Need, Policy
+from tcc_certs.core.policies import Ban, Count, Need, Policy, is_across
 from tcc_certs.formats.codec import decode, written
 from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
@@ -91,6 +91,8 @@ class _Lints:
         data = decode(bytes(self._artifact.file.columns["core"].data), "core")
         later = later_statements(self._front, core, data)
         for item in (*source_statements(self._front, core), *later):
+            if any(isinstance(m, PolicyMonitor) and is_across(m.policy) for m in item.monitors):
+                continue  # other sessions use it up, however little one of them does
             if item.monitors and self._sources[0].place(item.region.start) not in told:
                 found = len(self._findings)
                 self._statement(item)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tcc.library import Given, artifact_of
 from tcc.library.asking import rewritten, statement_core
 from tcc_certs.core.model import Core, PolicyMonitor
-from tcc_certs.core.policies import is_timed
+from tcc_certs.core.policies import is_across, is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.proof.moves import System as KernelSystem
@@ -334,7 +334,10 @@ def _surely_finishes(asked: Asked, max_states: int, clock: _Clock) -> tuple[int,
 
 def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
     asked = Asked(kind="finishable", text=None, artifacts=(artifact,))
-    done = _surely_finishes(asked, max_states, clock)
+    across = any(
+        isinstance(one, PolicyMonitor) and is_across(one.policy) for one in artifact.core.monitors
+    )
+    done = None if across else _surely_finishes(asked, max_states, clock)
     if done is not None:
         states, data = done
         found = Found(holds=True, states=states)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
+from tcc_certs.core.policies import is_across
 from tcc_certs.session.monitors import Key
 from tcc_runtime.exact.atoms import Undecided
 from tcc_runtime.exact.sides import Items, OfPlans
@@ -107,10 +108,18 @@ def included(
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
-        return _included(search, real)
+        return _of_one_session(_included(search, real), search.system)
     except Undecided as left:
         states = 0 if search is None else len(search.met)
         return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
+
+
+def _of_one_session(found: Found, system: System) -> Found:
+    """What was found, if that no session shows otherwise says it of several sessions, too."""
+    for one in system.right.policies if found.holds else ():
+        if is_across(one.policy):
+            raise Undecided("P501", f"{one.text!r} hangs on what other sessions have used")
+    return found
 
 
 def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
@@ -215,7 +224,7 @@ def finishable(
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
-        return _finishable(search)
+        return _of_one_session(_finishable(search), search.system)
     except Undecided as left:
         states = 0 if search is None else len(search.met)
         return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
