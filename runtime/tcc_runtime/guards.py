@@ -47,9 +47,6 @@ class Stop(StrEnum):
         return self is Stop.BOUND or self is Stop.EXHAUSTED
 
 
-ENDING = {Stop.MAX_EXPANSIONS: SearchGuard.CAP, Stop.MAX_SECONDS: SearchGuard.TIMEOUT}
-
-
 def is_late(seconds: float, most: int | None) -> bool:
     """Whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
     return most is not None and seconds * 1000 >= most

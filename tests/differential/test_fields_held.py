@@ -110,7 +110,7 @@ def test_lists_records_and_places_decide(tmp_path: Path) -> None:
         ({"passengers": [{"first": 1}]}, "R105"),
         ({"passengers": [{}]}, "R105"),
         ({"passengers": [{"first": "a", "years": 1.5}]}, "R105"),
-        ({"passengers": [{"first": "\ud800"}]}, "R105"),
+        ({"passengers": [{"first": "\ud800"}]}, "R106"),
         ({"passengers": [{"first": "a"}] * 1001}, "R105"),
         ({"passengers": list(range(1_000_000))}, "R105"),
         ({"passengers": [{"first": "x" * 60_000}] * 100}, "R105"),
@@ -538,3 +538,35 @@ def test_types_are_not_nested_without_end() -> None:
         kind = {"type": "list", "min": 0, "max": 9, "of": kind}
     code, path = core_of(field("paid_by", of=kind))
     assert code == "D201" and path.startswith(f"{BOOK}.open[2].of")
+
+
+DISTINCT = """grammar g version "1"
+tool look(; o: text) gives (; rows: list distinct of (a: text, b: text))
+tool pay(; rows: list distinct of (a: text, b: text))
+plan = any{0,9}
+limit depth <= 9
+require look where count(seen.rows) = 2 before pay
+require pay where every rows as r (r.a != "z")
+"""
+
+
+@pytest.mark.parametrize("show", [(), ("look.rows", "pay.rows")], ids=["digested", "shown"])
+def test_records_that_differ_in_what_nothing_names_are_distinct(
+    show: tuple[str, ...], tmp_path: Path
+) -> None:
+    artifact, ledger = compiled(DISTINCT), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    rows = [{"a": "x", "b": "1"}, {"a": "x", "b": "2"}]
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done({"rows": rows})
+    assert not permit.unforeseen
+    assert str(gate.check("pay", {"rows": rows + rows[:1]}).code) == "R105"
+    gate.close()
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    with gate.call("pay", {"rows": rows}) as permit:
+        permit.done({})
+    gate.finish()
+    gate.close()
+    for key in (KEY, None):
+        found = tcc.validate(ledger, artifact, key=key)
+        assert (found.claim_type, found.findings) == ("Conformant", ())

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "policies.md"
 BLOCKS = re.findall(r"^```tcg\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
+PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
 
 @pytest.mark.parametrize("count", range(1, len(BLOCKS) + 1))
 def test_each_block_is_read_with_those_before_it(count: int) -> None:
@@ -26,6 +28,11 @@ def test_each_block_is_read_with_those_before_it(count: int) -> None:
 def test_the_page_is_the_shipped_grammar() -> None:
     front = read_grammar_text("".join(BLOCKS))
     assert front.core == read_grammar(ROOT / "grammars" / "airline_desk.tcg").core is not None
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_each_program_of_the_page_runs(number: int) -> None:
+    exec(compile(PROGRAMS[number], f"program {number} of {PAGE.name}", "exec"), {})
 
 
 def test_every_statement_of_the_page_is_in_the_core() -> None:

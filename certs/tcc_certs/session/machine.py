@@ -388,12 +388,6 @@ class Course:
         return self._held
 
     @property
-    def before_last(self) -> Held:
-        """Where it might have been before the last of its calls, one at least."""
-        self._catch_up()
-        return self._before[-1][0]
-
-    @property
     def memory(self) -> Memory:
         """Of its monitors."""
         self._catch_up()

@@ -26,7 +26,6 @@ from tcc_certs.values.canonical import key_commitment
 SCHEMA = "tcc.session/1.1"
 WITHOUT_MACS = "tcc.session/1.0"
 MAC = "mac"
-HIDDEN = ""  # the type of a value that is not shown
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 

@@ -140,7 +140,6 @@ def _scalar(value: object) -> bytes:
 
 _COMMITMENT = "tcc.session/1.0 digest key"
 _RECORDS = "tcc.session/1.1 record key"
-KEY_BYTES = 32
 CALL_KEY_BYTES = 16
 MAC_BYTES = 16
 

@@ -26,10 +26,8 @@ from typing import Any, TypeAlias
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import json_text, json_value, utf8
 from tcc_certs.values.declared import (
-    PLAIN,
     JsonType,
     NumberType,
-    OpenParameter,
     OpenType,
     TextType,
     json_of,
@@ -461,24 +459,6 @@ def check_json(kind: FieldType, text: str) -> None:
     ensure(same, Code.OPEN_VALUE, "value", "canonical JSON of the type", text)
 
 
-def placed_text(field: OpenParameter, head: object) -> str:
-    """The text of a field at a place inside of an argument; empty where it has no value.
-
-    Args:
-        field: with a place; head: the argument in which that is.
-    """
-    steps: tuple[str, ...] = field.at or ()
-    try:
-        value = at({steps[0]: head}, steps)
-        if value is None and field.null:
-            return ""
-        if isinstance(field.type, PLAIN):
-            return encoded(field.type, value)[1].decode()
-        return json_bytes(field.type, value).decode()
-    except (Missing, Wrong, Rejected):
-        return ""
-
-
 # Times.
 
 _TIME = re.compile(
@@ -504,6 +484,17 @@ def moment(value: object, zone: int | None) -> int:
         raise Wrong
     clock = (int(hours) * 60 + int(minutes) - offset) * 60_000 + int(seconds) * 1000
     return _midnight(day) + clock + int((part or "0").ljust(3, "0")[:3])
+
+
+_FIRST, _BEHIND = ((day - _EPOCH) * _DAY for day in (1, date.max.toordinal() + 1))
+
+
+def is_moment(ms: int, kind: TimeType | DateType) -> bool:
+    """Whether some text of the type stands for these UTC milliseconds."""
+    if isinstance(kind, DateType):
+        midnight = ms + kind.zone * 60_000
+        return _FIRST <= midnight < _BEHIND and midnight % _DAY == 0
+    return _FIRST - _DAY < ms < _BEHIND + _DAY  # a text says its own zone, of less than a day
 
 
 def zone_of(text: str) -> int | None:

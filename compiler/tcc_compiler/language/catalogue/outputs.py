@@ -263,9 +263,9 @@ EXACT: Mapping[str, Entry] = {
         "`tcc prove` does not decide this question: the statement, or the difference of the two\n"
         "grammars, is of a kind that its search does not know, such as a tool that gives other\n"
         "parameters on the two sides, a limit below 0, fields of language 1.2 (lists, open\n"
-        "answers, `at`), or a statement that computes with a field of many values. The message\n"
-        "says which. Ask about a part of it, or make the tools alike: `tcc prove OLD.tcg\n"
-        "--implies NEW.tcg` wants the same `gives` on both sides.",
+        "answers, `at`), look-ups, errors that are texts, or a statement that computes with a\n"
+        "field of many values. The message says which. Ask about a part of it, or make the\n"
+        "tools alike: `tcc prove OLD.tcg --implies NEW.tcg` wants the same `gives` on both sides.",
         _ASKED + "tool look gives (state: open | paid)\n"
         "# OTHER.tcg has `(status: open | paid)` in place of `(state: open | paid)`\n"
         "# tcc prove G.tcg --implies OTHER.tcg\n"

@@ -260,8 +260,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC228": Entry(
         "statement that nothing enforces yet",
-        "`pass` and `across sessions` are read, and their names and types checked; this release\n"
-        "enforces neither, and declines them, so that nothing is left unheld.",
+        "`pass` is read, and what follows it checked; this release does not enforce it, and\n"
+        "declines it, so that nothing is left unheld.",
         'grammar g version "1"\ntool a\npass resources\n',
     ),
 }
