@@ -84,7 +84,8 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
 
     tools = "\n".join(map(_tool_text, core.tools))
     given = "".join([f"given {_field_text(one)}\n" for one in core.given])
-    learned = "".join([f"let {_learned_text(core, one)}\n" for one in (*core.lets, *core.looks)])
+    lets: tuple[Let | LookUp, ...] = (*core.lets, *core.looks)
+    learned = "".join([f"let {_learned_text(core, one)}\n" for one in lets])
     head = f'grammar asked version "1"\n{given}{tools}\n{learned}plan = any*\n'
     bare = read_grammar_text(head, "<tools>")
     front = read_grammar_text(f"{head}{statement}\n", "<statement>")
