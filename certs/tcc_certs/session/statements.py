@@ -258,8 +258,8 @@ def _values(fields: Iterable[OpenParameter], entries: Mapping[str, Json]) -> dic
         if entry is None:
             found[one.name] = NONE
         else:
-            shown = isinstance(entry, Mapping) and "value" in entry
-            found[one.name] = _value(one, str(entry["value"])) if shown else UNKNOWN
+            text = entry.get("value") if isinstance(entry, dict) else None
+            found[one.name] = UNKNOWN if text is None else _value(one, str(text))
     return found
 
 
