@@ -570,3 +570,60 @@ def test_records_that_differ_in_what_nothing_names_are_distinct(
     for key in (KEY, None):
         found = tcc.validate(ledger, artifact, key=key)
         assert (found.claim_type, found.findings) == ("Conformant", ())
+
+
+INSIDE = """grammar g version "1"
+tool look(; o: text) gives (; h: json, n: number at "/h/n", t?: text or null at "/h/t",
+    rows: list of (a?: text), first: text at "/rows/0/a")
+tool pay(; o: text)
+plan = any{0,9}
+limit depth <= 9
+forbid look where seen.n = 3 before pay
+forbid look where seen.t = "3" before pay
+forbid look where seen.first = "3" before pay
+forbid look where every seen.rows as r (r.a = "3") before pay
+"""
+
+
+@pytest.mark.parametrize("show", [(), ("look.h",), ("look.h", "look.n", "look.t", "look.rows")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"h": {"n": "a", "t": 3}, "rows": [{"a": "x"}]},
+        {"h": {"n": 1, "t": None}, "rows": [{}]},
+        {"h": {"t": "x"}, "rows": []},
+        {"h": None, "rows": {}},
+        {"rows": [{"a": 1}]},
+    ],
+)
+def test_an_answer_inside_of_another_that_is_not_known_is_taken_up(
+    answer: Any, show: tuple[str, ...], tmp_path: Path
+) -> None:
+    artifact, ledger = compiled(INSIDE), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done(answer)
+    assert permit.unforeseen
+    gate.close()
+    with tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show) as gate:
+        assert str(gate.check("pay", {"o": "1"}).code) == "R202"
+        gate.finish()
+    for key in (KEY, None):
+        found = tcc.validate(ledger, artifact, key=key)
+        assert (found.claim_type, found.findings) == ("Conformant", ())
+
+
+def test_what_stands_inside_of_what_is_shown_is_not_left_out(tmp_path: Path) -> None:
+    artifact, ledger = compiled(INSIDE), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=("look.h",))
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done({"h": {"n": 1, "t": 3}, "rows": [{"a": "x"}]})
+    gate.finish()
+    gate.close()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    assert records[2]["answers"]["t"] == {"unknown": True}
+    del records[2]["answers"]["t"]  # then it were none: `seen.t? ..` would hold
+    ledger.write_bytes(sealed(records))
+    found = tcc.validate(ledger, artifact, key=KEY).findings
+    assert [(str(one.code), one.field) for one in found] == [("S204", "answers: look.t")]
