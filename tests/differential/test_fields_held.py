@@ -110,7 +110,7 @@ def test_lists_records_and_places_decide(tmp_path: Path) -> None:
         ({"passengers": [{"first": 1}]}, "R105"),
         ({"passengers": [{}]}, "R105"),
         ({"passengers": [{"first": "a", "years": 1.5}]}, "R105"),
-        ({"passengers": [{"first": "\ud800"}]}, "R105"),
+        ({"passengers": [{"first": "\ud800"}]}, "R106"),
         ({"passengers": [{"first": "a"}] * 1001}, "R105"),
         ({"passengers": list(range(1_000_000))}, "R105"),
         ({"passengers": [{"first": "x" * 60_000}] * 100}, "R105"),
@@ -538,3 +538,92 @@ def test_types_are_not_nested_without_end() -> None:
         kind = {"type": "list", "min": 0, "max": 9, "of": kind}
     code, path = core_of(field("paid_by", of=kind))
     assert code == "D201" and path.startswith(f"{BOOK}.open[2].of")
+
+
+DISTINCT = """grammar g version "1"
+tool look(; o: text) gives (; rows: list distinct of (a: text, b: text))
+tool pay(; rows: list distinct of (a: text, b: text))
+plan = any{0,9}
+limit depth <= 9
+require look where count(seen.rows) = 2 before pay
+require pay where every rows as r (r.a != "z")
+"""
+
+
+@pytest.mark.parametrize("show", [(), ("look.rows", "pay.rows")], ids=["digested", "shown"])
+def test_records_that_differ_in_what_nothing_names_are_distinct(
+    show: tuple[str, ...], tmp_path: Path
+) -> None:
+    artifact, ledger = compiled(DISTINCT), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    rows = [{"a": "x", "b": "1"}, {"a": "x", "b": "2"}]
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done({"rows": rows})
+    assert not permit.unforeseen
+    assert str(gate.check("pay", {"rows": rows + rows[:1]}).code) == "R105"
+    gate.close()
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    with gate.call("pay", {"rows": rows}) as permit:
+        permit.done({})
+    gate.finish()
+    gate.close()
+    for key in (KEY, None):
+        found = tcc.validate(ledger, artifact, key=key)
+        assert (found.claim_type, found.findings) == ("Conformant", ())
+
+
+INSIDE = """grammar g version "1"
+tool look(; o: text) gives (; h: json, n: number at "/h/n", t?: text or null at "/h/t",
+    rows: list of (a?: text), first: text at "/rows/0/a")
+tool pay(; o: text)
+plan = any{0,9}
+limit depth <= 9
+forbid look where seen.n = 3 before pay
+forbid look where seen.t = "3" before pay
+forbid look where seen.first = "3" before pay
+forbid look where every seen.rows as r (r.a = "3") before pay
+"""
+
+
+@pytest.mark.parametrize("show", [(), ("look.h",), ("look.h", "look.n", "look.t", "look.rows")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"h": {"n": "a", "t": 3}, "rows": [{"a": "x"}]},
+        {"h": {"n": 1, "t": None}, "rows": [{}]},
+        {"h": {"t": "x"}, "rows": []},
+        {"h": None, "rows": {}},
+        {"rows": [{"a": 1}]},
+    ],
+)
+def test_an_answer_inside_of_another_that_is_not_known_is_taken_up(
+    answer: Any, show: tuple[str, ...], tmp_path: Path
+) -> None:
+    artifact, ledger = compiled(INSIDE), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show)
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done(answer)
+    assert permit.unforeseen
+    gate.close()
+    with tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=show) as gate:
+        assert str(gate.check("pay", {"o": "1"}).code) == "R202"
+        gate.finish()
+    for key in (KEY, None):
+        found = tcc.validate(ledger, artifact, key=key)
+        assert (found.claim_type, found.findings) == ("Conformant", ())
+
+
+def test_what_stands_inside_of_what_is_shown_is_not_left_out(tmp_path: Path) -> None:
+    artifact, ledger = compiled(INSIDE), tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact, ledger=ledger, key=KEY, durable=False, show=("look.h",))
+    with gate.call("look", {"o": "1"}) as permit:
+        permit.done({"h": {"n": 1, "t": 3}, "rows": [{"a": "x"}]})
+    gate.finish()
+    gate.close()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    assert records[2]["answers"]["t"] == {"unknown": True}
+    del records[2]["answers"]["t"]  # then it were none: `seen.t? ..` would hold
+    ledger.write_bytes(sealed(records))
+    found = tcc.validate(ledger, artifact, key=KEY).findings
+    assert [(str(one.code), one.field) for one in found] == [("S204", "answers: look.t")]

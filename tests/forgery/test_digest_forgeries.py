@@ -297,6 +297,48 @@ def test_the_arguments_as_a_whole_are_those_that_are_shown(tmp_path: Path) -> No
             assert [str(one.code) for one in found] == ["S204"], (text, shown)
 
 
+DAYS = """grammar g version "1"
+tool pay(; days: list of date "+02:00", times: list of time, a: text, b: text)
+plan = any{0,9}
+require pay where every days as d (d <= now), every times as t (t <= now), a = b
+"""
+
+
+def test_a_time_that_no_text_stands_for_is_none(tmp_path: Path) -> None:
+    ledger, days = tmp_path / "s.ledger", ["0001-01-01", "2024-02-29"]
+    times = ["0001-01-01T00:00:00+23:59", "2024-02-29T12:00:00Z"]
+    gate = tcc.Gate(artifact(DAYS), ledger=ledger, key=KEY, durable=False)
+    with gate.call("pay", {"days": days, "times": times, "a": "x", "b": "x"}) as permit:
+        permit.done({})
+    gate.finish()
+    gate.close()
+    assert tcc.validate(ledger, artifact(DAYS), key=KEY).findings == ()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    for name, by in (("days", 1), ("days", -86_400_000), ("times", -86_400_000)):
+        changed = copy.deepcopy(records)
+        changed[1]["open"][name]["of"][0] += by
+        ledger.write_bytes(sealed(changed))
+        found = tcc.validate(ledger, artifact(DAYS), key=KEY).findings
+        assert [(str(one.code), one.field) for one in found] == [("S204", f"open: {name}")]
+
+
+def test_values_that_are_shown_differ_where_statements_look(tmp_path: Path) -> None:
+    ledger, fields = tmp_path / "s.ledger", {"days": [], "times": []}
+    show = ["pay.a", "pay.b"]
+    gate = tcc.Gate(artifact(DAYS), ledger=ledger, key=KEY, durable=False, show=show)
+    with gate.call("pay", {**fields, "a": "x", "b": "x"}) as permit:
+        permit.done({})
+    gate.finish()
+    gate.close()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    records[1]["open"]["b"] = {"digest": short("x") + "0" * 32, "type": "s", "value": "y"}
+    ledger.write_bytes(sealed(records))
+    found = tcc.validate(ledger, artifact(DAYS)).findings
+    assert [(str(one.code), one.field) for one in found] == [("S205", "open: pay.b")]
+
+
 # Whatever stands in a record: a verdict, and with the key none but INVALID of what is shown.
 
 ODD: tuple[Any, ...] = (

@@ -107,6 +107,44 @@ def mail(gate: tcc.Gate, outcome: str = "done") -> str:
     return make(gate, "mail", {"to": "x"}, outcome)
 
 
+FOR_VALUES: dict[str, tuple[str, list[Any], Any]] = {
+    "time": (
+        "time utc",
+        ["2024-05-15T12:00:00Z", "2024-05-15T14:00:00+02:00", "2024-05-15T12:00:00.0001"],
+        "2024-05-15T12:00:00.001Z",
+    ),
+    "times": ("list of time", [["2024-05-15T12:00:00Z"], ["2024-05-15T12:00:00.0001Z"]], []),
+    "numbers": ("list of number", [[1], [1.0]], [1, 1]),
+    "records": (
+        "list of (a: text at \"/x/a\", t?: time)",
+        [[{"x": {"a": "b"}, "t": "2024-05-15T12:00:00Z"}],
+         [{"x": {"a": "b"}, "t": "2024-05-15T11:00:00-01:00"}]],
+        [{"x": {"a": "b"}}],
+    ),
+    "json": ("json", [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], {"a": "1", "b": 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOR_VALUES)
+def test_a_value_that_is_written_otherwise_has_no_new_allowance(
+    name: str, tmp_path: Path, clock: Clock
+) -> None:
+    kind, ways, another = FOR_VALUES[name]
+    text = (
+        f'grammar g version "1"\ngiven user: text\ntool pay(; f: {kind})\nplan = pay{{0,9}}\n'
+        "limit uses(pay) per f, session.user <= 1 across sessions\n"
+    )
+    shop = Shop(tmp_path, clock, text)
+    said = []
+    for at, value in enumerate([*ways, another]):
+        with shop.gate(f"s{at}") as gate:
+            said.append(make(gate, "pay", {"f": value}))
+            said += [make(gate, "pay", {"f": ways[-1]})]
+            gate.finish()
+        assert shop.validated(f"s{at}").claim_upheld
+    assert said == ["done", *["R202"] * (2 * len(ways) - 1), "done", "R202"]
+
+
 # What is counted.
 
 

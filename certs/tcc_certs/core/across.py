@@ -114,7 +114,9 @@ def key_text(secret: bytes, draw: Draw) -> str:
 
 
 def _framed(kind: str, value: object) -> bytes:
-    if isinstance(value, tuple):
+    if kind == "r" and isinstance(value, tuple):
+        data = b"".join([_framed("s", name) + _framed(*cell) for name, cell in value])
+    elif isinstance(value, tuple):
         data = b"".join([_framed(*one) for one in value])
     elif isinstance(value, bytes):
         data = value

@@ -4,8 +4,7 @@ A table lists the members of an object in the order in which they are read: for 
 form of its value, whether it has to be there, what it becomes.  Between the members stand checks of
 what was read before.  A form is a function of a value and its place; those that several documents
 share are here, a document's own stand beside its tables.  A member that no table names is refused.
-:func:`read` makes a model's attributes of an object; :func:`check_fields` holds flat records, which
-stay as they are, to a table of predicates.
+:func:`read` makes a model's attributes of an object.
 Cost: linear in the members; tables are made once, when their module is loaded.
 """
 
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tcc_certs.errors import Code, Rejected, clip, ensure, is_plain, require
+from tcc_certs.errors import Code, Rejected, ensure, is_plain, require
 from tcc_certs.formats.codec import Json, is_identifier, read_large
 from tcc_certs.limits import MAX_VERSION_BYTES
 
@@ -47,21 +46,6 @@ class Check(NamedTuple):
 
 
 Table: TypeAlias = "tuple[Row | Check, ...]"
-
-
-class Field(NamedTuple):
-    """A member of a flat record: the form of its value, and whether it has to be there.
-
-    Attributes:
-        expected: the form, for people.
-    """
-
-    expected: str
-    holds: Callable[[Json], bool]
-    required: bool = True
-
-
-Fields: TypeAlias = "Mapping[str, Field]"  # by the names of members
 
 
 def row(name: str, form: Form, to: str = "", code: Code | None = None) -> Row:
@@ -136,35 +120,6 @@ def tagged(
             read(otherwise, value, path, code, known, (tag,))
         raise Rejected(code, f"{path}.{tag}", what, kind)
     return kind, read(tables[kind], value, path, code, {**known, tag: kind}, (tag,))
-
-
-def check_fields(fields: Fields, item: Mapping[str, Json], place: str, code: Code) -> None:
-    """Every member of `item` is one of `fields` and has its form; none that is required lacks.
-
-    Args:
-        place: what stands before a member's name in the place of an error, such as ``line 7: ``.
-
-    Raises:
-        Rejected: the first of: the members of `item` in their order; those that are missing.
-    """
-    for name, value in item.items():
-        field = fields.get(name)
-        if field is None:
-            raise Rejected(code, f"{place}{clip(name, 80)}", "no such field", value)
-        if not field.holds(value):
-            raise Rejected(code, f"{place}{name}", field.expected, value)
-    for name, field in fields.items():
-        if field.required and name not in item:
-            raise Rejected(code, f"{place}{name}", "the field", "none")
-
-
-def fits(fields: Fields, value: Json) -> bool:
-    """Whether `value` is an object that :func:`check_fields` passes."""
-    return (
-        isinstance(value, dict)
-        and all(name in fields and fields[name].holds(item) for name, item in value.items())
-        and all(name in value for name, field in fields.items() if field.required)
-    )
 
 
 # Forms.  Those with the code as their last parameter are called by other readers too.

@@ -44,6 +44,7 @@ from tcc_certs.values.places import (
     ends_of,
     exact_number,
     flat,
+    is_moment,
     typed,
 )
 from tcc_certs.values.text_pattern import pattern_of
@@ -181,8 +182,10 @@ class _Walk:
 
     def _narrowed(self, kind: FieldType) -> FieldType:
         match kind:
-            case ListType(of=of):
-                return replace(kind, of=self._narrowed(of))
+            case ListType(of=of, distinct=distinct):
+                # Records that differ in fields that nothing names look alike.
+                inner = self._narrowed(of)
+                return replace(kind, of=inner, distinct=distinct and inner == of)
             case RecordType(fields=fields):
                 some = [one for one in fields if one.name in self._parts]
                 return RecordType(fields=tuple([self._field(one) for one in some]))
@@ -486,7 +489,7 @@ class Reading:
                     raise ValueError
                 return "r", tuple(cells)
             case TimeType() | DateType():
-                if type(found) is not int:
+                if type(found) is not int or not is_moment(found, kind):
                     raise ValueError
                 return "t", found
             case NumberType() if self.named.numbers:

@@ -148,12 +148,17 @@ class Places:
             ensure(same, Code.SESSION_VALUE, place(head), due or "nothing at its place", value)
             return
         field, entry = one.field, entries.get(one.name)
-        text = _text(field, value)
+        left_out = value is _Nothing or (value is None and field.null)
+        text = None if left_out else _text(field, value)
+        if entry is not None and "unknown" in entry:
+            # Of an answer nothing is known that is missing, of another type, or too much.
+            known = left_out and field.optional
+            ensure(not known, Code.SESSION_VALUE, place(one.name), "nothing at its place", entry)
+            return
         if entry is None or text is None:
-            there = "nothing at its place" if text is None else text
-            ensure(
-                (entry is None) == (text is None), Code.SESSION_VALUE, place(one.name), there, entry
-            )
+            there = text or ("nothing at its place" if left_out else "a value of another type")
+            same = entry is None and left_out
+            ensure(same, Code.SESSION_VALUE, place(one.name), there, entry)
             return
         if "value" in entry:
             same = entry["value"] == text
@@ -245,6 +250,8 @@ class Places:
             ensure(same, Code.SESSION_VALUE, place(outer.name), "the listed value there", found)
             return
         entry = entries.get(one.name)
+        if entry is not None and "unknown" in entry and not one.field.optional:
+            raise Untold
         if found is _Nothing or entry is None:
             nothing = found is _Nothing and not one.field.null
             missing = "a field that is left out, as nothing is there"
@@ -288,9 +295,7 @@ def _at(value: object, steps: Sequence[str]) -> object:
 
 
 def _text(field: OpenParameter, value: object) -> str | None:
-    """The canonical text of a field; None where it has no value."""
-    if value is _Nothing or (value is None and field.null):
-        return None
+    """The canonical text of a value of a field; None where it is of another type."""
     try:
         if isinstance(field.type, PLAIN):
             return encoded(field.type, value)[1].decode()

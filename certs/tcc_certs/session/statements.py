@@ -29,8 +29,9 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
 from tcc_certs.session.relations import LACKING, Event
-from tcc_certs.values.declared import OpenParameter
-from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.canonical import json_value
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number, flat, typed
 
 
 class Statements:
@@ -107,12 +108,12 @@ class Statements:
         # For whom a call counts across sessions is said in values: digests are one session's.
         whom = [Count(of=("any",), value=0, per=one.per) for one in wide]
         self.said = frozenset().union(*map(attributes_named, whom))
-        by_name = [
-            [one.name for one in tool.opened if one.name in _own_in(wide, at, len(core.tools))]
+        self._said = [
+            [one for one in tool.opened if one.name in _own_in(wide, at, len(core.tools))]
             for at, tool in enumerate(core.tools)
         ]
-        self._said = [frozenset(names) for names in by_name]
-        self.shown |= {(at, name) for at, names in enumerate(by_name) for name in names}
+        self._given_said = [one for one in core.given if one.name in self.said]
+        self.shown |= {(at, one.name) for at, some in enumerate(self._said) for one in some}
 
     def memory(self) -> Memory:
         """What the statements remember of a session that begins."""
@@ -218,7 +219,7 @@ class Statements:
         own = Event(at=0, tool=tool, states=states, session=session)
         listed = {name: states[name] for name, _ in self._listed[tool]}
         said = {**dict.fromkeys(states, UNKNOWN), **listed, **_values(self._said[tool], opened)}
-        plain = Event(at=0, tool=tool, states=said, session=_values(self.said, given))
+        plain = Event(at=0, tool=tool, states=said, session=_values(self._given_said, given))
         found = [(one.number, one.drawn(own, plain)) for one in self.policies.decides[tool]]
         return [(number, *drawn) for number, drawn in found if drawn is not None]
 
@@ -253,30 +254,31 @@ def _own_in(limits: Sequence[Count | Total], tool: int, tools: int) -> frozenset
     return frozenset(found)
 
 
-def _values(names: Iterable[str], entries: Mapping[str, Json]) -> dict[str, State]:
+def _values(fields: Iterable[OpenParameter], entries: Mapping[str, Json]) -> dict[str, State]:
     """The values that stand in a record; of one that is left out NONE, else UNKNOWN."""
     found: dict[str, State] = {}
-    for name in names:
-        entry = entries.get(name)
+    for one in fields:
+        entry = entries.get(one.name)
         if entry is None:
-            found[name] = NONE
-            continue
-        told = entry if isinstance(entry, Mapping) else {}
-        found[name] = _value(str(told.get("type", "")), str(told.get("value", "")))
+            found[one.name] = NONE
+        else:
+            text = entry.get("value") if isinstance(entry, dict) else None
+            found[one.name] = UNKNOWN if text is None else _value(one, str(text))
     return found
 
 
-def _value(kind: str, text: str) -> State:
-    match kind:
-        case "s":
+def _value(one: OpenParameter, text: str) -> State:
+    """The value of a canonical text: of a time that is written otherwise the same."""
+    match one.type:
+        case TextType():
             return "s", text
-        case "n":
+        case NumberType():
             return "n", exact_number(text)
-        case "b":
+        case FlagType():
             return "b", text == "true"
-        case "j":
+        case JsonType():
             return "j", text.encode()
-    return UNKNOWN
+    return typed(json_value(text), flat(one.type))
 
 
 def _states_in(

@@ -298,7 +298,8 @@ class Arguments:
         value = blake(kind + data)
         expected = self._digest_of.setdefault(value, found)
         ensure(found == expected, Code.SESSION_DIGEST, place, f"{expected}, as before", found)
-        other = self._value_of.setdefault(found, value)
+        # Statements look at the first half alone.
+        other = self._value_of.setdefault(found[: len(found) // 2], value)
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
 
 

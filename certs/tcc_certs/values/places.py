@@ -486,6 +486,17 @@ def moment(value: object, zone: int | None) -> int:
     return _midnight(day) + clock + int((part or "0").ljust(3, "0")[:3])
 
 
+_FIRST, _BEHIND = ((day - _EPOCH) * _DAY for day in (1, date.max.toordinal() + 1))
+
+
+def is_moment(ms: int, kind: TimeType | DateType) -> bool:
+    """Whether some text of the type stands for these UTC milliseconds."""
+    if isinstance(kind, DateType):
+        midnight = ms + kind.zone * 60_000
+        return _FIRST <= midnight < _BEHIND and midnight % _DAY == 0
+    return _FIRST - _DAY < ms < _BEHIND + _DAY  # a text says its own zone, of less than a day
+
+
 def zone_of(text: str) -> int | None:
     """Minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None of what is no zone."""
     if text in ("utc", "Z", "z"):

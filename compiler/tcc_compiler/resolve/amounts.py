@@ -122,9 +122,6 @@ class Amounts(NamedTuple):
     epsilon: int
 
 
-NOTHING = Amounts(0, 0, 0, 0, 0)
-
-
 @dataclass(slots=True, kw_only=True)
 class Steps:
     """How many steps the amounts of a grammar's tools may still take, all of them together."""
