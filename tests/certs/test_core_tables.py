@@ -70,6 +70,7 @@ def parallel_core() -> Document:
 
 PLACED = """grammar placed version "1"
 given user: text max 9, role?: x | y
+let who = b.t or a.o
 tool a(k?: x | y at "/z/k"; z: json)
     gives (s: p | q | *, o?: u | v; r: list of (i: list of integer 0 .. 9, n: list of number 0 .. 9,
         g: list of flag, j: list of json max 9,
@@ -78,7 +79,7 @@ tool a(k?: x | y at "/z/k"; z: json)
 tool b() gives (s: p; t?: text min 1 max 3 or null at "/t/x", i?: integer 0 .. 9 or null at "/i/x",
     n?: number 0 .. 9 or null at "/n/x", g?: flag or null at "/g/x", j?: json or null at "/j/x",
     l?: list min 1 max 3 distinct of text or null at "/l/*", w?: time utc or null at "/w/x",
-    d?: date "+01:00" or null at "/d/x")
+    d?: date "+01:00" or null at "/d/x") { errors mean failed ~ "E.*" }
 plan = any{0,3}
 """
 

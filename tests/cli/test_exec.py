@@ -146,7 +146,7 @@ def test_a_server_is_called(tcc, tmp_path: Path) -> None:
         (("--server", "x='"), "No closing quotation"),
         (("--deadline", "0"), "expected more than 0 seconds"),
         (("--once", "nothing"), "'nothing': the grammar has no such tool"),
-        (("--show", "refund.part"), "expected open parameters as tool.parameter"),
+        (("--show", "refund.part"), "expected open parameters and answers as tool.name"),
         ((), "'find': give a function for it, or bind it in the grammar"),
         (("--after", "find"), "No such option"),
     ],

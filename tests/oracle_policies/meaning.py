@@ -696,13 +696,13 @@ class Automaton:
 
     def begins(self, word: Sequence[Made]) -> bool:
         """Whether a plan begins with a word."""
-        key = tuple((call.tool.name, tuple(sorted(_listed(call).items()))) for call in word)
+        key = _key(word)
         found = self._on.get(key)
         if found is None:
             timed = [
                 replace(one, made_at=2 * at, told_at=2 * at + 1) for at, one in enumerate(word)
             ]
-            found = self._on[key] = self._is_safe(timed, key) and (
+            found = self._on[key] = self.is_safe(timed, key) and (
                 not (self.owed or self.least)
                 or self.ends(timed)
                 or (
@@ -718,13 +718,14 @@ class Automaton:
             is_short(one, word) for one in self.least
         )
 
-    def _is_safe(self, word: Sequence[Made], key: tuple[Any, ...]) -> bool:
+    def is_safe(self, word: Sequence[Made], key: tuple[Any, ...] | None = None) -> bool:
         """Whether no call of it is refused by what came before."""
         if not word:
             return True
+        key = _key(word) if key is None else key
         found = self._kept.get(key)
         if found is None:
-            found = self._kept[key] = self._is_safe(word[:-1], key[:-1]) and not any(
+            found = self._kept[key] = self.is_safe(word[:-1], key[:-1]) and not any(
                 refuses(statement, word[-1], word[:-1]) for statement in (*self.safe, *self.shadows)
             )
         return found
@@ -744,6 +745,11 @@ class Automaton:
                     states = dict(zip([f.name for f in mine], chosen, strict=True))
                     self._letters.append(Made(tool=tool, stamp=0, states=states, outcome="done"))
         return self._letters
+
+
+def _key(word: Sequence[Made]) -> tuple[Any, ...]:
+    """A word as listed fields tell its calls apart."""
+    return tuple((call.tool.name, tuple(sorted(_listed(call).items()))) for call in word)
 
 
 def shadow(statement: l.Require) -> l.Require | None:

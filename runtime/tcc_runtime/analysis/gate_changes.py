@@ -239,8 +239,6 @@ def _member_sense(member: str, was: Json | None) -> Sense:
         return "cost"
     if member == "errors":  # an error that means nothing happened leaves the call for another time
         return "wider" if was is None else "narrower"
-    if member == "error_text" and was is None:  # more of what is answered is an error
-        return "wider"
     if member == "parallel":  # calls of it may be under way beside others
         return "wider" if was is None else "narrower"
     if member == "strict":  # it asks for a way on after each answer

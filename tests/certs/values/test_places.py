@@ -75,6 +75,8 @@ def test_every_value_at_every_place_is_what_the_definition_says() -> None:
         expected = {id(slow.MISSING): "missing", id(slow.WRONG): "wrong"}.get(id(due))
         if expected is None:
             expected = state_of(due)  # type: ignore[assignment, arg-type]
+            if expected[0] == "*":  # what it surely is not is known to who has the field
+                expected = ("*", None)  # type: ignore[assignment]
         if "record" not in repr(field.type):
             assert found == expected, (field, given)
         seen.add(found if isinstance(found, str) else found[0])

@@ -68,7 +68,7 @@ def _bare(name: str) -> str:
 def _listed(automaton: Automaton, most: int, word: tuple[Made, ...] = ()) -> Iterator[str]:
     """The words that break nothing and owe nothing."""
     told = [replace(call, made_at=2 * at, told_at=2 * at + 1) for at, call in enumerate(word)]
-    if not automaton._is_safe(told):
+    if not automaton.is_safe(told):
         return
     if automaton.ends(told):
         yield "".join(_text(call) for call in word)
