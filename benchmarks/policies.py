@@ -47,6 +47,10 @@ _OVER = ((">", _SEEN, ("n", "1000000")),)
 _USER = (("user", ("own", "user")),)
 _OTHER = ("!=", ("seen", "status"), ("own", "status"))
 _EVERY = ("every", ("own", "list"), ("in", ("it",), ("seen", "items")))
+_LONG = ("own", "long")  # 60 texts, 1 KiB of JSON
+_SOME = ("some", ((_LONG, "x"),), (("=", ("as", "x"), ("own", "item")),))
+_PAIRS = ("all", ((_LONG, "x"), (("seen", "long"), "y")), (("=", ("as", "x"), ("as", "y")),))
+_GIFTS = ("<=", ("count", _LONG, ("~", ("it",), "gift_.*")), ("n", "3"))
 _ORDER = (("own", "order"),)
 KINDS: tuple[tuple[str, Policy], ...] = (
     ("`require A before B same k`", _need(same=_SAME)),
@@ -61,6 +65,12 @@ KINDS: tuple[tuple[str, Policy], ...] = (
      _need(same=_USER, where=((">=", _SEEN, ("n", "0")), _OTHER))),
     ("`require A where every list in seen.list`",
      _need(same=_SAME, last=True, where=(_EVERY,))),
+    ("the same, 60 elements in both",
+     _need(same=_SAME, last=True, where=(("every", _LONG, ("in", ("it",), ("seen", "long"))),))),
+    ("`require A where some list as x (x = y)`, 60", _need(same=_SAME, where=(_SOME,))),
+    ("`require A where every list as x, seen.list as y (x = y)`, 60",
+     _need(same=_SAME, where=(_PAIRS,))),
+    ('`require A where count(list ~ "gift_.*") <= 3`, 60', _need(same=_SAME, where=(_GIFTS,))),
     ("`require A before each B same k`",
      Need(order="each", alternatives=(Alternative(calls=_READ, same=_SAME),), of=_ACT)),
     ("`require A .. within 1 h`", _need(same=_SAME, within=3_600_000)),
@@ -75,9 +85,13 @@ KINDS: tuple[tuple[str, Policy], ...] = (
 
 
 def _fields() -> Fields:
-    names = ("order", "user", "status", "amount", "items", "item", "list")
+    names = ("order", "user", "status", "amount", "items", "item", "list", "long")
     made = {name: Field(name=name, steps=(name,)) for name in names}
     return Fields(tools=(made, made))
+
+
+# One list for all calls, so that fetching 100,000 of them from memory is not what is measured.
+_TEXTS = ("l", tuple([("s", f"passenger-{i:04}") for i in range(60)]))
 
 
 def _event(at: int, tool: int, draw: random.Random) -> Event:
@@ -93,6 +107,7 @@ def _event(at: int, tool: int, draw: random.Random) -> Event:
             "items": ("l", tuple([("s", f"i{number}.{i}") for i in range(4)])),
             "item": ("s", f"i{number}.2"),
             "list": ("l", tuple([("s", f"i{number}.{i}") for i in range(3)])),
+            "long": _TEXTS,
         },
     )  # fmt: skip
 

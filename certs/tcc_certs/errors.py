@@ -285,6 +285,7 @@ class Code(StrEnum):
     STATEMENT_FORBIDS = "R203"
     MAY_NOT_FINISH = "R204"
     NO_MODEL = "R205"
+    MANY_EARLIER = "R207"
     MANY_STATES = "R301"
     ENDED = "R303"
     ALREADY_DONE = "R304"

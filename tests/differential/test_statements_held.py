@@ -85,7 +85,7 @@ def test_the_latest_answer_decides(tmp_path: Path) -> None:
     assert desk.code("cancel", order="x") is None
     assert desk.code("cancel", order="y") == "R202"
     assert desk.gate.check("cancel", {"order": "y"}).because == [
-        {"kind": "monitor", "text": CANCEL}
+        {"kind": "monitor", "text": CANCEL, "remedy": CANCEL[8:-14]}
     ]
     desk.call("get_order", "unknown", order="x")
     assert desk.code("cancel", order="x") == "R202"
@@ -129,7 +129,7 @@ def test_what_is_owed_has_to_come(tmp_path: Path) -> None:
         desk.gate.finish()
     assert (refusal.value.code, refusal.value.because) == (
         "R204",
-        [{"kind": "monitor", "text": owed}],
+        [{"kind": "monitor", "text": owed, "remedy": "ask(answer=yes) same order"}],
     )
     desk.call("ask", {"answer": "yes"}, order="x", amount=5)
     desk.gate.finish()

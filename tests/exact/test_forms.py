@@ -547,3 +547,18 @@ require ask same id where seen.amount >= 5 before pay
     with pytest.raises(Rejected) as refusal:
         beside_itself(ordered.replace("number 0 .. 9", "number")).system()
     assert refusal.value.found == "an order of numbers without a range"
+
+
+def test_a_remembered_call_has_a_token_or_a_listed_value() -> None:
+    """A listed value is told by its text alone, and an open one by a token."""
+    statement = 'require last find same order where seen.kind = "p" before refund'
+    text = SHOP.replace("order: text ~", "kind: p | q; order: text ~", 1).replace(
+        "(; kind", "(kind"
+    )
+    proof = made(text.replace("require find before refund same order", statement), statement)
+    lines = [json.loads(one) for one in proof.data.splitlines()]
+    states = lines[0]["parts"][0]["states"]
+    at = next(i for i in range(1, 1 + states) if lines[i][2] and lines[i][2][0][2][:1] == ["p"])
+    for key in ([0, 0], ["x", 0], ["p", "x"], ["p", True], ["p"]):
+        code, path = proof.verdict(line(at, 2, 0, 2, to=key))
+        assert (code, path.split()[:2]) == ("T101", ["line", str(at + 1)]), key

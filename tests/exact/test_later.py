@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -367,3 +368,42 @@ def test_a_list_about_a_limit_across_sessions_is_declined(kind: str) -> None:
     assert report.verdict == 2
     assert report.finding is not None
     assert "limits of one session" in str(report.finding)
+
+
+LEARNED = """grammar g version "1"
+given u: text
+tool find(k: a | b; id: text) gives (; owner: text, rows: list of (no: text, free: integer 0 .. 9))
+tool "seek it"(; id: text) gives (; owner: text)
+tool pay(; id: text, owner: text, no: text)
+let who = find.owner or "seek it".owner
+let found(id) = find(k=a) | "seek it"
+let row(no) = find.rows
+plan = any*
+limit depth <= 3
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "require pay where owner = session.who",
+        "require pay where found(id).owner = owner",
+        "require pay where row(no).free >= 1",
+        "limit uses(pay) per session.who <= 1",
+    ],
+)
+def test_statements_of_what_is_learned_are_read_and_left_open(
+    statement: str, tmp_path: Path
+) -> None:
+    """By a question, and by the lints, which ask about each statement of the grammar."""
+    artifact = tcc.compile_text(f"{LEARNED}{statement}\n")
+    for one in (statement, artifact.core.monitors[0].text):
+        found = tcc.prove(artifact, one)
+        assert (found.verdict, found.codes) == ("undecided", ("P501",))
+    with pytest.raises(tcc.CompileError, match="nothing"):
+        tcc.prove(artifact, "require pay where owner = session.nothing")
+    path = tmp_path / "g.tcg"
+    path.write_text(f"{LEARNED}{statement}\n", "utf-8")
+    code = "TCC704" if statement.startswith("limit") else "TCC705"
+    left = [one.message for one in tcc.lint(path).undecided]
+    assert any(one.startswith(f"not decided: {code}: ") for one in left)

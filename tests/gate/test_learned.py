@@ -26,6 +26,14 @@ tool refund(; to: text max 20)
 plan = any{0,20}
 limit depth <= 20
 """
+ODD = """grammar g version "1"
+let first = look.status
+tool look gives (status: open | shut | *)
+tool see(; at: number 0 .. 9) gives (status: open | shut | *)
+tool act
+plan = any*
+limit depth <= 9
+"""
 OWN = "require refund where to = session.customer"
 PER = "limit uses(refund) per session.customer <= 1"
 
@@ -124,6 +132,35 @@ def test_a_call_waits_for_an_outcome_that_may_tell(artifact: Any) -> None:
             assert refused.offer is not None
             assert not session.may_come(Code.MONITOR_FORBIDS, text, refused.offer)
             permit.done(None)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "require see same status = session.first before act",
+        "require last see same status = session.first before act",
+        "require see where seen.status = session.first before act",
+        "require see where seen.status = session.first, seen.at >= 1 before act",
+        "require see same status = session.first where seen.at >= 1 before act",
+    ],
+)
+def test_two_values_that_nobody_listed_are_not_surely_one(statement: str) -> None:
+    artifact = grammars.artifact(ODD + statement)
+    for told, due in (("odd", "R202"), ("open", None)):
+        with opened(artifact) as gate:
+            call(gate, "look", {"status": told})
+            call(gate, "see", {"status": told}, at=2)
+            assert gate.check("act").code == due
+
+
+def test_what_is_owed_is_not_paid_by_a_value_that_nobody_listed() -> None:
+    artifact = grammars.artifact(ODD + "require see after act same status = session.first")
+    for told, due in (("odd", False), ("open", True)):
+        with opened(artifact) as gate:
+            call(gate, "look", {"status": told})
+            call(gate, "act")
+            call(gate, "see", {"status": told}, at=2)
+            assert gate.may_finish is due
 
 
 # Ledgers.

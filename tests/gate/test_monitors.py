@@ -105,7 +105,8 @@ def play(rng: random.Random, statements: list[str]) -> None:
         assert found.allowed == (number is None), (statements, brute.session, tool, arguments)
         if number is not None:
             text = core.monitors[number].text
-            assert (found.code, found.because) == ("R202", [{"kind": "monitor", "text": text}])
+            told = [(one["kind"], one["text"]) for one in found.because]
+            assert (found.code, told) == ("R202", [("monitor", text)])
             continue
         outcome = rng.choice(("done", "done", "done", "failed", "unknown"))
         if len(brute.unknown()) > 3:

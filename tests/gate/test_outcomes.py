@@ -357,7 +357,7 @@ def test_statements_that_are_left_to_the_run_are_held() -> None:
     session = tcc.Gate(relaxed)
     found = session.check("c")
     assert (found.code, found.because) == (
-        "R203", [{"kind": "require", "text": "require a before c"}],
+        "R203", [{"kind": "require", "text": "require a before c", "remedy": "a"}],
     )  # fmt: skip
     do(session, "a")
     assert session.check("c").allowed

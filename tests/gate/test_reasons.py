@@ -29,6 +29,7 @@ from tests.oracle.plans import meets_all, plans, strict_part
 Word = tuple[int, ...]
 Parts = frozenset[Part]
 HEAD = 'grammar g version "1"\n'
+NO_B = {"kind": "require", "text": "require b before c", "remedy": "b"}
 
 
 class Oracle:
@@ -343,7 +344,7 @@ def test_reasons_are_known_after_thousands_of_calls() -> None:
     for _ in range(4150):
         session._shared.session.begin(offer, ())
         session._shared.session.settle("done", (), False)
-    assert session.check("c").because == [{"kind": "require", "text": "require b before c"}]
+    assert session.check("c").because == [NO_B]
 
 
 def test_no_reason_has_more_than_a_batch_to_catch_up_with(tmp_path: Path) -> None:
@@ -355,7 +356,7 @@ def test_no_reason_has_more_than_a_batch_to_catch_up_with(tmp_path: Path) -> Non
             assert (calls - 2 < 128) if kept is None else 0 <= calls - 1 - kept.at < 128
     with gate(text, ledger=path, durable=False) as taken_up:
         assert taken_up._shared.session.trail.at == 399
-        assert taken_up.check("c").because == [{"kind": "require", "text": "require b before c"}]
+        assert taken_up.check("c").because == [NO_B]
 
 
 @pytest.mark.parametrize("name", ["_STEPS", "_ALL_STEPS", "_MOST_TRIALS", "_BUILD"])
@@ -387,7 +388,7 @@ def test_reasons_are_read_by_many_threads_while_the_session_goes_on() -> None:
     session = gate(ANY)
     late: list[Any] = []
     wrong: list[Any] = []
-    due = [{"kind": "require", "text": "require b before c"}]
+    due = [NO_B]
 
     def read() -> None:
         for _ in range(200):

@@ -72,7 +72,7 @@ def test_both_ends_of_a_window_count(tmp_path: Path) -> None:
     desk.ms += 1
     assert desk.code("refund", order="a", amount=1) == "R202"
     assert desk.gate.check("refund", {"order": "a", "amount": 1}).because == [
-        {"kind": "monitor", "text": RECENT}
+        {"kind": "monitor", "text": RECENT, "remedy": "look same order within 5 m"}
     ]
 
 

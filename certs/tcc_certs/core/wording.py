@@ -39,20 +39,24 @@ class Wording:
                 if order == "before" and len(some) == 1 and some[0].calls is None:
                     return f"require {self._set(of)} {self._alternative(some[0])}"
                 words = "before each" if order == "each" else "before"
-                return f"require {self._any(some)} {words} {self._set(of)}"
+                return f"require {self.alternatives(some)} {words} {self._set(of)}"
             case Ban(alternatives=some, of=of, unless=unless):
-                lifts = f" unless {self._any(unless)}" if unless else ""
-                return f"forbid {self._any(some)} before {self._set(of)}{lifts}"
+                lifts = f" unless {self.alternatives(unless)}" if unless else ""
+                return f"forbid {self.alternatives(some)} before {self._set(of)}{lifts}"
             case Apart(one=one, other=other, same=same):
                 return f"forbid {self._set(one)} with {self._set(other)}{self._same(same)}"
             case Owe(first=first, of=of, same=same):
                 return f"require {self._set(first)} after {self._set(of)}{self._same(same)}"
             case Count(of=of, value=value, where=where):
-                such = f" where {self._all(where)}" if where else ""
+                such = f" where {self.relations(where)}" if where else ""
                 return f"limit uses({self._set(of)}{such}){self._bound(policy, value)}"
             case Total(tool=tool, parameter=name, value=most):
                 field = f"{written(self._tools[tool])}.{written(name)}"
                 return f"limit sum({field}){self._bound(policy, most)}"
+
+    def owed(self, of: Owe) -> str:
+        """What has to come."""
+        return self._set(of.first) + self._same(of.same)
 
     def set_of(self, calls: Tree) -> str:
         """A set of calls."""
@@ -63,7 +67,8 @@ class Wording:
         window = "" if of.within is None else f" within {_duration(of.within)}"
         return f"{per} <= {value}{window}{' across sessions' * of.across}"
 
-    def _any(self, some: Sequence[Alternative]) -> str:
+    def alternatives(self, some: Sequence[Alternative]) -> str:
+        """Alternatives, any of which would do."""
         return " or ".join(map(self._alternative, some))
 
     def _alternative(self, one: Alternative) -> str:
@@ -71,7 +76,7 @@ class Wording:
         words += [str(one.least)] if one.least > 1 else []
         if one.calls is not None:
             words.append(self._set(one.calls) + self._same(one.same))
-        words += [f"where {self._all(one.where)}"] if one.where else []
+        words += [f"where {self.relations(one.where)}"] if one.where else []
         words += [] if one.within is None else [f"within {_duration(one.within)}"]
         return " ".join(words)
 
@@ -82,7 +87,8 @@ class Wording:
         ]
         return f" same {', '.join(keys)}" if keys else ""
 
-    def _all(self, relations: Sequence[Tree]) -> str:
+    def relations(self, relations: Sequence[Tree]) -> str:
+        """Relations that all have to hold."""
         return ", ".join(map(self._relation, relations))
 
     def _set(self, calls: Tree, inside: bool = False) -> str:
@@ -154,7 +160,7 @@ class Wording:
             case ("all" | "some" as word, lists, relations):
                 named = ", ".join([f"{self._term(of)} as {name}" for of, name in lists])
                 start = "every" if word == "all" else "some"
-                return f"{start} {named} ({self._all(relations)})"
+                return f"{start} {named} ({self.relations(relations)})"
             case ("?", (_, left, _) as relation):
                 return f"{self._term(left)}?{self._about_it(relation)}"
             case (_, left, _):

@@ -7,10 +7,12 @@ Cost: a look-up, and of the calls of a key the latest 64 where conditions are le
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from operator import ge, gt, le, lt
-from typing import TypeAlias
+from itertools import compress, repeat
+from operator import attrgetter, eq, ge, gt, le, lt, ne
+from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
 from tcc_certs.session.relations import (
@@ -35,9 +37,36 @@ _SEEN = frozenset(["seen"])
 
 
 class Kept(list[Event]):
-    """Calls of one key, in their order."""
+    """Calls of one key, in their order.
 
-    __slots__ = ()
+    Attributes:
+        columns: for each condition on a field of theirs, in their order: its kinds, and its values
+            where it is one of order, else its states.
+        sure: whether they surely are of the set.
+    """
+
+    __slots__ = ("columns", "sure")
+
+    def __init__(self, columns: int = 0) -> None:
+        super().__init__()
+        self.columns: list[tuple[list[str], list[Any]]] = [([], []) for _ in range(columns)]
+        self.sure: list[bool] = []
+
+    def add_row(self, states: Sequence[tuple[State, bool]], sure: bool) -> None:
+        """What the columns have of the last call: for each its state, and whether orders count."""
+        for (kinds, values), ((kind, value), ordered) in zip(self.columns, states, strict=True):
+            kinds.append(kind)
+            values.append(value if ordered else (kind, value))
+        self.sure.append(sure)
+
+    def back(self) -> None:
+        """Forget the last call, with its row."""
+        self.pop()
+        for kinds, values in self.columns:
+            kinds.pop()
+            values.pop()
+        if self.columns:
+            self.sure.pop()
 
 
 class Index:
@@ -112,29 +141,40 @@ def is_vague(key: Iterable[State]) -> bool:
 class Pool:
     """The calls of which an alternative may speak, by their keys."""
 
-    __slots__ = ("_all", "_by_key", "indices", "odd", "used", "watermark")
+    __slots__ = ("_all", "by_key", "indices", "odd", "used", "watermark")
 
     def __init__(self) -> None:
         self._all = Kept()
-        self._by_key: dict[tuple[State, ...], Kept] = {}
+        self.by_key: dict[tuple[State, ...], Kept] = {}
         self.odd = Kept()  # a part of their key is not known
         self.indices: dict[tuple[State, ...], Index] = {}  # of one relation beside the key
         self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
         self.watermark = 0  # of `each`: calls up to this number count as used
 
-    def add(self, call: Event, key: tuple[State, ...], undo: Undo) -> None:
-        """Keep a call."""
+    def add(self, call: Event, key: tuple[State, ...], undo: Undo, columns: int = 0) -> Kept | None:
+        """Keep a call, with those of its key where all of that is known; these have columns."""
         odd = is_vague(key)
-        kept = self.odd if odd else self._by_key.setdefault(key, Kept())
+        kept = self.odd if odd else self.by_key.get(key)
+        if kept is None:
+            kept = self.by_key[key] = Kept(columns)
         for one in (kept, self._all):
             one.append(call)
-            undo.append(one.pop)
+            undo.append(one.back)
+        return None if odd else kept
 
     def raise_watermark(self, at: int, undo: Undo) -> None:
         """Calls up to that number count as used."""
         before = self.watermark
         self.watermark = at
         undo.append(lambda: setattr(self, "watermark", before))
+
+    def is_used(self, call: Event) -> bool:
+        """Of `each`: whether a later call may have used it."""
+        return call.at <= self.watermark or bool(self.used.get(call.at, 0))
+
+    def latest(self) -> Iterator[Event]:
+        """All calls, latest first."""
+        return reversed(self._all)
 
     def is_exact(self, key: tuple[State, ...]) -> bool:
         """Whether the calls near a key have it, all of them."""
@@ -144,7 +184,7 @@ class Pool:
         """Calls whose key is not surely another one, latest first, and how many there may be."""
         if is_vague(key):
             return reversed(self._all), len(self._all)
-        kept = self._by_key.get(key, ())
+        kept = self.by_key.get(key, ())
         if not self.odd:
             return reversed(kept), len(kept)
         return _latest_first(kept, self.odd), len(kept) + len(self.odd)
@@ -174,6 +214,7 @@ class Alt:
             of.calls is None, of.last, of.least, of.within,
         )  # fmt: skip
         self.number = number
+        self.most = max(MOST_KEPT, 2 * of.least)  # calls of a key that are looked at
         self.tools = frozenset() if of.calls is None else tools_of(of.calls, tools)
         self._in = (lambda call: True) if of.calls is None else compiled_set(of.calls)
         keys = [(name, term) for name, term in of.same]
@@ -200,6 +241,15 @@ class Alt:
         self._split = next((one for one in split if one is not None), None)
         self._whole = len(rest) == 1 and of.within is None and of.least == 1
         self._other = None if self._split is None else compiled_term(self._split[2])
+        # Such conditions in columns of each key: each is then one comparison of a list of 64 calls.
+        listed = (
+            bool(rest)
+            and not self._left
+            and not of.last
+            and of.least == 1
+            and not (self._split is not None and self._whole)
+        )
+        self._columns = [(name, op in _ORDERS) for op, name, _ in self._bound] if listed else []
 
     def key_of(self, call: Event) -> tuple[State, ...]:
         """The key that an earlier call has."""
@@ -216,14 +266,18 @@ class Alt:
     def keep(self, pool: Pool, call: Event, undo: Undo) -> None:
         """Keep a call of which :meth:`keeps` is true."""
         key = self.key_of(call)
-        pool.add(call, key, undo)
+        kept = pool.add(call, key, undo, len(self._columns))
         split = self._split
-        if split is None or is_vague(key):
+        if kept is None:
+            return
+        sure = call.done and not call.answered and self._in(call) is True
+        if self._columns:
+            kept.add_row([(call.states[name], order) for name, order in self._columns], sure)
+        if split is None:
             return
         index = pool.indices.get(key)
         if index is None:
             index = pool.indices[key] = Index(split[0] in (">", ">="))
-        sure = call.done and not call.answered and self._in(call) is True
         add = index.add_elements if split[0] == "in" else index.add_number
         add(call.states[split[1]], sure, undo)
 
@@ -246,6 +300,43 @@ class Alt:
             return False
         held = self._held_by(split[0], index, other(own, own, NO_NAMES), sure=sure)
         return held if self._whole or not held else None
+
+    def by_columns(self, pool: Pool, own: Event, *, sure: bool) -> tuple[Truth] | None:
+        """Whether it surely, or possibly, holds of a call; None: the columns do not decide that.
+
+        Args:
+            sure: else it is asked whether it may hold, and unsure is that it may of older calls.
+        """
+        key = self.key_for(own)
+        if not self._columns or not pool.is_exact(key):
+            return None
+        kept = pool.by_key.get(key)
+        if kept is None:
+            return (False,)
+        size = len(kept)
+        first, older = max(0, size - self.most), size > self.most
+        if self.within is not None:
+            begin = bisect_left(kept, own.stamp - self.within, key=_stamp)
+            first, older = max(first, begin), older and begin < first
+        rows: Sequence[int] = range(first, size)
+        for (op, _, term), (kinds, values) in zip(self._bound, kept.columns, strict=True):
+            due = kind, value = term(own, own, NO_NAMES)
+            if kind in VAGUE:
+                return None
+            if op in _ORDERS:
+                if kind not in _ORDERED or kinds[first:].count(kind) < size - first:
+                    return None
+                holds, right = _ORDERS[op], value
+            elif not VAGUE.isdisjoint(kinds[first:]):
+                return None
+            else:
+                holds, right = eq if op == "=" else ne, due
+            whole = len(rows) == size - first
+            left = values[first:] if whole else [values[at] for at in rows]
+            rows = list(compress(rows, map(holds, left, repeat(right))))
+        if sure:
+            return (any(map(kept.sure.__getitem__, rows)),)
+        return (True if rows else None if older else False,)
 
     def _held_by(self, op: str, index: Index, due: State, *, sure: bool) -> bool:
         """Whether the relation of the index holds of a call, surely or possibly."""
@@ -317,14 +408,14 @@ class Alt:
         exact, holds = pool.is_exact(key), self.conditions_for(own)
         looked = 0
         for call in pool.near(key)[0]:
+            if looked == self.most:
+                return
+            looked += 1
             if call.answered:
                 continue
             equal = exact or self.equal(call, key)
             if equal is False:
                 continue
-            if looked == MOST_KEPT:
-                return
-            looked += 1
             if call.done and equal and holds(call):
                 yield call
             if self.last:
@@ -342,12 +433,12 @@ class Alt:
         for call in pool.near(key)[0]:
             if call.answered and not answered:
                 continue
-            if not self.bare and looked == MOST_KEPT:
+            if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
+                return  # all older ones are older still
+            if not self.bare and looked == self.most:
                 yield None
                 return
             looked += 1
-            if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
-                return  # all older ones are older still
             equal = exact or self.equal(call, key)
             if equal is False:
                 continue
@@ -357,6 +448,7 @@ class Alt:
                 return
 
 
+_stamp = attrgetter("stamp")
 _ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -36,7 +36,6 @@ from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
     from tcc_certs.session.alternatives import Undo as PolicyUndo
-    from tcc_certs.session.policies import Memory as PolicyMemory
     from tcc_certs.session.relations import Event
     from tcc_certs.session.statements import Statements
     from tcc_certs.statements import Constraints, Tally
@@ -357,6 +356,7 @@ class Course:
     Attributes:
         machine: of its artifact.
         attributes: what the session was given when it began, and what it learned since.
+        policies: what its statements of version 1.2 remember; None where there are none.
         marks: of a pattern and a digest whether that text matches; it may grow.
     """
 
@@ -374,7 +374,7 @@ class Course:
         self._steps: list[Step] = []
         self._errors: Known = machine.errors.start
         statements = machine.statements
-        self._policies = None if statements is None else statements.memory()
+        self.policies = None if statements is None else statements.memory()
         # Of those that were gone through.
         self._before: list[tuple[Held, Undo, Known, PolicyUndo]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
@@ -411,30 +411,29 @@ class Course:
             stamp: UTC ms; never less than that of a call that was made.
 
         Returns:
-            R201, R203, R202, R301, the first that holds; a text that is empty but of R202.
+            R201, R203, R202, R207, R301, the first that holds; a text of R202 and R207.
         """
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
             if text is None and self._errors:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
-            if text is None and self._policies is not None:
-                text = self._forbidden(self._policies, offer, states, stamp)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
+            found = self._forbidden(offer, states, stamp)
+            if found is not None:
+                return found
         return None if code is None else (code, "")
 
     def _forbidden(
-        self,
-        memory: PolicyMemory,
-        offer: Offer,
-        states: Mapping[str, State] | None,
-        stamp: int,
-    ) -> str | None:
+        self, offer: Offer, states: Mapping[str, State] | None, stamp: int
+    ) -> tuple[Code, str] | None:
         """The statement of version 1.2 that forbids a call; without its fields any may."""
-        statements = self.machine.statements
-        if statements is None or states is None:
-            return "statements over fields that are not known"
+        statements, memory = self.machine.statements, self.policies
+        if statements is None or memory is None:
+            return None
+        if states is None:
+            return Code.MONITOR_FORBIDS, "statements over fields that are not known"
         from tcc_certs.session.relations import Event
 
         at = self._steps[-1].seq + 1 if self._steps else 1
@@ -446,9 +445,9 @@ class Course:
         """The text of a statement by which a call has to come before the end; empty: none."""
         self._catch_up()
         statements = self.machine.statements
-        if statements is None or self._policies is None:
+        if statements is None or self.policies is None:
             return ""
-        return statements.owed(self._policies)
+        return statements.owed(self.policies)
 
     def may_finish(self) -> bool:
         """Whether a plan may end at every place, and no call is owed."""
@@ -537,8 +536,8 @@ class Course:
         while len(self._before) > at:
             self._held, undo, self._errors, back = self._before.pop()
             self._memory.undo(undo)
-            if self._policies is not None:
-                self._policies.undo(back)
+            if self.policies is not None:
+                self.policies.undo(back)
         step = self._steps[at]
         if outcome == "done":
             step.certain, step.answer, step.told_answers = True, answer, told
@@ -582,7 +581,7 @@ class Course:
 
     def _remembered(self, step: Step) -> PolicyUndo:
         """The call, in the memory of the statements of version 1.2."""
-        statements, memory = self.machine.statements, self._policies
+        statements, memory = self.machine.statements, self.policies
         if statements is None or memory is None:
             return []
         from tcc_certs.session.relations import Event

@@ -96,7 +96,9 @@ class Statement:
                 alternative.keep(memory.pools[alternative.number], call, undo)
 
 
-class _NeedRule(Statement):
+class NeedRule(Statement):
+    """``require``: before a call one of the alternatives, with `each` one of its own."""
+
     def __init__(self, number: int, of: Need, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.of, tools)
         self.alternatives = [make(one) for one in of.alternatives]
@@ -114,8 +116,11 @@ class _NeedRule(Statement):
         helped = None if self._each else one.by_index(pool, own, sure=True)
         if helped is not None:
             return helped
+        found_at_once = None if self._each else one.by_columns(pool, own, sure=True)
+        if found_at_once is not None:
+            return found_at_once[0] is True
         for call in one.surely(pool, own):
-            if self._each and (call.at <= pool.watermark or pool.used.get(call.at, 0)):
+            if self._each and pool.is_used(call):
                 continue
             found += 1
             if found >= one.least:
@@ -150,7 +155,9 @@ def _mark(pool: Pool, at: int, undo: Undo) -> None:
     undo.append(lambda: pool.used.__setitem__(at, before))
 
 
-class _BanRule(Statement):
+class BanRule(Statement):
+    """``forbid``: no call after one of the alternatives that nothing has lifted."""
+
     def __init__(self, number: int, of: Ban, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.of, tools)
         # An error that was read counts as done for what a forbid looks up, too.
@@ -164,36 +171,50 @@ class _BanRule(Statement):
     def refuses(self, memory: Memory, own: Event) -> Truth:
         if self.of(own) is False:
             return False
+        lifted = self._lifted(memory, own)
+        found: Truth = False
+        for one in self._any:
+            stands = self._stands(memory, one, own, lifted)
+            if stands:
+                return True
+            found = found if stands is False else None
+        return found
+
+    def against(self, memory: Memory, own: Event) -> Sequence[bool]:
+        """Of a call that is refused: for each alternative whether it may stand against it."""
+        lifted = self._lifted(memory, own)
+        return [self._stands(memory, one, own, lifted) is not False for one in self._any]
+
+    def _lifted(self, memory: Memory, own: Event) -> int:
+        """The number of the last call that lifts what came before it."""
         lifted = -1
         for one in self._unless:
             # With a count: so many came since exactly if the one that completes them did.
             calls = one.surely(memory.pools[one.number], own)
             found = next(islice(calls, one.least - 1, None), None)
             lifted = lifted if found is None else max(lifted, found.at)
-        unsure = False
-        for one in self._any:
-            if one.alone:
-                if one.own_holds(own) is not False:
-                    return True
-                continue
-            against = None
-            if not self._unless:
-                against = one.by_index(memory.pools[one.number], own, sure=False)
-            if against:
+        return lifted
+
+    def _stands(self, memory: Memory, one: Alt, own: Event, lifted: int) -> Truth:
+        """Whether an alternative stands against a call; None: of older calls one may."""
+        if one.alone:
+            return one.own_holds(own) is not False
+        pool, count = memory.pools[one.number], 0
+        against = None if self._unless else one.by_index(pool, own, sure=False)
+        if against is not None:
+            return against
+        found = None if self._unless else one.by_columns(pool, own, sure=False)
+        if found is not None:
+            return found[0]
+        for call in one.possibly(pool, own, answered=True):
+            if call is None:
+                return None
+            count += call.told is None or lifted <= call.told
+            if count >= one.least:
                 return True
-            if against is False:
-                continue
-            count = 0
-            for call in one.possibly(memory.pools[one.number], own, answered=True):
-                if call is None:
-                    unsure = True
-                    break
-                count += call.told is None or lifted <= call.told
-                if count >= one.least:
-                    return True
-                if one.bare and call.told is not None and lifted > call.told:
-                    break  # whatever is older was lifted too
-        return None if unsure else False
+            if one.bare and call.told is not None and lifted > call.told:
+                break  # whatever is older was lifted too
+        return False
 
 
 class _Tally:
@@ -359,7 +380,11 @@ class _OweRule(Statement):
 
 
 class Policies:
-    """The statements of a core, compiled; what a session remembers is a :class:`Memory`."""
+    """The statements of a core, compiled; what a session remembers is a :class:`Memory`.
+
+    Attributes:
+        statements: in the order of the core.
+    """
 
     def __init__(self, policies: Sequence[Policy], fields: Fields) -> None:
         self.count = len(policies)
@@ -367,7 +392,7 @@ class Policies:
         self.looks = [fields.looks[name] for name in sorted(made)]
         self.pools = 0
         self.tools = len(fields.tools)
-        statements = [self._made(at, one) for at, one in enumerate(policies)]
+        self.statements = statements = [self._made(at, one) for at, one in enumerate(policies)]
         self.across = any(isinstance(one, _MostRule) and one.across for one in statements)
         # By tool, in the order of the core: what decides on its calls, what remembers them.
         tools = range(self.tools)
@@ -381,9 +406,9 @@ class Policies:
     def _made(self, number: int, of: Policy) -> Statement:
         match of:
             case Need():
-                return _NeedRule(number, of, self._alt, self.tools)
+                return NeedRule(number, of, self._alt, self.tools)
             case Ban():
-                return _BanRule(number, of, self._alt, self.tools)
+                return BanRule(number, of, self._alt, self.tools)
             case Apart():
                 return _ApartRule(number, of, self._alt, self.tools)
             case Owe():
@@ -520,14 +545,20 @@ class Memory:
         self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:
-        """The first statement that refuses a call, and whether as one surely has to (else R207)."""
+        """The first statement that refuses a call, and True; else one that may have to, and False.
+
+        One may have to where more earlier calls may stand against it than are looked at.
+        """
+        many = None
         if self._looks is not None:
             own.look = self._looks.of
         for statement in self._policies.decides[own.tool]:
             found = statement.refuses(self, own)
-            if found is not False:
-                return statement.number, found is True
-        return None
+            if found:
+                return statement.number, True
+            if found is None and many is None:
+                many = statement.number, False
+        return many
 
     def add(self, call: Event) -> Undo:
         """Remember a call that was done, may have been, or was answered with an error.

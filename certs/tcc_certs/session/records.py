@@ -237,6 +237,7 @@ REFUSALS: Mapping[Code, str] = {
     Code.NO_VALUE: "the value is none that JSON can hold without loss",
     Code.NOT_PLANNED: "no plan has this call here",
     Code.MONITOR_FORBIDS: "a statement over open parameters forbids it",
+    Code.MANY_EARLIER: "more earlier calls may stand against it than are looked at",
     Code.STATEMENT_FORBIDS: "a statement that is left to the run forbids it",
     Code.MAY_NOT_FINISH: "no plan ends here",
     Code.NO_MODEL: "no model that may make the call fits what is left of the budget",

@@ -186,7 +186,7 @@ def compiled_term(tree: Tree) -> Term:
 
             return count
         case ("count", of, relation):
-            return _counted(compiled_term(of), compiled_relation(relation))
+            return _counted(compiled_term(of), relation)
     return _constant(UNKNOWN)
 
 
@@ -277,20 +277,18 @@ def _sum(parts: Sequence[tuple[int | Fraction, Term]]) -> Term:
     return total
 
 
-def _counted(of: Term, relation: Relation) -> Term:
+def _counted(of: Term, relation: Tree) -> Term:
+    holds = _of_elements([(of, "it")], [relation])
+
     def count(own: Event, seen: Event, names: Names) -> State:
         many = of(own, seen, names)
         if many in LACKING or many[0] != "l":
             return many if many in LACKING else UNKNOWN
-        found, within = 0, _inside(names, len(many[1]))
+        within = _inside(names, len(many[1]))
         if within is None:
             return UNKNOWN
-        for item in many[1]:
-            holds = relation(own, seen, {**within, "it": item})
-            if holds is None:
-                return UNKNOWN
-            found += holds
-        return "n", found
+        found = holds(own, seen, within, [many[1]])
+        return UNKNOWN if None in found else ("n", sum(map(bool, found)))
 
     return count
 
@@ -324,10 +322,10 @@ def compiled_relation(tree: Tree) -> Relation:
         case ("every", of, ("in" | "not in" as op, ("it",), many)) if not speaks_of(many, _IT):
             return _every_among(compiled_term(of), compiled_term(many), op == "not in")
         case ("every", of, inner):
-            return _group(True, [(compiled_term(of), "it")], [compiled_relation(inner)])
+            return _group(True, [(compiled_term(of), "it")], [inner])
         case ("all" | "some" as word, lists, inner):
             named = [(compiled_term(one), _alias(name)) for one, name in lists]
-            return _group(word == "all", named, [compiled_relation(one) for one in inner])
+            return _group(word == "all", named, inner)
     return lambda own, seen, names: None
 
 
@@ -396,10 +394,15 @@ def _like(one: Term, source: str, negated: bool) -> Relation:
     return like
 
 
-def _group(
-    every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[Relation]
-) -> Relation:
-    combine = both if every else either
+# Relations about elements: a truth for each, of pairs the elements at the same places.
+
+_Elements: TypeAlias = "Sequence[Sequence[State]]"  # for each list its elements, as many in each
+_Each: TypeAlias = "Callable[[Event, Event, Names, _Elements], Sequence[Truth]]"
+_LOCAL = frozenset(["it", "as"])
+
+
+def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[Tree]) -> Relation:
+    holds = _of_elements(lists, relations)
 
     def group(own: Event, seen: Event, names: Names) -> Truth:
         found = [of(own, seen, names) for of, _ in lists]
@@ -410,13 +413,128 @@ def _group(
         within = _inside(names, len(found[0][1]))
         if within is None:
             return None
-        parts = []
-        for items in zip(*[many[1] for many in found], strict=True):
-            inner = {**within, **{n: i for (_, n), i in zip(lists, items, strict=True)}}
-            parts.append(both([one(own, seen, inner) for one in relations]))
-        return combine(parts)
+        truths = holds(own, seen, within, [many[1] for many in found])
+        decided = not every
+        return decided if decided in truths else None if None in truths else every
 
     return group
+
+
+def _of_elements(lists: Sequence[tuple[Term, str]], relations: Sequence[Tree]) -> _Each:
+    """Whether all relations hold, of each element or pair."""
+    names = [name for _, name in lists]
+    parts = [_of_each(one, names) or _one_by_one(one, names) for one in relations]
+    if len(parts) == 1:
+        return parts[0]
+
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        found = [part(own, seen, outer, items) for part in parts]
+        return [both(truths) for truths in zip(*found, strict=True)]
+
+    return each
+
+
+def _one_by_one(tree: Tree, names: Sequence[str]) -> _Each:
+    relation = compiled_relation(tree)
+
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        return [
+            relation(own, seen, {**outer, **dict(zip(names, one, strict=True))})
+            for one in zip(*items, strict=True)
+        ]
+
+    return each
+
+
+def _of_each(tree: Tree, names: Sequence[str]) -> _Each | None:
+    """The same of one simple relation, whose other side is made once; None of other ones."""
+    op, *sides = tree
+    if op in ("~", "!~"):
+        at = _element(sides[0], names)
+        return None if at is None else _each_like(at, sides[1], op == "!~")
+    if op not in ("=", "!=", *_ORDERS):
+        return None
+    at, other = _element(sides[0], names), _element(sides[1], names)
+    if at is not None and other is not None:
+        return _each_pair(at, other, op)
+    if at is None or speaks_of(sides[1], _LOCAL):
+        return None
+    due = compiled_term(sides[1])
+    if op in _ORDERS:
+        return _each_ordered(at, _ORDERS[op], due)
+    return _each_equal(at, due, op == "!=")
+
+
+_Column: TypeAlias = "Callable[[_Elements], Sequence[State]]"
+
+
+def _element(term: Tree, names: Sequence[str]) -> _Column | None:
+    """The elements that a term speaks of, or a field of each; None of other terms."""
+    name = "it" if term == ("it",) else _alias(term[1]) if term[0] == "as" else ""
+    if name not in names:
+        return None
+    at = names.index(name)
+    if len(term) < 3:
+        return lambda items: items[at]
+    return lambda items: [_cell(item, term[2]) for item in items[at]]
+
+
+def _each_equal(of: _Column, due: Term, negated: bool) -> _Each:
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        kind, value = other = due(own, seen, outer)
+        vague = kind in VAGUE
+        found = [
+            same(one, other) if vague or one[0] in VAGUE else one[0] == kind and one[1] == value
+            for one in of(items)
+        ]
+        return [_opposite(one) for one in found] if negated else found
+
+    return each
+
+
+def _each_pair(one: _Column, other: _Column, op: str) -> _Each:
+    holds = _ORDERS.get(op)
+
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        pairs = zip(one(items), other(items), strict=True)
+        if holds is not None:
+            return [
+                holds(x[1], y[1]) if x[0] == y[0] and x[0] in ("n", "t") else None for x, y in pairs
+            ]
+        found = [same(x, y) for x, y in pairs]
+        return [_opposite(one) for one in found] if op == "!=" else found
+
+    return each
+
+
+def _each_ordered(of: _Column, holds: Callable[[Any, Any], bool], due: Term) -> _Each:
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        kind, value = due(own, seen, outer)
+        if kind not in ("n", "t"):
+            return [None] * len(items[0])
+        return [holds(v, value) if k == kind else None for k, v in of(items)]
+
+    return each
+
+
+def _each_like(of: _Column, source: str, negated: bool) -> _Each:
+    matches = like_of(source)
+
+    def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
+        marks = own.marks
+        found = [
+            matches(v)
+            if k == "s"
+            else marks.get((source, v))
+            if k == DIGESTED
+            else None
+            if k in VAGUE
+            else False
+            for k, v in of(items)
+        ]
+        return [_opposite(one) for one in found] if negated else found
+
+    return each
 
 
 def decimal_of(value: int | Fraction) -> str:

@@ -110,6 +110,9 @@ class Makers:
 _REFUSED: Mapping[Code, tuple[Code, str, str]] = {
     Code.NOT_PLANNED: (Code.SESSION_PLANS, "call", "a call that leads on from every state held"),
     Code.MONITOR_FORBIDS: (Code.SESSION_MONITOR, "call", "a call that every monitor allows"),
+    Code.MANY_EARLIER: (
+        Code.SESSION_MONITOR, "call", "a call that no older one than are looked at may forbid",
+    ),
     Code.STATEMENT_FORBIDS: (
         Code.SESSION_STATEMENT, "call", "a call that the statements left to the run allow",
     ),

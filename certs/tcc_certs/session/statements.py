@@ -24,6 +24,7 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
+from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.digested import Form, Named, Reading
 from tcc_certs.session.policies import Memory, Policies
@@ -192,10 +193,13 @@ class Statements:
                 more[let.name] = first
         return {**known, **more} if more else known
 
-    def forbids(self, memory: Memory, own: Event) -> str | None:
-        """The text of the first statement that refuses a call; None: all allow it."""
+    def forbids(self, memory: Memory, own: Event) -> tuple[Code, str] | None:
+        """R202 or R207, and the text of the first statement that refuses; None: all allow it."""
         found = memory.refuses(own)
-        return None if found is None else self._texts[found[0]]
+        if found is None:
+            return None
+        code = Code.MONITOR_FORBIDS if found[1] else Code.MANY_EARLIER
+        return code, self._texts[found[0]]
 
     def draws(
         self,

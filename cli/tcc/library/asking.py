@@ -13,7 +13,9 @@ from typing import Final
 
 from tcc.library import CompileError
 from tcc_certs.core.model import Core, Parameter, PolicyMonitor, Tool
+from tcc_certs.core.policies import Let, LookUp
 from tcc_certs.core.reader import read_core
+from tcc_certs.core.wording import Wording
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json, decode, encode, written
 from tcc_certs.proof.question import statement_core as as_kernel_reads
@@ -82,7 +84,9 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
 
     tools = "\n".join(map(_tool_text, core.tools))
     given = "".join([f"given {_field_text(one)}\n" for one in core.given])
-    head = f'grammar asked version "1"\n{given}{tools}\nplan = any*\n'
+    lets: tuple[Let | LookUp, ...] = (*core.lets, *core.looks)
+    learned = "".join([f"let {_learned_text(core, one)}\n" for one in lets])
+    head = f'grammar asked version "1"\n{given}{tools}\n{learned}plan = any*\n'
     bare = read_grammar_text(head, "<tools>")
     front = read_grammar_text(f"{head}{statement}\n", "<statement>")
     if bare.core is None:
@@ -188,6 +192,18 @@ def _field_text(of: OpenParameter) -> str:
 
 def _place_text(steps: Sequence[str] | None) -> str:
     return "" if steps is None else f" at {_quoted(pointer_of(steps))}"
+
+
+def _learned_text(core: Core, of: Let | LookUp) -> str:
+    if isinstance(of, Let):
+        return f"{written(of.name)} = {_fields_of(core, of.of, ' or ')}"
+    names = [tool.name for tool in core.tools]
+    some = _fields_of(core, of.rows, " | ") if of.calls is None else Wording(names).set_of(of.calls)
+    return f"{written(of.name)}({', '.join(map(written, of.keys))}) = {some}"
+
+
+def _fields_of(core: Core, of: Sequence[tuple[int, str]], between: str) -> str:
+    return between.join([f"{written(core.tools[at].name)}.{written(name)}" for at, name in of])
 
 
 def _type_text(kind: FieldType) -> str:

@@ -339,7 +339,7 @@ Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
-_PLAN_REFUSED = ("R201", "R202", "R203", "R205")
+_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from itertools import combinations
 from operator import add
 from typing import Final, TypeAlias
 
-from tcc_certs.core.enforced import enforced
-from tcc_certs.core.model import Core, OneCall, Repeat
+from tcc_certs.core.enforced import EnforcedTexts, enforced
+from tcc_certs.core.model import Core, ForbidNext, OneCall, Repeat, Require
 from tcc_certs.corecheck.duties import (
     BROKEN,
     Duties,
@@ -83,7 +83,7 @@ def reasons(
         resolved: how many outcomes were resolved by then; what was told later was unknown.
         under_way: the numbers of those that were.
     """
-    if code is Code.MONITOR_FORBIDS or (code is Code.MAY_NOT_FINISH and place):
+    if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER) or (code is Code.MAY_NOT_FINISH and place):
         return [{"kind": "monitor", "text": place}]
     planned = code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS) and offer is not None
     if not planned and code is not Code.MAY_NOT_FINISH:
@@ -314,8 +314,9 @@ class _Statements:
         texts = iter(enforced(core, None).automaton)
         self.named: list[tuple[Mask, Reason]] = []
 
-        def bit(kind: str, text: str) -> Mask:
-            self.named.append((1 << len(self.named), {"kind": kind, "text": text}))
+        def bit(kind: str, text: str, remedy: str = "") -> Mask:
+            more = {"remedy": remedy} if remedy else {}
+            self.named.append((1 << len(self.named), {"kind": kind, "text": text, **more}))
             return self.named[-1][0]
 
         bit("plan", next(texts))
@@ -324,7 +325,8 @@ class _Statements:
         tools = [at for at, tool in enumerate(core.tools) if tool.strict]
         self.strict = {at: bit("strict", next(texts)) for at in tools}
         limits = [(limit, bit("limit", next(texts))) for limit in core.limits]
-        duties = [bit("require", next(texts)) for _ in core.requires]
+        say = EnforcedTexts(core)
+        duties = [bit("require", next(texts), _remedy(say, one)) for one in core.requires]
         self.duties = [*duties, *(bit("forbid", next(texts)) for _ in core.forbids)]
         # The first meter is the depth, whatever the number of its limits.
         self.depths = [(limit.value, of) for limit, of in limits if limit.kind == "depth"]
@@ -462,6 +464,13 @@ class _Statements:
         depths = [most for most, of in self.depths if not of & out]
         pairs = zip(self._bounds, self.meters, strict=True)
         return (min(depths, default=None), *(None if of & out else most for most, of in pairs))
+
+
+def _remedy(say: EnforcedTexts, one: Require) -> str:
+    """The calls of which one has to come first."""
+    if one.order == "after":
+        return ""
+    return say.of(ForbidNext((one.first,))).removeprefix("forbid ")
 
 
 class _Trial:

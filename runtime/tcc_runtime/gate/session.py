@@ -576,7 +576,7 @@ class Session:
             return False
         if code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS):
             return any(self.policy.leads_on(place, offer) for place in self.held)
-        if code is Code.MONITOR_FORBIDS:
+        if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER):
             machine = self.policy.machine
             if machine.statements is not None:
                 tools = {self.made[seq - 1].offer.tool for seq in self.under_way}

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from tcc_certs.core.across import Draw
@@ -41,7 +42,18 @@ from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
-from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused, Spent
+from tcc_runtime.gate.refusals import (
+    Allowed,
+    AlreadyDone,
+    Decision,
+    More,
+    Reason,
+    Refused,
+    Spent,
+    argument_remedy,
+    statement_remedy,
+    why,
+)
 from tcc_runtime.gate.session import (
     MOST_NAME,
     Follower,
@@ -113,10 +125,12 @@ def _decided(
         return decision(session, Code.ENDED, "")
     table = session.policy.tool(tool)
     if table is None:
-        return decision(session, Code.UNKNOWN_TOOL, "")
+        more = partial(argument_remedy, session.policy.core, None, Code.UNKNOWN_TOOL, "")
+        return decision(session, Code.UNKNOWN_TOOL, "", more=more)
     asked = table.read(arguments)
     if not isinstance(asked, Asked):
-        return decision(session, asked[0], clip(asked[1], 80))
+        more = partial(argument_remedy, session.policy.core, table.tool, *asked)
+        return decision(session, asked[0], clip(asked[1], 80), more=more)
     monitors, opened, states = session.policy.machine.monitors, None, None
     if session.policy.machine.statements is not None or asked.offer.tool in monitors.compared:
         try:
@@ -132,7 +146,11 @@ def _decided(
             return decision(session, Code.NOT_WRITTEN, "clock")
     refused = session.refusal(asked.offer, seen, states, at_ms or 0)
     if refused is not None:
-        return decision(session, refused[0], refused[1], asked)
+        code, text = refused
+        if code in (Code.MONITOR_FORBIDS, Code.MANY_EARLIER):
+            at = len(session.made) + 1, asked.offer.tool, states, at_ms or 0
+            return decision(session, code, text, asked, why(session.course, text, *at))
+        return decision(session, code, text, asked)
     executions, tool = follower.executions, asked.offer.tool
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
@@ -168,13 +186,18 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
 
 
 def decision(
-    session: Session, code: Code | None, place: str, asked: Asked | None = None
+    session: Session,
+    code: Code | None,
+    place: str,
+    asked: Asked | None = None,
+    more: More | None = None,
 ) -> Decision:
     """A decision; what there is to say beyond its code is found when it is read.
 
     Args:
         code: why not; None where the call is allowed.
         place: the argument at fault, or the monitor.
+        more: what the one reason says beside kind and text.
     """
     held, made, closed = session.held, len(session.made), session.ended
     under_way, resolved = session.under_way, len(session.resolved)
@@ -184,7 +207,8 @@ def decision(
         if code is None:
             return []
         offer = None if asked is None else asked.offer
-        return reasons(session, made, code, place, offer, resolved=resolved, under_way=under_way)
+        found = reasons(session, made, code, place, offer, resolved=resolved, under_way=under_way)
+        return found if more is None else [{**found[0], **more()}, *found[1:]]
 
     def allowed_next() -> tuple[Allowed, ...]:
         nothing = closed or under_way or code is Code.NOT_WRITTEN
@@ -1302,7 +1326,8 @@ def finish(shared: Shared, abandon: bool) -> None:
     if not abandon and not session.may_finish():
         machine, held = session.policy.machine, session.held
         owed = session.course.owed() if all(map(machine.accepts, held)) else ""
-        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed))
+        more = partial(statement_remedy, session.policy.core, owed) if owed else None
+        raise Refused(decision(session, Code.MAY_NOT_FINISH, owed, more=more))
 
     def end() -> None:
         session.ended = True

@@ -54,7 +54,7 @@ from tcc_runtime.pricing.quotes import Quoter
 
 Opened: TypeAlias = "Mapping[str, Any]"
 Source: TypeAlias = "Mapping[str, Opened] | Callable[[PlanStep], Opened | None]"
-_PLAN_REFUSED: Final = ("R201", "R202", "R203")
+_PLAN_REFUSED: Final = ("R201", "R202", "R203", "R207")
 _ENDED: Final = "R303"
 _ALREADY_DONE: Final = "R304"
 

@@ -135,7 +135,8 @@ def test_a_forbid_that_cuts_plans_is_held_beside_them_where_an_error_may_count(
             permit.failed("said so", answered=True)
     refused = gate.check("send")
     assert (refused.allowed, refused.code) == (False, "R202")
-    assert refused.because == [{"kind": "monitor", "text": statement}]
+    told = [(one["kind"], one["text"]) for one in refused.because]
+    assert told == [("monitor", statement)]
 
 
 def test_what_lifts_a_forbid_lifts_it_after_an_error_too() -> None:
