@@ -339,6 +339,29 @@ def test_values_that_are_shown_differ_where_statements_look(tmp_path: Path) -> N
     assert [(str(one.code), one.field) for one in found] == [("S205", "open: pay.b")]
 
 
+LONG = """grammar g version "1"
+tool pay(; texts: list of text max 65535)
+plan = any{0,9}
+require pay where every texts ~ "(a|b|c)*(d|a)*(a|e|f|g|h)*"
+"""
+
+
+def test_a_shown_value_that_takes_too_long_to_match_is_none(tmp_path: Path) -> None:
+    ledger = tmp_path / "s.ledger"
+    gate = tcc.Gate(artifact(LONG), ledger=ledger, key=KEY, durable=False, show=["pay.texts"])
+    with gate.call("pay", {"texts": ["a"]}) as permit:
+        permit.done({})
+    gate.finish()
+    gate.close()
+    bare = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    records = [{k: v for k, v in one.items() if k not in ("~", "mac")} for one in bare]
+    records[1]["open"]["texts"] = _list(["a" * 60_000] * 100)
+    ledger.write_bytes(sealed(records))
+    for key in (KEY, None):
+        found = tcc.validate(ledger, artifact(LONG), key=key).findings
+        assert [(str(one.code), one.field) for one in found] == [("S204", "open: pay.texts")]
+
+
 # Whatever stands in a record: a verdict, and with the key none but INVALID of what is shown.
 
 ODD: tuple[Any, ...] = (

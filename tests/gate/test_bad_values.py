@@ -232,3 +232,29 @@ require act where to ~ "a.*"
     assert len(marks) == 1
     gate.finish(abandon=False)
     gate.close()
+
+
+LISTS = """grammar g version "1"
+tool act(; l: list of text, m: list of text, k: list of text)
+plan = any{0,9}
+"""
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "every l as x (every m as y (every k as z (x = y, y = z)))",
+        "every l as x (every m as y (x = y, count(k = x) >= 0))",
+    ],
+)
+def test_lists_inside_of_lists_are_asked_of_a_bounded_number_of_choices(
+    relation: str, tmp_path: Path
+) -> None:
+    found = tcc.compile_text(f"{LISTS}require act where {relation}\n")
+    many = ["a"] * 1000
+    with tcc.Gate(found, ledger=tmp_path / "s.records", key=KEY, durable=False) as gate:
+        begun = time.process_time()
+        assert gate.check("act", {"l": many, "m": many[:2], "k": many[:3]}).code is None
+        assert str(gate.check("act", {"l": many, "m": many, "k": many}).code) == "R202"
+        assert gate.check("act", {"l": many, "m": [], "k": many}).code is None
+        assert time.process_time() - begun < 20

@@ -487,3 +487,26 @@ def test_of_two_lists_of_a_call_one_that_is_not_known_makes_both_so(tmp_path: Pa
     assert desk.code() == "R202"
     desk.call("scan", {"rows": [], "more": free})
     assert desk.code() is None
+
+
+MATCHED = """grammar g version "1"
+tool look(; o: text) gives (; rows: list of (no: text, note: text))
+tool pay(; no: text)
+let row(no) = look.rows
+plan = any{0,9}
+require pay where row(no).note ~ "b+"
+"""
+
+
+def test_a_text_of_a_row_that_is_looked_up_is_matched(tmp_path: Path) -> None:
+    artifact, ledger = tcc.compile_text(MATCHED), tmp_path / "s.records"
+    rows = [{"no": "k", "note": "bb"}, {"no": "l", "note": "c"}]
+    with tcc.Gate(artifact, ledger=ledger, key=bytes(32), durable=False) as gate:
+        with gate.call("look", {"o": "o"}) as permit:
+            permit.done({"rows": rows})
+        with gate.call("pay", {"no": "k"}) as permit:
+            permit.done({})
+        assert str(gate.check("pay", {"no": "l"}).code) == "R202"
+        gate.finish()
+    for key in (bytes(32), None):
+        assert tcc.validate(ledger, artifact, key=key).claim_type == "Conformant"

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from blake3 import blake3
 
 from tcc_certs.core.model import Core
-from tcc_certs.core.policies import Policy, Total, Tree, trees_of
+from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
@@ -98,7 +98,7 @@ class Named:
         attributes: Iterable[str],
         learned: Mapping[str, Sequence[str]],
     ) -> None:
-        looked = {one.name: one.keys for one in core.looks}
+        looked = {one.name: one for one in core.looks}
         walk = _Walk([tree for one in policies for tree in trees_of(one)], learned, looked)
         named, attributes = frozenset(fields), frozenset(attributes)
         self.numbers = walk.computes or any(isinstance(one, Total) for one in policies)
@@ -167,7 +167,7 @@ class _Walk:
         patterns: that are asked of texts, by the name of the field.
     """
 
-    def __init__(self, trees: Iterable[Tree], learned: _Names, looked: _Names) -> None:
+    def __init__(self, trees: Iterable[Tree], learned: _Names, looked: Mapping[str, LookUp]):
         self._learned, self._looked = learned, looked
         self.computes, self.constants = False, set[State]()
         self.patterns: dict[str, set[str]] = {}
@@ -209,7 +209,7 @@ class _Walk:
                 if len(tree) < 3:
                     self._whole |= self._fields(tree, names)
             case ("look", name, keys, of):
-                self._parts.update((of, *self._looked[name]))
+                self._parts.update((of, *self._looked[name].keys))
                 self._whole.add(of)
                 self._tree(keys, names)
             case ("count", of, *relation):
@@ -249,8 +249,8 @@ class _Walk:
             case ("own" | "seen" | "session", name, *_):
                 of = self._learned.get(name, ()) if term[0] == "session" else ()
                 return frozenset([name, *of])
-            case ("look", _, _, name):
-                return frozenset([name])
+            case ("look", look, _, name):
+                return frozenset([name, *[field for _, field in self._looked[look].rows]])
             case ("it",):
                 return names.get("it", frozenset())
             case ("as", name, *_):

@@ -171,7 +171,11 @@ class Places:
         form = self._forms.get(one.name)
         if form is not None:
             state = typed(json_value(text) if kind == b"j" else value, flat(field.type))
-            due_entry |= members_of(form, state, self._digester)
+            try:
+                due_entry |= members_of(form, state, self._digester)
+            except Rejected as refusal:
+                where, expected = place(one.name), refusal.expected
+                raise Rejected(Code.SESSION_VALUE, where, expected, refusal.found) from None
         same = all(entry[name] == due_entry.get(name) for name in entry)
         ensure(same, Code.SESSION_VALUE, place(one.name), "what stands at its place", entry)
 

@@ -3,7 +3,8 @@
 Normative text: docs/spec/core.md, section 7.  A field is a value, none or unknown; a relation is
 True, False or None for unsure.  Of two kinds that have no order nothing is sure, so that a
 statement which no checker should have passed lets nothing through.
-Cost: a relation its terms; one over a list its elements, of which there are at most 1,000.
+Cost: a relation its terms; one over a list its elements, of which there are at most 1,000; one over
+lists inside of lists at most 2^20 times.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ VAGUE = frozenset(["none", "unknown", "*"])  # kinds of which nobody knows the v
 _IT = frozenset(["it"])
 DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
+MAX_WAYS = 1 << 20  # ways to choose an element of each list inside of which a relation stands
 NO_NAMES: Names = {}
 
 
@@ -205,6 +207,15 @@ def counting_errors(tree: Any) -> Any:
     return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
+def _inside(names: Names, count: int) -> Names | None:
+    """The names for relations over a list of `count`; None: there are too many ways to choose."""
+    ways: int = names[_WAYS][1] * count if _WAYS in names else count
+    return {**names, _WAYS: ("n", ways)} if ways <= MAX_WAYS else None
+
+
+_WAYS = ""  # no element has this name
+
+
 def _alias(name: str) -> str:
     """What an element is kept under that has a name: an element without one is ``it``."""
     return f"as {name}"
@@ -273,7 +284,10 @@ def _counted(of: Term, relation: Tree) -> Term:
         many = of(own, seen, names)
         if many in LACKING or many[0] != "l":
             return many if many in LACKING else UNKNOWN
-        found = holds(own, seen, names, [many[1]])
+        within = _inside(names, len(many[1]))
+        if within is None:
+            return UNKNOWN
+        found = holds(own, seen, within, [many[1]])
         return UNKNOWN if None in found else ("n", sum(map(bool, found)))
 
     return count
@@ -396,7 +410,10 @@ def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[T
             return None
         if len({len(many[1]) for many in found}) > 1:
             return False
-        truths = holds(own, seen, names, [many[1] for many in found])
+        within = _inside(names, len(found[0][1]))
+        if within is None:
+            return None
+        truths = holds(own, seen, within, [many[1] for many in found])
         decided = not every
         return decided if decided in truths else None if None in truths else every
 

@@ -234,12 +234,16 @@ class Arguments:
         """Marks and elements are those of the value that is shown.
 
         Raises:
-            Rejected: S205 they are not.
+            Rejected: S205 they are not; S204 it has more of them than a record may have.
         """
         from tcc_certs.session.digested import members_of
 
         value = typed_text(parameter, str(members["value"]))
-        for name, due in members_of(form, value, self._digester).items():
+        try:
+            found = members_of(form, value, self._digester)
+        except Rejected as refusal:
+            raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
+        for name, due in found.items():
             ensure(members[name] == due, Code.SESSION_DIGEST, place, due, members[name])
 
     def _check_places(self, offer: Offer, given: Mapping[str, Json]) -> None:
