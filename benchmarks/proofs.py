@@ -23,8 +23,8 @@ import tcc
 from tcc.library import artifact_bytes
 from tcc_certs.errors import Rejected
 from tcc_certs.proof.check import check_proof
-from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.certificate import Asked, Keyed, by_all, by_keys
+from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.certificate import Keyed, ProvedQuestion, by_all, by_keys
 from tcc_runtime.process import collection_put_off
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def peak(make: Callable[[], object]) -> str:
     return f"{most / 1e6:.1f}"
 
 
-def row(name: str, depth: object, of: Asked, *, whole: bool = False) -> str:
+def row(name: str, depth: object, of: ProvedQuestion, *, whole: bool = False) -> str:
     """One line of the table."""
     way = by_all if whole else by_keys
 
@@ -117,16 +117,18 @@ def table() -> Iterator[str]:
     for name, (statements, question) in CASES.items():
         for depth in DEPTHS:
             artifact = tcc.compile_text(TOOLS.replace("DEPTH", str(depth)) + statements)
-            yield row(name, depth, Asked(kind="statement", text=question, artifacts=(artifact,)))
+            yield row(
+                name, depth, ProvedQuestion(kind="statement", text=question, artifacts=(artifact,))
+            )
     for case, depth in (("chain", 12), ("nested keys", 9), ("crossing keys", 7)):
         statements, question = CASES[case]
         artifact = tcc.compile_text(TOOLS.replace("DEPTH", str(depth)) + statements)
-        of = Asked(kind="statement", text=question, artifacts=(artifact,))
+        of = ProvedQuestion(kind="statement", text=question, artifacts=(artifact,))
         yield row(f"{case}, all values", depth, of, whole=True)
     for depth in (104, *[218] * bool(os.environ.get("TCC_PROOFS_MANY"))):
         artifact = tcc.compile_text(COUNTED.replace("DEPTH", str(depth)))
         text = f"limit uses(a) per x <= {depth}"
-        of = Asked(kind="statement", text=text, artifacts=(artifact,))
+        of = ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
         yield row("counted, all values", depth, of, whole=True)
     for path in sorted(Path("grammars").glob("*.tcg")):
         artifact = tcc.compile_file(path)
@@ -134,7 +136,7 @@ def table() -> Iterator[str]:
             yield row(
                 path.stem,
                 "implies itself",
-                Asked(kind="implies", text=None, artifacts=(artifact,) * 2),
+                ProvedQuestion(kind="implies", text=None, artifacts=(artifact,) * 2),
             )
-        except (Rejected, Undecided) as error:
+        except (Rejected, OpenQuestion) as error:
             yield (f"| {path.stem} | | {str(error)[:60]} |")

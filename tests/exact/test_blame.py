@@ -12,7 +12,7 @@ import pytest
 import tcc
 from tcc.library.blaming import Barred, Blaming, blame_sessions
 from tcc_compiler.options import Options
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tests.cli.conftest import Tcc
 from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
 from tests.exact.brute import Holds, Made, Say, fits, grammar, statement
@@ -139,7 +139,7 @@ def test_a_set_that_was_found_stands_when_the_time_is_over(
     def left(_: Blaming) -> float:
         asked[0] += 1
         if asked[0] > 6:
-            raise Undecided("P507", "the time of --timeout is over")
+            raise OpenQuestion("P507", "the time of --timeout is over")
         return 100.0
 
     monkeypatch.setattr(Blaming, "_left", left)

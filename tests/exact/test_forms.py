@@ -236,7 +236,7 @@ def counted() -> Made:
 def made_whole(text: str = STATEMENT) -> Made:
     """See :func:`whole`."""
     artifact = compiled(SHOP)
-    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
     found = certificate.by_all(of.system(), max_states=10**5, check_time=lambda: None)
     assert found is not None
     return Made(found.certificate(of, "proved"), [artifact_bytes(artifact)])
@@ -425,7 +425,9 @@ def test_bytes_that_are_no_lines_are_refused(keyed: Made) -> None:
     ],
 )
 def test_what_is_added_up_is_a_range_from_0(kind: Any, expected: str) -> None:
-    made_of = certificate.Asked(kind="statement", text=STATEMENT, artifacts=(ARTIFACT,)).system()
+    made_of = certificate.ProvedQuestion(
+        kind="statement", text=STATEMENT, artifacts=(ARTIFACT,)
+    ).system()
     of = OpenParameter(name="amount", type=kind, optional=False)
     with pytest.raises(Rejected) as refusal:
         made_of._sum("refund", of, of)
@@ -440,7 +442,7 @@ def test_json_is_compared_with_nothing() -> None:
     mine = compiled('grammar g version "1"\ntool a(; x: json)\nplan = a\n')
     theirs = compiled('grammar g version "1"\ntool a(x: p | q)\nplan = a\n')
     with pytest.raises(Rejected) as refusal:
-        certificate.Asked(kind="implies", text=None, artifacts=(mine, theirs)).system()
+        certificate.ProvedQuestion(kind="implies", text=None, artifacts=(mine, theirs)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "x")
 
 
@@ -448,7 +450,9 @@ def test_keys_are_counted_at_their_bounds(monkeypatch: pytest.MonkeyPatch) -> No
     """Of one monitor there are as many lists as its values may be equal or not."""
     text = "forbid find before find same order, user = order"
     artifact = compiled(SHOP)
-    made_of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,)).system()
+    made_of = certificate.ProvedQuestion(
+        kind="statement", text=text, artifacts=(artifact,)
+    ).system()
     most = len(made_of.parts(frozenset()))
     assert most > 3
     monkeypatch.setattr(parts, "MAX_PARTS", most)
@@ -462,7 +466,7 @@ def test_keys_are_counted_at_their_bounds(monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_values_of_a_field_are_not_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     text = SHOP.replace("number 0 .. 20", "integer 0 .. 20")
     text += "limit uses(refund) per amount <= 1\n"
-    of = certificate.Asked(kind="finishable", text=None, artifacts=(compiled(text),))
+    of = certificate.ProvedQuestion(kind="finishable", text=None, artifacts=(compiled(text),))
     monkeypatch.setattr(compared, "MAX_ALONE", 20)
     assert sum(atom.sort == "number" for atom in of.system().atoms) == 21
     monkeypatch.setattr(compared, "MAX_ALONE", 19)
@@ -484,8 +488,8 @@ def test_what_the_kernel_does_not_know_is_declined_by_itself(
     assert (refusal.value.code.value, refusal.value.expected) == ("D101", "types of 1.1")
 
 
-def beside_itself(text: str) -> certificate.Asked:
-    return certificate.Asked(kind="implies", text=None, artifacts=(compiled(text),) * 2)
+def beside_itself(text: str) -> certificate.ProvedQuestion:
+    return certificate.ProvedQuestion(kind="implies", text=None, artifacts=(compiled(text),) * 2)
 
 
 def test_statements_of_later_versions_have_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,7 +537,7 @@ def test_a_statement_of_a_later_version_has_its_own_text() -> None:
 
 def test_spans_and_orders_that_are_not_covered_are_declined() -> None:
     timed = compiled(SHOP + "limit uses(refund) <= 2 within 1 h\n")
-    of = certificate.Asked(kind="finishable", text=None, artifacts=(timed,)).system()
+    of = certificate.ProvedQuestion(kind="finishable", text=None, artifacts=(timed,)).system()
     with pytest.raises(Rejected) as refusal:
         Replay(of.left, of.left).state(of)
     assert (refusal.value.code.value, refusal.value.expected) == ("D101", "no spans of time")

@@ -24,8 +24,8 @@ import tcc
 from tcc.library import artifact_bytes
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof, core_digest
-from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.certificate import Asked, by_all
+from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.certificate import ProvedQuestion, by_all
 
 SECONDS = 60  # of processor time: far more than is given, so that only a hang meets it
 MEMORY = 3 << 30  # of address space, with all that an interpreter and its libraries map
@@ -282,7 +282,7 @@ def test_a_proof_about_patterns_made_to_explode_is_checked_in_time(name: str) ->
         artifact = tcc.compile_text(text)
     except tcc.CompileError:
         return
-    of = Asked(kind="statement", text="limit uses(a) per x <= 1", artifacts=(artifact,))
+    of = ProvedQuestion(kind="statement", text="limit uses(a) per x <= 1", artifacts=(artifact,))
     told = of.head("proved", parts=[{"keys": "all", "states": 1, "uses": []}])
     lines = [told, [[[artifact.automaton.root], []], [[], []], [], []], [0], []]
     before = time.process_time()
@@ -297,7 +297,7 @@ def test_many_states_are_a_verdict_in_bounded_memory() -> None:
     tools = 'tool a(; x: text ~ "p|q")\ntool b(; x: text ~ "p|q")\n'
     artifact = tcc.compile_text(grammar("", tools, "(a | b){0,48}"))
     proof = tcc.prove(artifact, "limit uses(a) per x <= 48")
-    of = Asked(kind="statement", text="limit uses(a) per x <= 48", artifacts=(artifact,))
+    of = ProvedQuestion(kind="statement", text="limit uses(a) per x <= 48", artifacts=(artifact,))
     found = by_all(of.system(), max_states=20_000, check_time=lambda: None)
     assert proof.proved and found is not None and found.states > 10_000
     data = found.certificate(of, "proved")
@@ -307,6 +307,6 @@ def test_many_states_are_a_verdict_in_bounded_memory() -> None:
     tracemalloc.stop()
     assert report.verdict == 0
     assert peak < 1500 * found.states
-    with pytest.raises(Undecided) as left:
+    with pytest.raises(OpenQuestion) as left:
         by_all(of.system(), max_states=10_000, check_time=lambda: None)
     assert left.value.code == "P503"

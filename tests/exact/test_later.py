@@ -129,7 +129,9 @@ def test_what_the_other_side_holds_is_forgotten_only_if_it_is_the_same() -> None
     """The same words about other tools say something else, and no key is asked about alone."""
     mine = tcc.compile_text(SHOP)
     for text in (OTHER, SHOP.replace("tool find(; order: text max 9)", "tool find(; order: text)")):
-        of = certificate.Asked(kind="implies", text=None, artifacts=(mine, tcc.compile_text(text)))
+        of = certificate.ProvedQuestion(
+            kind="implies", text=None, artifacts=(mine, tcc.compile_text(text))
+        )
         with pytest.raises(Rejected) as refusal:
             of.system(listed=True, keyed=True).parts(frozenset())
         assert refusal.value.code.value == "D101"
@@ -356,7 +358,9 @@ def test_a_list_about_a_limit_across_sessions_is_declined(kind: str) -> None:
     made = tcc.compile_text(f"{WIDE}limit uses(pay) <= 3 across sessions\n")
     tight = tcc.compile_text(f"{WIDE}limit uses(pay) <= 3 within 1 h\n")
     given = [tight, made] if kind == "implies" else [made]
-    asked = certificate.Asked(kind=kind, text=None, artifacts=tuple(map(artifact_of, given)))
+    asked = certificate.ProvedQuestion(
+        kind=kind, text=None, artifacts=tuple(map(artifact_of, given))
+    )
     system = asked.system(listed=kind == "implies")
     if kind == "implies":
         found = certificate.by_all(system, max_states=1000, check_time=lambda: None)

@@ -30,7 +30,7 @@ def drawn(rng: random.Random) -> str:
     return f'grammar g version "1"\n{tools}plan = {plan}\n' + "\n".join(kept) + "\n"
 
 
-def found(pair: list[tcc.Artifact], max_states: int) -> search.Found:
+def found(pair: list[tcc.Artifact], max_states: int) -> search.SearchResult:
     sides = [artifact_side(one) for one in pair]
     return search.included(lambda: System(*sides), max_states=max_states)
 

@@ -70,7 +70,7 @@ def by_all(
     """The list of the whole space."""
     artifacts = tuple(tcc.compile_text(one) for one in (text, other) if one is not None)
     kind = "statement" if other is None else "implies"
-    of = certificate.Asked(kind=kind, text=statement, artifacts=artifacts)
+    of = certificate.ProvedQuestion(kind=kind, text=statement, artifacts=artifacts)
     whole = certificate.by_all(of.system(), max_states=10**5, check_time=lambda: None)
     assert whole is not None
     return lines_of(whole.certificate(of, "proved")), [artifact_bytes(one) for one in artifacts]
@@ -295,7 +295,7 @@ def test_monitors_that_are_needed_may_not_be_forgotten(
 def test_a_finish_may_not_be_forgotten() -> None:
     """A list of `every find is followed by a refund` is closed, and ends where it may not."""
     artifact = tcc.compile_text(SHOP)
-    of = certificate.Asked(
+    of = certificate.ProvedQuestion(
         kind="statement", text="require refund after find", artifacts=(artifact,)
     )
     system = of.system()
@@ -325,7 +325,7 @@ def test_one_key_at_a_time_is_not_enough_for_everything() -> None:
     assert code_of(found.certificate, artifacts) == "VALID"
 
 
-def renamed_everywhere(of: certificate.Asked, part: Part) -> certificate.Closed:
+def renamed_everywhere(of: certificate.ProvedQuestion, part: Part) -> certificate.Closed:
     """The closed list of a part in which each token has another name as soon as it is held."""
     system = of.system()
     atoms, number = len(system.atoms), dict[Any, int]()
@@ -362,7 +362,7 @@ def test_the_tokens_of_a_key_keep_their_names(text: str, keys: str) -> None:
     """Else what was remembered of the key that is asked about would be of another one."""
     artifact = tcc.compile_text(SHOP.replace("require find before refund same order\n", ""))
     assert tcc.prove(artifact, text).verdict == "refuted"
-    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
     parts = of.system().parts(frozenset(), call=keys == "call")
     lists = tuple([renamed_everywhere(of, part) for part in parts])
     forged = certificate.Keyed(lists=lists, keys=keys).certificate(of, "proved")
@@ -375,7 +375,7 @@ def test_a_constant_keeps_its_name() -> None:
     other = lists.replace("x: p | q", '; x: text ~ "p|q"') + "forbid a before b same x\n"
     artifacts = tcc.compile_text(lists), tcc.compile_text(other)
     assert tcc.prove(artifacts[0], implies=artifacts[1]).verdict == "refuted"
-    of = certificate.Asked(kind="implies", text=None, artifacts=artifacts)
+    of = certificate.ProvedQuestion(kind="implies", text=None, artifacts=artifacts)
     made = renamed_everywhere(of, Part(tracked=None, rule=None, uses=frozenset()))
     forged = certificate.Keyed(lists=(made,), keys="all").certificate(of, "proved")
     assert code_of(forged, [artifact_bytes(one) for one in artifacts]) == "T204"
@@ -445,7 +445,7 @@ def test_ends_are_no_more_than_the_states_of_a_proof(member: str) -> None:
 
 def test_a_session_that_may_be_finished_is_not_stuck() -> None:
     artifact = tcc.compile_text(SHOP)
-    of = certificate.Asked(kind="finishable", text=None, artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="finishable", text=None, artifacts=(artifact,))
     head = of.head("refuted", states=0, calls=0)
     assert code_of(file_of([head, [0]]), [artifact_bytes(artifact)]) == "T201"
     system = of.system()
@@ -628,11 +628,11 @@ def test_any_is_no_tool_of_that_name(text: str) -> None:
         'grammar g version "1"\ntool "any"(; x: text)\ntool a(; x: text)\ntool b(; x: text)\n'
         "plan = a b\n"
     )
-    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
     with pytest.raises(Rejected) as refusal:
         of.system()
     assert refusal.value.code.value == "T102"
-    quoted = certificate.Asked(
+    quoted = certificate.ProvedQuestion(
         kind="statement", text=text.replace("any", '"any"'), artifacts=(artifact,)
     )
     assert len(quoted.system().right.core.monitors) == 1
@@ -704,7 +704,7 @@ def test_what_the_other_side_adds_up_has_a_range_from_0(kind: str) -> None:
     free = SHOP.replace("limit sum(refund.amount) <= 50\n", "")
     mine = tcc.compile_text(free.replace("number 0 .. 20", kind))
     with pytest.raises(Rejected) as refusal:
-        certificate.Asked(kind="implies", text=None, artifacts=(mine, other)).system()
+        certificate.ProvedQuestion(kind="implies", text=None, artifacts=(mine, other)).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "amount")
 
 
@@ -728,7 +728,7 @@ def test_sides_that_differ_in_what_is_not_known_are_declined(
         ]
     )
     with pytest.raises(Rejected) as refusal:
-        certificate.Asked(kind="implies", text=None, artifacts=artifacts).system()
+        certificate.ProvedQuestion(kind="implies", text=None, artifacts=artifacts).system()
     assert (refusal.value.code.value, refusal.value.path) == ("D101", path)
 
 
@@ -753,7 +753,7 @@ def test_plans_that_are_left_aside_let_more_through() -> None:
     lines = lines_of(found.certificate)
     assert [part.get("plans") for part in lines[0]["parts"]] == [None, None]
     artifact = tcc.compile_text(text)
-    of = certificate.Asked(
+    of = certificate.ProvedQuestion(
         kind="statement", text="never find before refund same order", artifacts=(artifact,)
     )
     made = of.system()
@@ -805,7 +805,7 @@ def test_limits_on_what_calls_take_are_proved_and_refuted(kind: str, most: str, 
 
 def test_a_limit_on_costs_that_may_go_down_has_no_proof() -> None:
     artifact = tcc.compile_text(COSTS.replace("cost 0.5", "cost -0.5"))
-    of = certificate.Asked(kind="statement", text="limit cost <= 9", artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="statement", text="limit cost <= 9", artifacts=(artifact,))
     with pytest.raises(Rejected) as refusal:
         of.system()
     assert refusal.value.code.value == "D101"
@@ -843,7 +843,7 @@ def test_limits_let_what_is_at_them_pass(
         'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a\n'
     )
     text = "limit uses(a) per x <= 1"
-    of = certificate.Asked(kind="statement", text=text, artifacts=(artifact,))
+    of = certificate.ProvedQuestion(kind="statement", text=text, artifacts=(artifact,))
 
     def choices() -> str:
         try:
@@ -857,7 +857,7 @@ def test_limits_let_what_is_at_them_pass(
     # Only x is compared, and of an atom that is not held one value stands for all.
     assert at_bound(monkeypatch, moves, "MAX_CHOICES", choices) == 1
     both = 'grammar g version "1"\ntool a(; x: text ~ "p|q", y: text ~ "p|q")\nplan = a a\n'
-    of = certificate.Asked(
+    of = certificate.ProvedQuestion(
         kind="statement",
         text="forbid a before a same x = y",
         artifacts=(tcc.compile_text(both),),
@@ -872,7 +872,7 @@ def test_lists_for_keys_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def system_of(text: str) -> moves.System:
         mine = (tcc.compile_text(one), tcc.compile_text(text))
-        return certificate.Asked(kind="implies", text=None, artifacts=mine).system()
+        return certificate.ProvedQuestion(kind="implies", text=None, artifacts=mine).system()
 
     for text, most in ((one, 2), (two, 3)):
         made = system_of(text)

@@ -15,7 +15,7 @@ from tcc.options import GIVEN, artifact_argument, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.options import Options
 from tcc_runtime.errors import OutputRefused
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.search import MAX_STATES
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -124,7 +124,7 @@ def _write(found: Proof, path: Path) -> None:
     """
     try:
         data = found.certificate
-    except Undecided as left:
+    except OpenQuestion as left:
         raise click.ClickException(f"no proof is written: {left}") from None
     if data is None:
         raise click.ClickException("no proof is written: the kernel does not read this question")

@@ -30,7 +30,7 @@ from tcc_certs.values.places import (
     pointer_of,
 )
 from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 
 _WORDS: Final = {"after", "before", "with", "same"}
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|\s+|#[^\n]*|.', re.DOTALL)
@@ -90,7 +90,7 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
     bare = read_grammar_text(head, "<tools>")
     front = read_grammar_text(f"{head}{statement}\n", "<statement>")
     if bare.core is None:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+        raise OpenQuestion("P501", "the tools of this artifact cannot be written as a grammar")
     if front.core is None:
         raise CompileError(front.diagnostics)
     plans = [_plan(one) for one in (bare.core, front.core)]
@@ -103,7 +103,7 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
                 if plans[0] != plans[1]:
                     if not statement.startswith("monitor "):  # version 1.2 has it as a monitor
                         return statement_core(core, f"monitor {statement}", asked)
-                    raise Undecided("P501", f"{asked!r} is not covered: {unread}") from None
+                    raise OpenQuestion("P501", f"{asked!r} is not covered: {unread}") from None
         nowhere = Span(file="<statement>", line=1, column=1, end_line=1, end_column=1)
         message = f"{asked!r} is no statement"
         raise CompileError(
@@ -113,9 +113,9 @@ def statement_core(core: Core, statement: str, asked: str) -> tuple[Core, Json |
     texts = [call.text for call in core.calls]
     known = {call.text: call for call in core.calls}
     if [tool.name for tool in found.tools] != [tool.name for tool in core.tools]:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+        raise OpenQuestion("P501", "the tools of this artifact cannot be written as a grammar")
     if set(texts) - {call.text for call in found.calls}:
-        raise Undecided("P501", "the tools of this artifact cannot be written as a grammar")
+        raise OpenQuestion("P501", "the tools of this artifact cannot be written as a grammar")
     calls = tuple([known.get(call.text, call) for call in found.calls])
     later = any(isinstance(one, PolicyMonitor) for one in found.monitors)
     if not later and not _is_read(core, statement) and not statement.startswith("monitor "):

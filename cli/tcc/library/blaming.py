@@ -26,9 +26,9 @@ from tcc_certs.formats.codec import decode
 from tcc_runtime.analysis.statements import StatementPlace, WrittenStatement
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.search import MAX_STATES
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.writing import WitnessSession
 
 if TYPE_CHECKING:
     from tcc.outputs.plans import WhySessionsOutput
@@ -53,7 +53,7 @@ class Barred:
     """
 
     verdict: Literal["possible", "impossible", "undecided"]
-    session: Session | None
+    session: WitnessSession | None
     because: tuple[SourceStatement, ...]
     smallest: bool
     codes: tuple[str, ...]
@@ -116,7 +116,7 @@ class Blaming:
 
         try:
             because, least = smallest(self.items, enough, MOST_SETS)
-        except Undecided as over:
+        except OpenQuestion as over:
             self._codes[over.code] = None
             because, least = list(self._least), False
         return Barred(
@@ -133,14 +133,14 @@ class Blaming:
     def _left(self) -> float | None:
         left = None if self._end is None else self._end - time.monotonic()
         if left is not None and left <= 0:
-            raise Undecided("P507", "the time of --timeout is over")
+            raise OpenQuestion("P507", "the time of --timeout is over")
         return left
 
     def _impossible(self, kept: Sequence[int], pattern: str | None) -> bool:
         """Whether it is known to be impossible with these statements alone.
 
         Raises:
-            Undecided: P507.
+            OpenQuestion: P507.
         """
         gone = [one for at, one in enumerate(self.items) if at not in set(kept)]
         options = replace(self._options, check=check_for_use, timeout=self._left())
@@ -230,7 +230,7 @@ def blame_sessions(
     asked = Blaming(front, artifact, options, max_states=max_states, seconds=options.timeout)
     try:
         found = asked.blamed(reachable)
-    except Undecided as over:
+    except OpenQuestion as over:
         found = undecided(over.code)
     return found, tuple(_written(front, one) for one in found.because)
 

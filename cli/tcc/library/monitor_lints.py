@@ -25,12 +25,12 @@ from tcc_certs.core.policies import Ban, Count, Need, Policy, is_across
 from tcc_certs.formats.codec import decode, written
 from tcc_certs.values.types import NumberType
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.replay import refused_at
 from tcc_runtime.exact.search import included, reached_tools, some_session
 from tcc_runtime.exact.sides import OfPlans, side_of, statement_side
 from tcc_runtime.exact.system import System
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.writing import WitnessSession
 
 if TYPE_CHECKING:
     from tcc_compiler.frontend import Frontend
@@ -107,7 +107,7 @@ class _Lints:
 
     def _check(self) -> None:
         if self._end is not None and time.monotonic() > self._end:
-            raise Undecided(_OVER, "the time of --timeout is over")
+            raise OpenQuestion(_OVER, "the time of --timeout is over")
 
     # Statements.
 
@@ -120,7 +120,7 @@ class _Lints:
             without = self._without(item)
             if without is None or not self._implied(without, item):
                 return
-        except Undecided as left:
+        except OpenQuestion as left:
             self._undecided.append((code, f"{text}: {left.why} ({left.code})"))
             return
         message = f"{text} is redundant: every session meets it without it"
@@ -130,7 +130,7 @@ class _Lints:
         """The grammar without a statement; None where it has too many plans to be one.
 
         Raises:
-            Undecided: P503, it does not compile within the limits.
+            OpenQuestion: P503, it does not compile within the limits.
         """
         options = replace(self._options, check=check_for_use, timeout=self._left())
         try:
@@ -138,13 +138,13 @@ class _Lints:
         except CompileError as error:
             if {one.code for one in error.diagnostics} & {"TCC401"}:  # infinitely many plans
                 return None
-            raise Undecided("P503", "without it the grammar does not compile") from None
+            raise OpenQuestion("P503", "without it the grammar does not compile") from None
 
     def _implied(self, without: Artifact, item: SourceStatement) -> bool:
         """Whether every session of the grammar without a statement meets it.
 
         Raises:
-            Undecided: any code.
+            OpenQuestion: any code.
         """
         for monitor in item.monitors:
             if self._refuted(without, monitor.text):
@@ -152,7 +152,7 @@ class _Lints:
         for monitor in item.monitors:
             found = prove(without, monitor.text, max_states=MOST_STATES, timeout=self._left())
             if found.verdict == "undecided":
-                raise Undecided(found.codes[0], found.whys[0])
+                raise OpenQuestion(found.codes[0], found.whys[0])
             if not found.proved:
                 return False
         if _same_plans(without, self._artifact):
@@ -161,7 +161,7 @@ class _Lints:
         left = self._left()
         found = prove(without, implies=self._artifact, max_states=MOST_STATES, timeout=left)
         if found.verdict == "undecided":
-            raise Undecided(found.codes[0], found.whys[0])
+            raise OpenQuestion(found.codes[0], found.whys[0])
         return found.proved
 
     def _refuted(self, artifact: Artifact, text: str) -> bool:
@@ -175,10 +175,10 @@ class _Lints:
                     return True
         return False
 
-    def _some_session(self, system: System, states: int) -> Session | None:
+    def _some_session(self, system: System, states: int) -> WitnessSession | None:
         try:
             return some_session(system, max_states=states, check_time=self._check)
-        except Undecided as left:
+        except OpenQuestion as left:
             if left.code == _OVER:
                 raise
             return None
@@ -197,7 +197,7 @@ class _Lints:
                 system = System(left, right)
                 for atom in system.atoms:
                     atom.keep(few)
-            except Undecided:
+            except OpenQuestion:
                 continue
             yield system, wide
 
@@ -210,7 +210,7 @@ class _Lints:
             for what, policy, wider in _less(monitor.policy):
                 try:
                     idle = self._is_idle(monitor, policy, wider=wider)
-                except Undecided as left:
+                except OpenQuestion as left:
                     self._undecided.append(
                         (code, f"{what} of `{monitor.text}`: {left.why} ({left.code})")
                     )
@@ -226,7 +226,7 @@ class _Lints:
             wider: whether it lets more through than the statement of the grammar.
 
         Raises:
-            Undecided: any code.
+            OpenQuestion: any code.
         """
         core = self._artifact.core
         less = PolicyMonitor(policy=policy, text=monitor.text)
@@ -242,7 +242,7 @@ class _Lints:
             check_time=self._check,
         )
         if found.holds is None:
-            raise Undecided(found.codes[0], found.whys[0])
+            raise OpenQuestion(found.codes[0], found.whys[0])
         return found.holds
 
     # Tools.
@@ -258,7 +258,7 @@ class _Lints:
                     return
             for tool in sorted(used - called):
                 self._tool(core.tools[tool])
-        except Undecided as left:
+        except OpenQuestion as left:
             self._undecided.append(("TCC716", f"{left.why} ({left.code})"))
 
     def _used(self) -> set[int]:
@@ -271,7 +271,7 @@ class _Lints:
         name = written(tool.name)
         found = prove(self._artifact, reachable=name, max_states=MOST_STATES, timeout=self._left())
         if found.verdict == "undecided":
-            raise Undecided(found.codes[0], f"whether `{name}` can be called: {found.whys[0]}")
+            raise OpenQuestion(found.codes[0], f"whether `{name}` can be called: {found.whys[0]}")
         if found.verdict == "proved" or program is None:
             return
         region = program.tools[tool.name].name.region
@@ -285,7 +285,7 @@ class _Lints:
         try:
             if self._refuted(self._artifact, never_finishes(self._artifact)):
                 return
-        except Undecided as left:
+        except OpenQuestion as left:
             self._undecided.append(("TCC707", f"{left.why} ({left.code})"))
             return
         blaming = Blaming(
@@ -297,7 +297,7 @@ class _Lints:
         )
         try:
             found = blaming.blamed(None)
-        except Undecided as left:
+        except OpenQuestion as left:
             self._undecided.append(("TCC707", f"{left.why} ({left.code})"))
             return
         if found.verdict == "undecided":

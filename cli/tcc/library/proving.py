@@ -24,13 +24,13 @@ from tcc_certs.formats.codec import decode
 from tcc_certs.proof.moves import System as KernelSystem
 from tcc_certs.proof.sides import forgetting
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.certificate import Asked, by_all, by_keys, finishing, shown, stuck
+from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.certificate import ProvedQuestion, by_all, by_keys, finishing, shown, stuck
 from tcc_runtime.exact.replay import refused_at
-from tcc_runtime.exact.search import MAX_STATES, Found, finishable, included
+from tcc_runtime.exact.search import MAX_STATES, SearchResult, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.writing import WitnessSession
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import Home
@@ -62,7 +62,7 @@ class Proof:
     kind: Kind
     text: str | None
     verdict: Verdict
-    session: Session | None
+    session: WitnessSession | None
     codes: tuple[str, ...]
     whys: tuple[str, ...]
     states: int
@@ -75,7 +75,7 @@ class Proof:
         None where the question is undecided, or the kernel does not read its statement.
 
         Raises:
-            Undecided: P503, P507 it would be larger than was allowed.
+            OpenQuestion: P503, P507 it would be larger than was allowed.
         """
         with collection_put_off(True):
             return None if self.verdict == "undecided" else self.certify()
@@ -121,7 +121,7 @@ def prove(
     try:
         with collection_put_off(True):  # states stay, and none of them is in a cycle
             return _answer(artifact, statement, reachable, other, max_states, _Clock(timeout))
-    except Undecided as left:
+    except OpenQuestion as left:
         text = statement if statement is not None else reachable
         kind: Kind = "finishable" if finishable else "implies"
         if text is not None:
@@ -138,7 +138,7 @@ def _answer(
     clock: _Clock,
 ) -> Proof:
     if other is not None:
-        asked_of = Asked(kind="implies", text=None, artifacts=(artifact, other))
+        asked_of = ProvedQuestion(kind="implies", text=None, artifacts=(artifact, other))
         found, certify = _decided(
             asked_of,
             lambda: artifact_side(other, forgetting(other.core, artifact.core)),
@@ -153,7 +153,7 @@ def _answer(
     kind: Kind = "statement" if reachable is None else "reachable"
     text = str(statement) if reachable is None else reachable
     words = text if policy is None else core.monitors[0].text
-    of = Asked(kind=kind, text=words, artifacts=(artifact,), policy=policy)
+    of = ProvedQuestion(kind=kind, text=words, artifacts=(artifact,), policy=policy)
     found, certify = _decided(of, lambda: statement_side(core), max_states, clock)
     holds = found.holds if found.holds is None or reachable is None else not found.holds
     return replace(_proof(kind, text, found, _VERDICTS[holds]), certify=certify)
@@ -166,7 +166,7 @@ _VERDICTS: Final[Mapping[bool | None, Verdict]] = {
 }
 
 
-def _proof(kind: Kind, text: str | None, found: Found, verdict: Verdict) -> Proof:
+def _proof(kind: Kind, text: str | None, found: SearchResult, verdict: Verdict) -> Proof:
     return Proof(
         kind=kind,
         text=text,
@@ -187,15 +187,15 @@ class _Clock:
     def check(self) -> None:
         """See the class."""
         if self._end is not None and time.monotonic() > self._end:
-            raise Undecided("P507", "the time of --timeout is over")
+            raise OpenQuestion("P507", "the time of --timeout is over")
 
 
 _Certify = Callable[[], "bytes | None"]
 
 
 def _decided(
-    asked: Asked, make_right: Callable[[], Side], max_states: int, clock: _Clock
-) -> tuple[Found, _Certify]:
+    asked: ProvedQuestion, make_right: Callable[[], Side], max_states: int, clock: _Clock
+) -> tuple[SearchResult, _Certify]:
     """What holds, and what makes the certificate of it.
 
     One key at a time comes first: where that proves, the whole space is not gone through.
@@ -206,12 +206,12 @@ def _decided(
         system = _kernel_system(asked, listed=True, keyed=True)
         few = min(max_states, MAX_BY_KEYS)
         keyed = system and by_keys(system, max_states=few, check_time=clock.check)
-    except (Undecided, Rejected) as left_open:
+    except (OpenQuestion, Rejected) as left_open:
         if getattr(left_open, "code", None) == "P507":
             raise
         keyed = None
     if keyed:
-        found = Found(holds=True, states=keyed.states)
+        found = SearchResult(holds=True, states=keyed.states)
         return found, lambda: keyed.certificate(asked, proof)
     found = _searched(artifact, make_right(), other, max_states, clock)
 
@@ -230,7 +230,7 @@ def _decided(
 
 def alone(
     one: Artifact, other: Artifact, *, max_states: int = MAX_STATES, timeout: float | None = None
-) -> Found:
+) -> SearchResult:
     """As :func:`prove` with `implies`, for artifacts of which plans of `one` alone are known.
 
     There is hardly a proof, so the session is searched for at once; what is found is the same.
@@ -240,7 +240,7 @@ def alone(
         return _searched(
             one, artifact_side(other, forgetting(other.core, one.core)), other, max_states, clock
         )
-    except Undecided as left:
+    except OpenQuestion as left:
         return _undecided(left.code, left.why)
 
 
@@ -250,7 +250,7 @@ def _beside(artifact: Artifact, other: Artifact) -> Side:
 
 
 def _kernel_system(
-    asked: Asked, *, listed: bool = False, keyed: bool = False
+    asked: ProvedQuestion, *, listed: bool = False, keyed: bool = False
 ) -> KernelSystem | None:
     """The question as the kernel reads it; None: it does not."""
     try:
@@ -261,18 +261,18 @@ def _kernel_system(
 
 def _searched(
     artifact: Artifact, right: Side, other: Artifact | None, max_states: int, clock: _Clock
-) -> Found:
+) -> SearchResult:
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
 
-    def real(session: Session) -> bool:
+    def real(session: WitnessSession) -> bool:
         if any(of is not None and of.core.given for of in (artifact, other)):
             return False  # what a session is opened with is not known
         if not _held(artifact, session) or refused_at(right, session) is None:
             return False
         return other is None or not _held(other, session)
 
-    def answer(core: Core, forgot: tuple[str, str] | None) -> Found:
+    def answer(core: Core, forgot: tuple[str, str] | None) -> SearchResult:
         def make() -> System:
             system = System(artifact_side(artifact, core), right)
             system.forgot = forgot
@@ -304,24 +304,26 @@ def _negative(core: Core) -> bool:
     return any(limit.value < 0 and not limit.least for limit in core.limits)
 
 
-def _undecided(code: str, why: str) -> Found:
-    return Found(holds=None, codes=(code,), whys=(why,))
+def _undecided(code: str, why: str) -> SearchResult:
+    return SearchResult(holds=None, codes=(code,), whys=(why,))
 
 
-def _surely_finishes(asked: Asked, max_states: int, clock: _Clock) -> tuple[int, bytes] | None:
+def _surely_finishes(
+    asked: ProvedQuestion, max_states: int, clock: _Clock
+) -> tuple[int, bytes] | None:
     """How many states show that every session can be finished, and the certificate.
 
     The kernel's moves are quicker than those of the search, which has to know values.
 
     Raises:
-        Undecided: P507.
+        OpenQuestion: P507.
     """
     system = _kernel_system(asked)
     if system is None:
         return None
     try:
         data = finishing(asked, system, max_states=max_states, check_time=clock.check)
-    except (Undecided, Rejected) as left_open:
+    except (OpenQuestion, Rejected) as left_open:
         if getattr(left_open, "code", None) == "P507":
             raise
         return None
@@ -333,14 +335,14 @@ def _surely_finishes(asked: Asked, max_states: int, clock: _Clock) -> tuple[int,
 
 
 def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
-    asked = Asked(kind="finishable", text=None, artifacts=(artifact,))
+    asked = ProvedQuestion(kind="finishable", text=None, artifacts=(artifact,))
     across = any(
         isinstance(one, PolicyMonitor) and is_across(one.policy) for one in artifact.core.monitors
     )
     done = None if across else _surely_finishes(asked, max_states, clock)
     if done is not None:
         states, data = done
-        found = Found(holds=True, states=states)
+        found = SearchResult(holds=True, states=states)
         return replace(_proof("finishable", None, found, "proved"), certify=lambda: data)
     side = artifact_side(artifact)
     if any(is_timed(one.policy) for one in side.policies):
@@ -366,7 +368,7 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
     return replace(_proof("finishable", None, found, _VERDICTS[found.holds]), certify=certify)
 
 
-def _held(artifact: Artifact, session: Session) -> bool:
+def _held(artifact: Artifact, session: WitnessSession) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
     now, home = [_BEGUN], Home(recorded=False)
     gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0], home=home)
@@ -389,11 +391,11 @@ def replay_side(artifact: Artifact) -> Side:
     """The side of a grammar that the gate was asked about: without what only a gate knows."""
     try:
         return artifact_side(artifact)
-    except Undecided:
+    except OpenQuestion:
         return artifact_side(artifact, forgetting(artifact.core))
 
 
-def lets_through(artifact: Artifact, session: Session) -> bool:
+def lets_through(artifact: Artifact, session: WitnessSession) -> bool:
     """Whether a gate lets every call of a session through, one after the other."""
     return _held(artifact, session)
 
@@ -415,7 +417,7 @@ def prove_output(found: Proof) -> ProveOutput:
     )
 
 
-def session_json(session: Session) -> SessionJson:
+def session_json(session: WitnessSession) -> SessionJson:
     """A session as JSON."""
     from tcc.outputs import optional
     from tcc.outputs.plans import SessionCallJson, SessionJson
@@ -434,7 +436,7 @@ def session_json(session: Session) -> SessionJson:
     )
 
 
-def session_lines(session: Session) -> list[str]:
+def session_lines(session: WitnessSession) -> list[str]:
     """A session for people, a call a line."""
     lines = []
     for call in session.calls:

@@ -18,10 +18,10 @@ from tcc.library.questions import compare_written
 from tcc_certs.core.model import Core
 from tcc_runtime.analysis.comparison import Comparison, SessionComparison
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.search import MAX_STATES
 from tcc_runtime.exact.sides import ensure_covered
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.writing import WitnessSession
 
 _OVER = ("P507", "the time of --timeout is over")
 
@@ -90,7 +90,7 @@ def with_sessions(
 
 def _alone(
     one: Artifact, other: Artifact, plans: int | None, bounds: Bounds, share: float
-) -> tuple[Session | None, tuple[tuple[str, str], ...]]:
+) -> tuple[WitnessSession | None, tuple[tuple[str, str], ...]]:
     """A shortest session of `one` alone, and why it is not known whether there is one.
 
     Args:
@@ -132,7 +132,7 @@ def _held_alike(one: Core, other: Core) -> bool:
     try:
         ensure_covered(one)
         ensure_covered(other)
-    except Undecided:
+    except OpenQuestion:
         return False
     tools, others = (
         [(t.name, t.parameters, t.opened) for t in core.tools] for core in (one, other)

@@ -36,12 +36,12 @@ from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source, Unreadable, decode, read_bytes, source_of
 from tcc_compiler.language.values import decimal_text, parse_decimal, string_value
 from tcc_compiler.resolve.amounts import Amounts, in_unit
-from tcc_compiler.resolve.calls import Call, CallList
+from tcc_compiler.resolve.calls import CallList, ResolvedCall
 from tcc_compiler.resolve.core import Resolved, core_bytes
 from tcc_compiler.resolve.limits import MAX_LIMIT, ResolvedLimit
-from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.program import version_fault
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import ResolvedTool
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -185,7 +185,7 @@ def flag(attributes: Mapping[str, object], name: str, where: str, report: Report
 _SHOWN = 6  # parameters that an error names
 
 
-def tools_of(calls: Iterable[GraphCall]) -> dict[str, Tool]:
+def tools_of(calls: Iterable[GraphCall]) -> dict[str, ResolvedTool]:
     """The tools by their names; `calls` come in an order that the graph's file does not decide.
 
     Raises:
@@ -197,7 +197,7 @@ def tools_of(calls: Iterable[GraphCall]) -> dict[str, Tool]:
     return {name: _tool(name, own) for name, own in by_tool.items()}
 
 
-def _tool(name: str, calls: list[GraphCall]) -> Tool:
+def _tool(name: str, calls: list[GraphCall]) -> ResolvedTool:
     domains: dict[str, dict[str, None]] = {}
     times: dict[str, int] = {}
     before: dict[str, dict[str, None]] = {}
@@ -220,7 +220,7 @@ def _tool(name: str, calls: list[GraphCall]) -> Tool:
     parameters = tuple(
         _parameter(each, domains[each], optional=times[each] < len(calls)) for each in order
     )
-    return Tool(
+    return ResolvedTool(
         name=name,
         parameters=parameters,
         takes=None,
@@ -231,14 +231,14 @@ def _tool(name: str, calls: list[GraphCall]) -> Tool:
     )
 
 
-def _parameter(name: str, domain: Mapping[str, None], *, optional: bool) -> Parameter:
+def _parameter(name: str, domain: Mapping[str, None], *, optional: bool) -> ResolvedParameter:
     # Numbers by size, then other values by their texts.
     ordered = sorted(
         domain, key=lambda text: ((number := number_of(text)) is None, number or 0, text)
     )
     absent = 1 if optional else 0
     numbers = tuple(number_of(text) for text in ordered)
-    return Parameter(
+    return ResolvedParameter(
         name=name,
         values=("",) * absent + tuple(ordered),
         numbers=(None,) * absent + numbers,
@@ -409,13 +409,13 @@ def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
     return CallList(tools=tools, calls=listed, places={})
 
 
-def _listed_call(call: GraphCall, tool: Tool, amounts: Amounts) -> Call:
+def _listed_call(call: GraphCall, tool: ResolvedTool, amounts: Amounts) -> ResolvedCall:
     given = dict(call.arguments)
     values = tuple(
         parameter.index[given[parameter.name]] if parameter.name in given else 0
         for parameter in tool.parameters
     )
-    return Call(call.text, call.tool, values, amounts)
+    return ResolvedCall(call.text, call.tool, values, amounts)
 
 
 def _resolved(

@@ -34,15 +34,15 @@ from tcc_compiler.resolve.calls import Scope
 from tcc_compiler.resolve.parameters import MAX_ELEMENTS, opened_json
 from tcc_compiler.resolve.policies import (
     Attributes,
-    Part,
-    Policy,
+    PolicyPart,
+    ResolvedPolicy,
     attributes_of,
     monitored,
     policy_of,
 )
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import Made, value_of
-from tcc_compiler.resolve.tools import Tool, tool_of
+from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 
 
 def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFinding]:
@@ -66,7 +66,7 @@ def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFi
     yield from rules.lets()
 
 
-Stated = Sequence[tuple[PolicyStatement, Policy]]
+Stated = Sequence[tuple[PolicyStatement, ResolvedPolicy]]
 
 
 class _Rules:
@@ -74,7 +74,7 @@ class _Rules:
         self,
         program: Program,
         sources: Sequence[Source],
-        tools: Mapping[str, Tool],
+        tools: Mapping[str, ResolvedTool],
         session: Attributes,
     ) -> None:
         self.program = program
@@ -277,7 +277,7 @@ def _has(tool: ToolStatement, kind: type) -> bool:
 
 
 def _conditions(
-    statement: PolicyStatement, written: Alternative, part: Part
+    statement: PolicyStatement, written: Alternative, part: PolicyPart
 ) -> Iterable[tuple[Region, Made]]:
     """The relations of an alternative, each with its place."""
     keys = written.keys or statement.keys
@@ -320,7 +320,9 @@ _Domain = _Listed | _Number | _Text | None
 class _Sides:
     """What the terms of a condition may be, from the declarations of the tools."""
 
-    def __init__(self, tools: Mapping[str, Tool], own: Sequence[str], seen: Sequence[str]) -> None:
+    def __init__(
+        self, tools: Mapping[str, ResolvedTool], own: Sequence[str], seen: Sequence[str]
+    ) -> None:
         self.own = [tools[name] for name in own]
         self.seen = [tools[name] for name in seen]
 
@@ -398,7 +400,7 @@ def _constants(values: Sequence[tuple[str, Any]]) -> _Listed:
     return _Listed(values=frozenset(values))
 
 
-def _field(tool: Tool, name: str) -> _Domain:
+def _field(tool: ResolvedTool, name: str) -> _Domain:
     place = tool.places.get(name)
     if place is not None:
         texts = tool.parameters[place].values
@@ -420,7 +422,7 @@ def _field(tool: Tool, name: str) -> _Domain:
     return None
 
 
-def _members(tool: Tool, name: str) -> Mapping[str, Any]:
+def _members(tool: ResolvedTool, name: str) -> Mapping[str, Any]:
     """An open field as the core has it; empty where the tool has none of that name."""
     for one in (*tool.arguments, *tool.answers):
         if one.name == name:
@@ -430,7 +432,7 @@ def _members(tool: Tool, name: str) -> Mapping[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _sizes(tool: Tool, name: str) -> tuple[int, int]:
+def _sizes(tool: ResolvedTool, name: str) -> tuple[int, int]:
     """The least and the greatest length of a list."""
     members = _members(tool, name)
     return members.get("min", 0), members.get("max", MAX_ELEMENTS)

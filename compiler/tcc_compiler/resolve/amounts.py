@@ -20,7 +20,7 @@ from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.syntax.words import AMOUNTS
 from tcc_compiler.language.values import NANO, decimal_text, scaled
-from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.resolve.parameters import ResolvedParameter
 
 # Values that a `when` or a pattern names, as places in the domain of a parameter.
 
@@ -29,7 +29,7 @@ OPEN: Final = -1  # the place of an open parameter among those that tell calls a
 
 def condition_of(
     condition: Condition,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[ResolvedParameter],
     names: dict[str, int],
     report: Report,
 ) -> tuple[int, frozenset[int]] | None:
@@ -53,7 +53,7 @@ def condition_of(
 
 
 def values_of(
-    values: Sequence[Value], parameter: Parameter, report: Report
+    values: Sequence[Value], parameter: ResolvedParameter, report: Report
 ) -> tuple[int, ...] | None:
     """The places of some values in a domain, increasing; None after an error."""
     places: dict[int, Region] = {}
@@ -75,7 +75,7 @@ def values_of(
     return tuple(sorted(places)) if sound else None
 
 
-def _other_value(value: Value, parameter: Parameter) -> str:
+def _other_value(value: Value, parameter: ResolvedParameter) -> str:
     """A hint with the value that may be meant, and a few of those that there are."""
     values = list(parameter.index)
     listed = f"{quote(parameter.name)} is {some(values, ' | ')}"
@@ -85,7 +85,7 @@ def _other_value(value: Value, parameter: Parameter) -> str:
     return listed if near is None else f"{near}{'' if near.endswith('?') else ';'} {listed}"
 
 
-def _other_form(text: str, parameter: Parameter) -> str | None:
+def _other_form(text: str, parameter: ResolvedParameter) -> str | None:
     """A hint where the domain has the value as a string and not bare, or the reverse."""
     other = text[1:-1] if text.startswith('"') else f'"{text}"'
     if other not in parameter.index:
@@ -145,7 +145,7 @@ class _Clause:
 
 def amounts_of(
     name: Word,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[ResolvedParameter],
     opened: Iterable[str],
     amounts: Sequence[Amount],
     steps: Steps,
@@ -181,7 +181,7 @@ def amounts_of(
 
 def _affordable(
     name: Word,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[ResolvedParameter],
     clauses: dict[str, list[_Clause | None]],
     steps: Steps,
     report: Report,
@@ -207,7 +207,7 @@ def _affordable(
 
 def _clauses(
     kind: str,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[ResolvedParameter],
     names: dict[str, int],
     amounts: Sequence[Amount],
     report: Report,
@@ -226,7 +226,7 @@ def _clauses(
 
 
 def _clause(
-    amount: Amount, parameters: Sequence[Parameter], names: dict[str, int], report: Report
+    amount: Amount, parameters: Sequence[ResolvedParameter], names: dict[str, int], report: Report
 ) -> _Clause | None:
     report.tick()
     holds = None
@@ -247,7 +247,7 @@ def _clause(
 
 
 def _numeric(
-    word: Word, parameters: Sequence[Parameter], names: dict[str, int], report: Report
+    word: Word, parameters: Sequence[ResolvedParameter], names: dict[str, int], report: Report
 ) -> int | None:
     place = names.get(word.text)
     if place is None:
@@ -271,7 +271,7 @@ def _numeric(
 
 
 def _column(
-    parameters: Sequence[Parameter], clauses: Sequence[_Clause], report: Report
+    parameters: Sequence[ResolvedParameter], clauses: Sequence[_Clause], report: Report
 ) -> list[tuple[int, int]] | None:
     """Low and high of one kind of amount for every call; None after an error."""
     if not clauses:
@@ -299,7 +299,7 @@ def _column(
 
 
 def _chosen(
-    clauses: Sequence[_Clause], parameters: Sequence[Parameter]
+    clauses: Sequence[_Clause], parameters: Sequence[ResolvedParameter]
 ) -> tuple[int, list[tuple[int, list[int]]]]:
     """Tables by which the first clause that holds for a call is the least of a few numbers.
 
@@ -322,7 +322,7 @@ def _chosen(
 
 
 def _ends(
-    clause: _Clause, parameters: Sequence[Parameter], places: Sequence[int], report: Report
+    clause: _Clause, parameters: Sequence[ResolvedParameter], places: Sequence[int], report: Report
 ) -> tuple[int, int] | None:
     """The two ends of an amount for one call, in its unit; None after an error."""
     amount = clause.amount
@@ -409,6 +409,6 @@ def _apply(operator: str, left: Fraction, right: Fraction) -> Fraction:
     return left + right if operator == "+" else left - right
 
 
-def combinations(parameters: Sequence[Parameter]) -> Iterator[tuple[int, ...]]:
+def combinations(parameters: Sequence[ResolvedParameter]) -> Iterator[tuple[int, ...]]:
     """The places of the values of every call, the last parameter fastest."""
     return product(*(range(len(parameter.values)) for parameter in parameters))

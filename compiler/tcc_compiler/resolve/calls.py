@@ -18,15 +18,15 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Pattern, Reference, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.amounts import Amounts, values_of
-from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import ResolvedTool
 
 MAX_MEMBERS = 1 << 20
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 
 
-class Call(NamedTuple):
+class ResolvedCall(NamedTuple):
     """A call: its canonical text, its tool, the places of its values, its amounts."""
 
     text: str
@@ -35,7 +35,7 @@ class Call(NamedTuple):
     amounts: Amounts
 
 
-class Selection(NamedTuple):
+class ResolvedSelection(NamedTuple):
     """A resolved pattern: a tool, and for each bound parameter the places of its values.
 
     Both lists of `where` increase.
@@ -45,7 +45,7 @@ class Selection(NamedTuple):
     where: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-def is_void(selection: Selection) -> bool:
+def is_void(selection: ResolvedSelection) -> bool:
     """Whether a pattern stands for no call: for some parameter no value is left."""
     return any(not values for _, values in selection.where)
 
@@ -54,12 +54,12 @@ class TooManyMembers(Exception):
     """The patterns of a grammar hold more calls than the limit."""
 
 
-def calls_in(tool: Tool) -> int:
+def calls_in(tool: ResolvedTool) -> int:
     """How many calls a tool has."""
     return len(tool.amounts)
 
 
-def text_bytes(tool: Tool) -> int:
+def text_bytes(tool: ResolvedTool) -> int:
     """How long the canonical texts of a tool's calls are together, in bytes of UTF-8."""
     count = calls_in(tool)
     total = count * (len(written(tool.name).encode()) + 2)
@@ -82,10 +82,10 @@ class CallList:
         places: for each tool the index of each of its calls, the last parameter fastest.
     """
 
-    tools: Mapping[str, Tool]
-    calls: Sequence[Call]
+    tools: Mapping[str, ResolvedTool]
+    calls: Sequence[ResolvedCall]
     places: Mapping[str, Sequence[int]]
-    _known: dict[Selection, CallSet] = field(default_factory=dict)
+    _known: dict[ResolvedSelection, CallSet] = field(default_factory=dict)
     _held: list[int] = field(default_factory=lambda: [0])
     _wide: dict[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class CallList:
         """The set of all calls."""
         return ((0, len(self.calls)),)
 
-    def calls_of(self, selection: Selection) -> CallSet:
+    def calls_of(self, selection: ResolvedSelection) -> CallSet:
         """The calls that a pattern stands for.
 
         Raises:
@@ -123,7 +123,7 @@ class CallList:
         self._known[selection] = call_set
         return call_set
 
-    def _widths(self, tool: Tool) -> Sequence[tuple[int, int]]:
+    def _widths(self, tool: ResolvedTool) -> Sequence[tuple[int, int]]:
         """The parameters of a tool with more than one value, and how many they have."""
         widths = self._wide.get(tool.name)
         if widths is None:
@@ -132,7 +132,7 @@ class CallList:
         return widths
 
 
-def _number(tool: Tool, values: Sequence[int]) -> int:
+def _number(tool: ResolvedTool, values: Sequence[int]) -> int:
     """The number of a call among those of its tool."""
     number = 0
     for parameter, value in zip(tool.parameters, values, strict=True):
@@ -151,9 +151,9 @@ def _ranges(indices: Iterable[int]) -> CallSet:
     return tuple(ranges)
 
 
-def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
+def call_list_of(tools: Mapping[str, ResolvedTool], report: Report) -> CallList:
     """All calls of some tools; their number and their texts are known to be small enough."""
-    calls: list[Call] = []
+    calls: list[ResolvedCall] = []
     for tool in tools.values():
         head = written(tool.name)
         pieces = [_pieces(parameter) for parameter in tool.parameters]
@@ -163,7 +163,7 @@ def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
             given = [piece[value] for piece, value in zip(pieces, values, strict=True)]
             inside = ",".join(filter(None, given))
             text = f"{head}({inside})" if inside else head
-            calls.append(Call(text, tool.name, values, amounts))
+            calls.append(ResolvedCall(text, tool.name, values, amounts))
     calls.sort(key=lambda call: call.text.encode())
     places_of: dict[str, list[int]] = {name: [0] * calls_in(tool) for name, tool in tools.items()}
     for index, call in enumerate(calls):
@@ -171,13 +171,13 @@ def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
     return CallList(tools=tools, calls=calls, places=places_of)
 
 
-def _pieces(parameter: Parameter) -> list[str]:
+def _pieces(parameter: ResolvedParameter) -> list[str]:
     """What each value of a parameter adds to the text of a call; nothing where it is left out."""
     name = written(parameter.name)
     return [f"{name}={text}" if text else "" for text in parameter.values]
 
 
-def selection_text(tool: Tool, selection: Selection) -> str:
+def selection_text(tool: ResolvedTool, selection: ResolvedSelection) -> str:
     """The canonical text of a pattern."""
     bound = [
         f"{written(tool.parameters[place].name)}="
@@ -202,7 +202,7 @@ def _known(what: str, names: Sequence[str]) -> str:
     return f"{what} {some(names)}"
 
 
-def _other_parameter(tool: Tool, name: Word) -> str:
+def _other_parameter(tool: ResolvedTool, name: Word) -> str:
     places = list(tool.places)
     if not places:
         return f"it has none: write {written(tool.name)}"
@@ -219,10 +219,10 @@ class Scope:
     """
 
     program: Program
-    tools: Mapping[str, Tool | None]
+    tools: Mapping[str, ResolvedTool | None]
     report: Report
 
-    def selection(self, pattern: Pattern) -> Selection | None:
+    def selection(self, pattern: Pattern) -> ResolvedSelection | None:
         """The pattern resolved; None after an error, here or in its tool."""
         name = pattern.name.text
         if name not in self.tools:
@@ -265,7 +265,7 @@ class Scope:
             hint = suggest(name.text, tools) or _known("the tools are", tools)
             self.report.error("TCC203", name.region, message, hint)
 
-    def _report_open(self, tool: Tool, name: Word) -> None:
+    def _report_open(self, tool: ResolvedTool, name: Word) -> None:
         self.report.error(
             "TCC216",
             name.region,
@@ -275,9 +275,9 @@ class Scope:
             "or ask for one value in two calls by `same`",
         )
 
-    def _selection(self, tool: Tool, pattern: Pattern) -> Selection | None:
+    def _selection(self, tool: ResolvedTool, pattern: Pattern) -> ResolvedSelection | None:
         if not pattern.arguments:
-            return Selection(tool.name, ())
+            return ResolvedSelection(tool.name, ())
         places = tool.places
         where: dict[int, tuple[int, ...]] = {}
         sound = True
@@ -303,4 +303,4 @@ class Scope:
             values = values_of(argument.values, tool.parameters[place], self.report)
             sound &= values is not None
             where[place] = values or ()
-        return Selection(tool.name, tuple(sorted(where.items()))) if sound else None
+        return ResolvedSelection(tool.name, tuple(sorted(where.items()))) if sound else None

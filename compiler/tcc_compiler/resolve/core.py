@@ -14,11 +14,11 @@ from tcc_certs.formats.codec import Json, encode, is_bare, large
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import REST
-from tcc_compiler.resolve.calls import Call, CallList
+from tcc_compiler.resolve.calls import CallList, ResolvedCall
 from tcc_compiler.resolve.limits import Monitor, ResolvedLimit, limit_json, limit_text, monitor_json
-from tcc_compiler.resolve.parameters import Parameter, opened_json
-from tcc_compiler.resolve.policies import Attributes, Policy, lets_json, policy_json
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.parameters import ResolvedParameter, opened_json
+from tcc_compiler.resolve.policies import Attributes, ResolvedPolicy, lets_json, policy_json
+from tcc_compiler.resolve.tools import ResolvedTool
 
 
 @frozen
@@ -48,7 +48,7 @@ class Resolved:
     requires: Sequence[tuple[str, int, int]]
     forbids: Sequence[tuple[str, tuple[int, ...]]]
     monitors: Sequence[Monitor] = ()
-    policies: Sequence[Policy] = ()
+    policies: Sequence[ResolvedPolicy] = ()
     session: Attributes = field(default_factory=Attributes)
     places: Mapping[str, Region] = field(default_factory=dict)
     written: Sequence[tuple[str, Region]] = ()
@@ -108,7 +108,7 @@ def _forbids(grammar: Resolved) -> list[Json]:
     ]
 
 
-def _tool(tool: Tool) -> Json:
+def _tool(tool: ResolvedTool) -> Json:
     members: dict[str, Json] = {
         "name": tool.name,
         "params": [_parameter(parameter) for parameter in tool.parameters],
@@ -126,13 +126,13 @@ def _tool(tool: Tool) -> Json:
     return members
 
 
-def _parameter(parameter: Parameter) -> Json:
+def _parameter(parameter: ResolvedParameter) -> Json:
     members: dict[str, Json] = {"name": parameter.name, "values": list(parameter.values)}
     members |= {} if parameter.at is None else {"at": parameter.at}
     return {**members, "observed": True} if parameter.observed else members
 
 
-def _call(call: Call, numbers: Mapping[str, int]) -> Json:
+def _call(call: ResolvedCall, numbers: Mapping[str, int]) -> Json:
     return [numbers[call.tool], list(call.values), *(large(amount) for amount in call.amounts)]
 
 
@@ -145,7 +145,7 @@ def minor_of(grammar: Resolved) -> int:
     return 1 if is_new(grammar) else 0
 
 
-def _is_newer_tool(tool: Tool) -> bool:
+def _is_newer_tool(tool: ResolvedTool) -> bool:
     placed = any(
         parameter.at is not None
         or parameter.values[-1] == REST
@@ -167,7 +167,7 @@ def is_new(grammar: Resolved) -> bool:
     )
 
 
-def _is_new_tool(tool: Tool) -> bool:
+def _is_new_tool(tool: ResolvedTool) -> bool:
     names = (tool.name, *(parameter.name for parameter in tool.parameters))
     listed = tool.extras.get("models")
     models = listed if isinstance(listed, list) else []

@@ -18,7 +18,7 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.calls import CallList
-from tcc_compiler.resolve.policies import Chosen, Part, Policy, members
+from tcc_compiler.resolve.policies import Chosen, PolicyPart, ResolvedPolicy, members
 from tcc_compiler.resolve.relations import (
     Sides,
     Value,
@@ -47,7 +47,7 @@ class Expanded:
     cuts: list[Json] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
     used: set[CallSet] = field(default_factory=set)
-    beside: list[Policy] = field(default_factory=list)
+    beside: list[ResolvedPolicy] = field(default_factory=list)
 
 
 class TooManyPairs(Exception):
@@ -58,7 +58,7 @@ class TooManyPairs(Exception):
         super().__init__(region)
 
 
-def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
+def expand(policies: Sequence[ResolvedPolicy], call_list: CallList) -> Expanded:
     """The statements written out.
 
     Raises:
@@ -111,7 +111,7 @@ class _Sets:
 class _Expander:
     """One statement."""
 
-    def __init__(self, policy: Policy, call_list: CallList, found: Expanded) -> None:
+    def __init__(self, policy: ResolvedPolicy, call_list: CallList, found: Expanded) -> None:
         self.policy = policy
         self.call_list = call_list
         self.found = found
@@ -199,12 +199,12 @@ class _Expander:
             count = len(policy.parts)
             self._order(sets[:count], sets[count:], mine, alike)
 
-    def _pool(self, part: Part) -> frozenset[int]:
+    def _pool(self, part: PolicyPart) -> frozenset[int]:
         """The calls of the set's tools."""
         tools = part.calls.tools if part.calls is not None else ()
         return frozenset(place for tool in tools for place in self.call_list.places[tool])
 
-    def _sets(self, part: Part, pool: Sequence[_Group], own: _Group) -> _Sets:
+    def _sets(self, part: PolicyPart, pool: Sequence[_Group], own: _Group) -> _Sets:
         self.pairs += len(pool)
         if self.pairs > MAX_PAIRS:
             raise TooManyPairs(self.policy.region)
@@ -274,7 +274,7 @@ class _Expander:
         placeholder: Any = made
         return ["call", placeholder]
 
-    def _helped(self, part: Part, sets: _Sets) -> Json:
+    def _helped(self, part: PolicyPart, sets: _Sets) -> Json:
         """The words behind which an alternative surely holds."""
         every = _all(self)
         if part.last:

@@ -19,14 +19,14 @@ from tcc_compiler.language.ast import LimitStatement, Number, Word
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.values import NANO, decimal_text, scaled
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
-from tcc_compiler.resolve.calls import Selection, selection_text
-from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.resolve.calls import ResolvedSelection, selection_text
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.same import Side, present
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import ResolvedTool
 
 
 @frozen
-class OrderMonitor:
+class ResolvedOrder:
     """``require`` or ``forbid`` between calls that agree in some parameters.
 
     Attributes:
@@ -37,13 +37,13 @@ class OrderMonitor:
 
     kind: str
     order: str
-    first: Selection
-    second: Selection
+    first: ResolvedSelection
+    second: ResolvedSelection
     same: tuple[tuple[str, str], ...]
 
 
 @frozen
-class SumMonitor:
+class ResolvedSum:
     """``limit sum(tool.parameter) <= value``, a canonical decimal."""
 
     tool: str
@@ -52,21 +52,21 @@ class SumMonitor:
 
 
 @frozen
-class UsesMonitor:
+class ResolvedUses:
     """``limit uses(of) per parameter <= value``."""
 
-    of: Selection
+    of: ResolvedSelection
     per: str
     value: int
 
 
-Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
+Monitor: TypeAlias = ResolvedOrder | ResolvedSum | ResolvedUses
 
 
 def monitor_json(monitor: Monitor, tool_numbers: Mapping[str, int]) -> Json:
     """The monitor object of the core."""
     match monitor:
-        case OrderMonitor():
+        case ResolvedOrder():
             return {
                 "kind": monitor.kind,
                 "order": monitor.order,
@@ -74,32 +74,32 @@ def monitor_json(monitor: Monitor, tool_numbers: Mapping[str, int]) -> Json:
                 "second": selection_json(monitor.second, tool_numbers),
                 "same": [list(pair) for pair in monitor.same],
             }
-        case SumMonitor(tool=tool, parameter=parameter, value=value):
+        case ResolvedSum(tool=tool, parameter=parameter, value=value):
             number = tool_numbers[tool]
             return {"kind": "sum", "tool": number, "param": parameter, "value": value}
-        case UsesMonitor(of=of, per=per, value=count):
+        case ResolvedUses(of=of, per=per, value=count):
             selection = selection_json(of, tool_numbers)
             return {"kind": "uses", "of": selection, "per": per, "value": large(count)}
 
 
-def selection_json(selection: Selection, tool_numbers: Mapping[str, int]) -> Json:
+def selection_json(selection: ResolvedSelection, tool_numbers: Mapping[str, int]) -> Json:
     """A pattern as the core has it where it names calls by their tool and values."""
     where: Json = [[place, list(values)] for place, values in selection.where]
     return {"tool": tool_numbers[selection.tool], "where": where}
 
 
-def monitor_text(monitor: Monitor, tools: Mapping[str, Tool]) -> str:
+def monitor_text(monitor: Monitor, tools: Mapping[str, ResolvedTool]) -> str:
     """The monitor as a grammar writes it."""
     match monitor:
-        case OrderMonitor():
+        case ResolvedOrder():
             first = selection_text(tools[monitor.first.tool], monitor.first)
             second = selection_text(tools[monitor.second.tool], monitor.second)
             order = "before each" if monitor.order == "each" else monitor.order
             same = ", ".join(_pair_text(*pair) for pair in monitor.same)
             return f"{monitor.kind} {first} {order} {second} same {same}"
-        case SumMonitor(tool=tool, parameter=parameter, value=value):
+        case ResolvedSum(tool=tool, parameter=parameter, value=value):
             return f"limit sum({written(tool)}.{written(parameter)}) <= {value}"
-        case UsesMonitor(of=of, per=per, value=count):
+        case ResolvedUses(of=of, per=per, value=count):
             pattern = selection_text(tools[of.tool], of)
             return f"limit uses({pattern}) per {written(per)} <= {count}"
 
@@ -112,8 +112,8 @@ def _pair_text(first: str, second: str) -> str:
 
 
 def sum_of_open(
-    statement: LimitStatement, tool: Tool, side: Side, name: Word, report: Report
-) -> SumMonitor | None:
+    statement: LimitStatement, tool: ResolvedTool, side: Side, name: Word, report: Report
+) -> ResolvedSum | None:
     """The monitor of a sum of an open parameter, None after an error."""
     kind, number = side.type, statement.number
     if not isinstance(kind, NumberType) or kind.low is None or kind.low.startswith("-"):
@@ -131,10 +131,10 @@ def sum_of_open(
         message = "this limit has more digits than a number may have"
         report.error("TCC307", number.region, message, "write a shorter number")
         return None
-    return SumMonitor(tool=tool.name, parameter=side.name, value=text)
+    return ResolvedSum(tool=tool.name, parameter=side.name, value=text)
 
 
-def adds_up(parameter: Parameter, name: Word, report: Report) -> bool:
+def adds_up(parameter: ResolvedParameter, name: Word, report: Report) -> bool:
     """Whether the values of a listed parameter are amounts from 0 up; else reported."""
     numbers = [number for number in parameter.numbers if number is not None]
     message = None
@@ -168,12 +168,12 @@ class ResolvedLimit:
     kind: str
     op: str
     value: int
-    of: Selection | None = None
+    of: ResolvedSelection | None = None
     total: tuple[str, int] | None = None
 
 
 def limit_of(
-    statement: LimitStatement, selection: Selection | None, report: Report
+    statement: LimitStatement, selection: ResolvedSelection | None, report: Report
 ) -> ResolvedLimit | None:
     """The limit with its value, None after an error; what ``sum`` adds up is left to the caller.
 
@@ -208,7 +208,7 @@ def count_of(number: Number, report: Report) -> int | None:
     return number.value.numerator
 
 
-def limit_text(limit: ResolvedLimit, tools: Mapping[str, Tool]) -> str:
+def limit_text(limit: ResolvedLimit, tools: Mapping[str, ResolvedTool]) -> str:
     """The canonical text, as the root context document has it."""
     kind = limit.kind
     value = str(limit.value)

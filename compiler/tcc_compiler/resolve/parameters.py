@@ -83,7 +83,7 @@ _LIST = "list other values: (k: 0.5 | 1 | 1.5)"
 
 
 @frozen
-class Parameter:
+class ResolvedParameter:
     """A parameter with its values.
 
     Attributes:
@@ -112,9 +112,9 @@ class Parameter:
         return self.values[0] == ""
 
 
-def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
+def parameters_of(tool: ToolStatement, report: Report) -> tuple[ResolvedParameter, ...] | None:
     """The listed and then the observed parameters of a tool, None after an error."""
-    parameters: dict[str, Parameter] = {}
+    parameters: dict[str, ResolvedParameter] = {}
     names: dict[str, Region] = {}
     sound = True
     if not _few_enough(tool, report):
@@ -171,12 +171,12 @@ _STEP = re.compile(r"(?:[^~/\x00-\x1f]|~[01])*")
 
 def _parameter(
     declared: ParameterDeclaration, values: Sequence[Value], observed: bool, at: str | bool | None
-) -> Parameter:
+) -> ResolvedParameter:
     absent = 1 if declared.optional else 0
     rest = declared.domain.rest
     if rest is not None:
         values = (*values, Value(REST, None, rest))
-    return Parameter(
+    return ResolvedParameter(
         name=declared.name.text,
         values=("",) * absent + tuple(value.text for value in values),
         numbers=(None,) * absent + tuple(value.number for value in values),

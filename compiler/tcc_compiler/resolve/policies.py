@@ -40,16 +40,16 @@ from tcc_compiler.language.ast import (
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
-from tcc_compiler.resolve.calls import CallList, Scope, Selection
+from tcc_compiler.resolve.calls import CallList, ResolvedSelection, Scope
 from tcc_compiler.resolve.limits import count_of
 from tcc_compiler.resolve.parameters import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import (
-    Checked,
-    Field,
-    LookUp,
+    CheckedTerm,
     Made,
+    NamedField,
     Names,
+    ResolvedLookUp,
     field_of,
     is_listed,
     relation_json,
@@ -57,7 +57,7 @@ from tcc_compiler.resolve.relations import (
     term_json,
     window_of,
 )
-from tcc_compiler.resolve.tools import Tool, heads_are_there
+from tcc_compiler.resolve.tools import ResolvedTool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
 MAX_KEYS = 8  # of a look-up, as core.md, section 7, has it
@@ -78,7 +78,7 @@ class Chosen:
 
     op: str
     tools: tuple[str, ...]
-    selection: Selection | None = None
+    selection: ResolvedSelection | None = None
     items: tuple[Chosen, ...] = ()
 
 
@@ -292,7 +292,7 @@ def monitored(statement: MonitorStatement, scope: Scope) -> PolicyStatement | No
 
 
 @frozen
-class Part:
+class PolicyPart:
     """An alternative, checked.
 
     Attributes:
@@ -316,7 +316,7 @@ class Part:
 
 
 @frozen
-class Policy:
+class ResolvedPolicy:
     """A statement over listed fields alone.
 
     Attributes:
@@ -331,10 +331,10 @@ class Policy:
 
     kind: str
     order: str
-    parts: tuple[Part, ...]
+    parts: tuple[PolicyPart, ...]
     own: Chosen | None
     region: Region
-    unless: tuple[Part, ...] = ()
+    unless: tuple[PolicyPart, ...] = ()
     most: int = 0
     per: tuple[Made, ...] = ()
     held: bool = False
@@ -343,7 +343,9 @@ class Policy:
     across: bool = False
 
 
-def policy_of(statement: PolicyStatement, scope: Scope, session: Attributes) -> Policy | None:
+def policy_of(
+    statement: PolicyStatement, scope: Scope, session: Attributes
+) -> ResolvedPolicy | None:
     """The statement, None after an error."""
     return _Checker(statement, scope, session).run()
 
@@ -358,7 +360,7 @@ class _Checker:
         self.report: Report = scope.report
         self.held = False
 
-    def run(self) -> Policy | None:
+    def run(self) -> ResolvedPolicy | None:
         self.report.tick()
         statement = self.statement
         if statement.monitored is not None:
@@ -380,12 +382,14 @@ class _Checker:
             return None
         return replace(made, held=self.held)
 
-    def _tools(self, chosen: Chosen) -> list[Tool] | None:
+    def _tools(self, chosen: Chosen) -> list[ResolvedTool] | None:
         tools = [self.scope.tools[name] for name in chosen.tools]
         sound = [tool for tool in tools if tool is not None]
         return sound if len(sound) == len(tools) else None
 
-    def _names(self, own: Sequence[Tool], seen: Sequence[Tool] | None, answers: bool) -> Names:
+    def _names(
+        self, own: Sequence[ResolvedTool], seen: Sequence[ResolvedTool] | None, answers: bool
+    ) -> Names:
         return Names(
             own=own,
             seen=seen,
@@ -397,7 +401,7 @@ class _Checker:
 
     # Orders.
 
-    def _order(self) -> Policy | None:
+    def _order(self) -> ResolvedPolicy | None:
         statement = self.statement
         own = None if statement.calls is None else chosen_of(statement.calls, self.scope)
         if statement.order == "next":
@@ -434,9 +438,9 @@ class _Checker:
         return False
 
     def _policy(
-        self, parts: tuple[Part, ...], own: Chosen | None, unless: tuple[Part, ...] = ()
-    ) -> Policy:
-        return Policy(
+        self, parts: tuple[PolicyPart, ...], own: Chosen | None, unless: tuple[PolicyPart, ...] = ()
+    ) -> ResolvedPolicy:
+        return ResolvedPolicy(
             kind=self.statement.kind,
             order=self.statement.order,
             parts=parts,
@@ -445,15 +449,19 @@ class _Checker:
             unless=unless,
         )
 
-    def _bare(self, one: Alternative) -> Part | None:
+    def _bare(self, one: Alternative) -> PolicyPart | None:
         chosen = None if one.calls is None else chosen_of(one.calls, self.scope)
         if chosen is None:
             return None
-        return Part(calls=chosen, last=False, least=1, keys=(), where=(), region=one.region)
+        return PolicyPart(calls=chosen, last=False, least=1, keys=(), where=(), region=one.region)
 
     def _part(
-        self, one: Alternative, own: Sequence[Tool], behind: Sequence[KeyPair], answered: bool
-    ) -> Part | None:
+        self,
+        one: Alternative,
+        own: Sequence[ResolvedTool],
+        behind: Sequence[KeyPair],
+        answered: bool,
+    ) -> PolicyPart | None:
         calls = None if one.calls is None else chosen_of(one.calls, self.scope)
         tools = None if calls is None else self._tools(calls)
         if one.calls is not None and tools is None:
@@ -466,7 +474,7 @@ class _Checker:
         least = self._least(one)
         if keys is None or where is None or least is None:
             return None
-        part = Part(
+        part = PolicyPart(
             calls=calls,
             last=one.last,
             least=least,
@@ -525,7 +533,7 @@ class _Checker:
 
     # Limits.
 
-    def _limit(self) -> Policy | None:
+    def _limit(self) -> ResolvedPolicy | None:
         statement = self.statement
         if statement.total is not None:
             return self._sum(*statement.total)
@@ -551,8 +559,10 @@ class _Checker:
             )
             self.report.error("TCC227", statement.region, message, hint)
             return None
-        part = Part(calls=chosen, last=False, least=1, keys=(), where=where, region=counted.region)
-        return Policy(
+        part = PolicyPart(
+            calls=chosen, last=False, least=1, keys=(), where=where, region=counted.region
+        )
+        return ResolvedPolicy(
             kind="uses", order=statement.order, parts=(part,), own=None, region=statement.region,
             most=most, per=per, within=window_of(statement.within, self.report),
             across=statement.across is not None,
@@ -579,7 +589,7 @@ class _Checker:
                 return name not in [let.name.text for let in self.session.lets]
         return made[0] in ("text", "number", "word")
 
-    def _sum(self, name: Word, parameter: Word) -> Policy | None:
+    def _sum(self, name: Word, parameter: Word) -> ResolvedPolicy | None:
         pattern = Pattern(name, (), name.region)
         selection = self.scope.selection(pattern)
         tool = None if selection is None else self.scope.tools[selection.tool]
@@ -600,7 +610,7 @@ class _Checker:
             self.report.error("TCC308", number.region, "this sum is no amount", "write 0 or more")
             return None
         self.held = True
-        return Policy(
+        return ResolvedPolicy(
             kind="sum",
             order="<=",
             parts=(),
@@ -613,7 +623,7 @@ class _Checker:
         )
 
 
-def _adds_up(tool: Tool, field: Field) -> bool:
+def _adds_up(tool: ResolvedTool, field: NamedField) -> bool:
     """Whether the values of a field are amounts from 0 up."""
     if field.answer or field.kind != "number":
         return False
@@ -634,7 +644,7 @@ class Attributes:
     """What is given and let: kinds of ``session.x``, look-ups, and members of the core."""
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    looks: Mapping[str, LookUp] = field(default_factory=dict)
+    looks: Mapping[str, ResolvedLookUp] = field(default_factory=dict)
     given: Sequence[OpenField] = ()
     lets: Sequence[LetStatement] = ()
     calls: Mapping[str, Chosen] = field(default_factory=dict)
@@ -644,7 +654,7 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
     """The attributes; those with an error are reported and left out."""
     report = scope.report
     kinds: dict[str, Kind] = {}
-    looks: dict[str, LookUp] = {}
+    looks: dict[str, ResolvedLookUp] = {}
     calls: dict[str, Chosen] = {}
     names: dict[str, Region] = {}
     given: list[OpenField] = []
@@ -690,7 +700,7 @@ def _report_twice(name: Word, names: Mapping[str, Region], report: Report) -> No
     report.error("TCC201", name.region, message, "take one of them away", notes)
 
 
-def _tool_named(name: Word, scope: Scope) -> Tool | None:
+def _tool_named(name: Word, scope: Scope) -> ResolvedTool | None:
     selection = scope.selection(Pattern(name, (), name.region))
     return None if selection is None else scope.tools[selection.tool]
 
@@ -712,7 +722,7 @@ def _let_kind(let: LetStatement, scope: Scope) -> Kind | None:
     return kinds[0]
 
 
-def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> LookUp | None:
+def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> ResolvedLookUp | None:
     tools = [] if chosen is None else [scope.tools[name] for name in chosen.tools]
     sound = [tool for tool in tools if tool is not None]
     if not sound or len(sound) < len(tools):
@@ -721,10 +731,10 @@ def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> LookUp | N
     good = [key for key in keys if key is not None]
     if len(good) < len(keys) or not _keys_fit(let, good, scope.report):
         return None
-    return LookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
+    return ResolvedLookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
 
 
-def _keys_fit(let: LetStatement, keys: Sequence[Field], report: Report) -> bool:
+def _keys_fit(let: LetStatement, keys: Sequence[NamedField], report: Report) -> bool:
     """The keys of a look-up are a few, each once, and chosen by who makes a call."""
     sound = True
     for at, (word, key) in enumerate(zip(let.keys, keys, strict=True)):
@@ -744,7 +754,7 @@ def _keys_fit(let: LetStatement, keys: Sequence[Field], report: Report) -> bool:
     return sound
 
 
-def _shared(tools: Sequence[Tool]) -> dict[str, Kind]:
+def _shared(tools: Sequence[ResolvedTool]) -> dict[str, Kind]:
     """The fields that all of some tools have, of one kind."""
     first = tools[0]
     names = [*first.places, *first.opened]
@@ -758,7 +768,7 @@ def _shared(tools: Sequence[Tool]) -> dict[str, Kind]:
     return shared
 
 
-def _rows(let: LetStatement, scope: Scope) -> LookUp | None:
+def _rows(let: LetStatement, scope: Scope) -> ResolvedLookUp | None:
     fields: list[dict[str, Kind]] = []
     keys: list[tuple[str, Kind]] = []
     for name, parameter in let.sources:
@@ -781,7 +791,7 @@ def _rows(let: LetStatement, scope: Scope) -> LookUp | None:
                 scope.report.error("TCC204", key.region, message, hint)
                 return None
         found = [
-            Field(name=k.text, kind=cells[k.text], listed=False, answer=False, optional=False)
+            NamedField(name=k.text, kind=cells[k.text], listed=False, answer=False, optional=False)
             for k in let.keys
         ]
         if not _keys_fit(let, found, scope.report):
@@ -793,7 +803,7 @@ def _rows(let: LetStatement, scope: Scope) -> LookUp | None:
         for name, kind in fields[0].items()
         if all(other.get(name) == kind for other in fields[1:])
     }
-    return LookUp(keys=keys, fields=shared)
+    return ResolvedLookUp(keys=keys, fields=shared)
 
 
 def _named(term: Term) -> Term:
@@ -809,14 +819,14 @@ def _key_term(pair: KeyPair, behind: bool) -> Term | None:
     return _named(pair.second) if behind else pair.second
 
 
-def _alike(kind: object, found: Checked) -> bool:
+def _alike(kind: object, found: CheckedTerm) -> bool:
     return kind == found.kind or not {"mixed", "null"}.isdisjoint((str(kind), str(found.kind)))
 
 
 # The JSON of statements that are held call by call (docs/spec/core.md, section 7).
 
 
-def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]) -> Json:
     """A set of calls."""
     if chosen.op == "any":
         return ["any"]
@@ -837,7 +847,9 @@ def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, Too
     return made
 
 
-def _part_json(part: Part, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+def _part_json(
+    part: PolicyPart, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
+) -> Json:
     members: dict[str, Json] = {}
     if part.calls is not None:
         members["calls"] = set_json(part.calls, numbers, tools)
@@ -849,18 +861,20 @@ def _part_json(part: Part, numbers: Mapping[str, int], tools: Mapping[str, Tool]
     return members
 
 
-def _keys_json(part: Part) -> Json:
+def _keys_json(part: PolicyPart) -> Json:
     keys: list[Json] = [[name, term_json(made)] for name, made in part.keys]
     return sorted(keys, key=encode)
 
 
-def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+def policy_json(
+    policy: ResolvedPolicy, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
+) -> Json:
     """The monitor object of a statement."""
 
     def calls(chosen: Chosen | None) -> Json:
         return ["any"] if chosen is None else set_json(chosen, numbers, tools)
 
-    def parts(some: Sequence[Part]) -> Json:
+    def parts(some: Sequence[PolicyPart]) -> Json:
         return [_part_json(one, numbers, tools) for one in some]
 
     first = policy.parts[0] if policy.parts else None
@@ -897,7 +911,7 @@ def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, 
 
 
 def lets_json(
-    session: Attributes, numbers: Mapping[str, int], tools: Mapping[str, Tool]
+    session: Attributes, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
 ) -> list[Json]:
     """The member ``lets`` of the core."""
     made: list[Json] = []

@@ -40,8 +40,8 @@ from tcc_compiler.language.ast import (
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import REST, decimal_text
-from tcc_compiler.resolve.parameters import Kind, Parameter
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.parameters import Kind, ResolvedParameter
+from tcc_compiler.resolve.tools import ResolvedTool
 
 # An operator and what it takes.
 Made: TypeAlias = tuple[Any, ...]
@@ -54,7 +54,7 @@ _NUMERIC = "compare numbers with numbers, and times with times"
 
 
 @frozen
-class Checked:
+class CheckedTerm:
     """A term: what it is, and the kind of its values."""
 
     made: Made
@@ -63,7 +63,7 @@ class Checked:
 
 
 @frozen
-class Field:
+class NamedField:
     """A field that all tools of a set have.
 
     Attributes:
@@ -79,7 +79,7 @@ class Field:
     optional: bool
 
 
-def kind_of_listed(parameter: Parameter) -> Kind:
+def kind_of_listed(parameter: ResolvedParameter) -> Kind:
     """The kind of the values that a listed field has."""
     kinds = {_kind_of_text(text) for text in parameter.index if text != REST}
     return kinds.pop() if len(kinds) == 1 else "mixed"
@@ -94,12 +94,12 @@ def _kind_of_text(text: str) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-def field_of(tool: Tool, name: str) -> Field | None:
+def field_of(tool: ResolvedTool, name: str) -> NamedField | None:
     """The field of a tool with a name; None where it has none."""
     place = tool.places.get(name)
     if place is not None:
         listed = tool.parameters[place]
-        return Field(
+        return NamedField(
             name=name,
             kind=kind_of_listed(listed),
             listed=True,
@@ -109,7 +109,7 @@ def field_of(tool: Tool, name: str) -> Field | None:
     for answer, fields in ((False, tool.arguments), (True, tool.answers)):
         for one in fields:
             if one.name == name:
-                return Field(
+                return NamedField(
                     name=name, kind=one.kind, listed=False, answer=answer, optional=one.optional
                 )
     opened = tool.opened.get(name)
@@ -124,12 +124,12 @@ def field_of(tool: Tool, name: str) -> Field | None:
             kind = "flag"
         case _:
             kind = "json"
-    return Field(name=name, kind=kind, listed=False, answer=False, optional=opened.optional)
+    return NamedField(name=name, kind=kind, listed=False, answer=False, optional=opened.optional)
 
 
-def shared_field(tools: Sequence[Tool], name: Word, report: Report) -> Field | None:
+def shared_field(tools: Sequence[ResolvedTool], name: Word, report: Report) -> NamedField | None:
     """The field that every tool of a set has, of one kind; else reported."""
-    found: list[Field] = []
+    found: list[NamedField] = []
     for tool in tools:
         mine = field_of(tool, name.text)
         if mine is None:
@@ -148,7 +148,7 @@ def shared_field(tools: Sequence[Tool], name: Word, report: Report) -> Field | N
         hint = "name sets of calls whose fields are of one kind, in a statement each"
         report.error("TCC225", name.region, message, hint)
         return None
-    return Field(
+    return NamedField(
         name=name.text,
         kind=found[0].kind,
         listed=all(one.listed for one in found),
@@ -158,7 +158,7 @@ def shared_field(tools: Sequence[Tool], name: Word, report: Report) -> Field | N
 
 
 @frozen
-class LookUp:
+class ResolvedLookUp:
     """``let x(k, ..) = ..``: its keys and its fields, with their kinds."""
 
     keys: Sequence[tuple[str, Kind]]
@@ -178,15 +178,15 @@ class Names:
         looks: the look-ups.
     """
 
-    own: Sequence[Tool]
-    seen: Sequence[Tool] | None
+    own: Sequence[ResolvedTool]
+    seen: Sequence[ResolvedTool] | None
     session: Mapping[str, Kind]
     report: Report
     answers: bool = False
     elements: tuple[tuple[str, Kind], ...] = ()
-    looks: Mapping[str, LookUp] = field(default_factory=dict)
+    looks: Mapping[str, ResolvedLookUp] = field(default_factory=dict)
 
-    def term(self, term: Term) -> Checked | None:
+    def term(self, term: Term) -> CheckedTerm | None:
         """The term; None after an error."""
         self.report.tick()
         match term:
@@ -195,7 +195,7 @@ class Names:
             case FieldTerm():
                 return self._field(term)
             case Now():
-                return Checked(made=("now",), kind="time", region=term.region)
+                return CheckedTerm(made=("now",), kind="time", region=term.region)
             case GroupTerm():
                 return self.term(term.inner)
             case SumTerm() | ProductTerm():
@@ -210,19 +210,19 @@ class Names:
     def _wrong(self, region: Region, message: str, hint: str) -> None:
         self.report.error("TCC225", region, message, hint)
 
-    def _constant(self, term: Constant) -> Checked | None:
+    def _constant(self, term: Constant) -> CheckedTerm | None:
         if term.number is None:
-            return Checked(made=("text", term.text), kind="text", region=term.region)
+            return CheckedTerm(made=("text", term.text), kind="text", region=term.region)
         if term.unit is None:
-            return Checked(made=("number", term.number), kind="number", region=term.region)
+            return CheckedTerm(made=("number", term.number), kind="number", region=term.region)
         span = term.number * MILLISECONDS[term.unit]
         if span.denominator != 1:
             hint = "write it in a smaller unit"
             self._wrong(term.region, "a duration is a whole number of milliseconds", hint)
             return None
-        return Checked(made=("ms", span), kind="number", region=term.region)
+        return CheckedTerm(made=("ms", span), kind="number", region=term.region)
 
-    def _field(self, term: FieldTerm) -> Checked | None:
+    def _field(self, term: FieldTerm) -> CheckedTerm | None:
         first = term.names[0]
         if not term.scope:
             kinds = dict(self.elements)
@@ -230,7 +230,7 @@ class Names:
                 return self._element(term, kinds[first.text])
             if first.text in _WORDS and len(term.names) == 1:
                 kind = "null" if first.text == "null" else "flag"
-                return Checked(made=("word", first.text), kind=kind, region=term.region)
+                return CheckedTerm(made=("word", first.text), kind=kind, region=term.region)
         if term.scope == "session":
             return self._attribute(term)
         if term.scope == "seen" and self.seen is None:
@@ -251,13 +251,15 @@ class Names:
             )
             return None
         made: Made = (scope, first.text)
-        return self._parts(Checked(made=made, kind=field.kind, region=term.region), term.names[1:])
+        return self._parts(
+            CheckedTerm(made=made, kind=field.kind, region=term.region), term.names[1:]
+        )
 
-    def _element(self, term: FieldTerm, kind: Kind) -> Checked | None:
-        found = Checked(made=("as", term.names[0].text), kind=kind, region=term.region)
+    def _element(self, term: FieldTerm, kind: Kind) -> CheckedTerm | None:
+        found = CheckedTerm(made=("as", term.names[0].text), kind=kind, region=term.region)
         return self._parts(found, term.names[1:])
 
-    def _attribute(self, term: FieldTerm) -> Checked | None:
+    def _attribute(self, term: FieldTerm) -> CheckedTerm | None:
         name = term.names[0]
         kind = self.session.get(name.text)
         if kind is None:
@@ -267,10 +269,10 @@ class Names:
             hint = hint or f"declare it: given {name.text}: text, or let {name.text} = TOOL.FIELD"
             self.report.error("TCC204", name.region, message, hint)
             return None
-        found = Checked(made=("session", name.text), kind=kind, region=term.region)
+        found = CheckedTerm(made=("session", name.text), kind=kind, region=term.region)
         return self._parts(found, term.names[1:])
 
-    def _parts(self, whole: Checked, names: Sequence[Word]) -> Checked | None:
+    def _parts(self, whole: CheckedTerm, names: Sequence[Word]) -> CheckedTerm | None:
         """The field of a record, or of each record of a list."""
         for name in names:
             kind = whole.kind
@@ -287,14 +289,14 @@ class Names:
                 self._wrong(name.region, message, hint)
                 return None
             part = fields[name.text]
-            whole = Checked(
+            whole = CheckedTerm(
                 made=("part", whole.made, name.text),
                 kind=("list", part) if listed else part,
                 region=whole.region,
             )
         return whole
 
-    def _linear(self, term: SumTerm | ProductTerm) -> Checked | None:
+    def _linear(self, term: SumTerm | ProductTerm) -> CheckedTerm | None:
         found = self._parts_of(term, Fraction(1))
         if found is None:
             return None
@@ -314,18 +316,18 @@ class Names:
             return None
         if all(made[0] == "number" for made, _ in parts):
             total = sum((by * made[1] for made, by in parts), Fraction(0))
-            return Checked(made=("number", total), kind="number", region=term.region)
+            return CheckedTerm(made=("number", total), kind="number", region=term.region)
         if len(parts) == 1 and parts[0][1] == 1:
-            return Checked(made=parts[0][0], kind=found[0][1].kind, region=term.region)
+            return CheckedTerm(made=parts[0][0], kind=found[0][1].kind, region=term.region)
         kind = "time" if times == 1 else "number"
-        return Checked(made=("sum", tuple(parts)), kind=kind, region=term.region)
+        return CheckedTerm(made=("sum", tuple(parts)), kind=kind, region=term.region)
 
-    def _parts_of(self, term: Term, factor: Fraction) -> list[tuple[Fraction, Checked]] | None:
+    def _parts_of(self, term: Term, factor: Fraction) -> list[tuple[Fraction, CheckedTerm]] | None:
         """The terms of a sum with their factors."""
         while isinstance(term, GroupTerm):
             term = term.inner
         if isinstance(term, SumTerm):
-            found: list[tuple[Fraction, Checked]] = []
+            found: list[tuple[Fraction, CheckedTerm]] = []
             for sign, part in term.parts:
                 inner = self._parts_of(part, factor * sign)
                 if inner is None:
@@ -339,8 +341,8 @@ class Names:
 
     def _product(
         self, term: ProductTerm, factor: Fraction
-    ) -> list[tuple[Fraction, Checked]] | None:
-        variable: list[tuple[Fraction, Checked]] | None = None
+    ) -> list[tuple[Fraction, CheckedTerm]] | None:
+        variable: list[tuple[Fraction, CheckedTerm]] | None = None
         for part in term.parts:
             found = self._parts_of(part, Fraction(1))
             if found is None:
@@ -355,20 +357,20 @@ class Names:
                 self._wrong(term.region, "two fields are not multiplied with each other", hint)
                 return None
         if variable is None:
-            one = Checked(made=("number", Fraction(1)), kind="number", region=term.region)
+            one = CheckedTerm(made=("number", Fraction(1)), kind="number", region=term.region)
             return [(factor, one)]
         return [(by * factor, one) for by, one in variable]
 
-    def _greater(self, term: Greater) -> Checked | None:
+    def _greater(self, term: Greater) -> CheckedTerm | None:
         one, other = self.term(term.one), self.term(term.other)
         if one is None or other is None:
             return None
         if one.kind != other.kind or one.kind not in _ORDERED:
             self._wrong(term.region, "`max` takes two numbers or two times", _NUMERIC)
             return None
-        return Checked(made=("max", one.made, other.made), kind=one.kind, region=term.region)
+        return CheckedTerm(made=("max", one.made, other.made), kind=one.kind, region=term.region)
 
-    def _count(self, term: CountTerm) -> Checked | None:
+    def _count(self, term: CountTerm) -> CheckedTerm | None:
         of = self.list_of(term.of)
         if of is None:
             return None
@@ -378,9 +380,9 @@ class Names:
             if inner is None:
                 return None
             made = (*made, inner)
-        return Checked(made=made, kind="number", region=term.region)
+        return CheckedTerm(made=made, kind="number", region=term.region)
 
-    def _looked_up(self, term: LookedUp) -> Checked | None:
+    def _looked_up(self, term: LookedUp) -> CheckedTerm | None:
         found = self.looks.get(term.name.text)
         if found is None:
             message = f"no look-up is named {quote(term.name.text)}"
@@ -407,9 +409,9 @@ class Names:
             self.report.error("TCC204", term.field.region, message, hint)
             return None
         made = ("look", term.name.text, tuple(key.made for key in sound), term.field.text)
-        return Checked(made=made, kind=of, region=term.region)
+        return CheckedTerm(made=made, kind=of, region=term.region)
 
-    def list_of(self, term: Term) -> Checked | None:
+    def list_of(self, term: Term) -> CheckedTerm | None:
         """A term that is a list; else reported."""
         found = self.term(term)
         if found is None or (isinstance(found.kind, tuple) and found.kind[0] == "list"):
@@ -417,9 +419,9 @@ class Names:
         self._wrong(term.region, "this is no list", "name a field of the type `list of T`")
         return None
 
-    def _element_of(self, of: Checked) -> Checked:
+    def _element_of(self, of: CheckedTerm) -> CheckedTerm:
         kind = of.kind[1] if isinstance(of.kind, tuple) else of.kind
-        return Checked(made=("each",), kind=kind, region=of.region)
+        return CheckedTerm(made=("each",), kind=kind, region=of.region)
 
     # Relations.
 
@@ -473,7 +475,7 @@ class Names:
         kind = "every_of" if relation.every else "some_of"
         return None if made is None else (kind, tuple(lists), made)
 
-    def _tail(self, left: Checked, tail: Compared, region: Region) -> Made | None:
+    def _tail(self, left: CheckedTerm, tail: Compared, region: Region) -> Made | None:
         """A relation whose left side is known."""
         if tail.text is not None:
             return self._like(left, tail)
@@ -494,7 +496,7 @@ class Names:
             return None
         return tail.op, left.made, right.made
 
-    def _like(self, left: Checked, tail: Compared) -> Made | None:
+    def _like(self, left: CheckedTerm, tail: Compared) -> Made | None:
         if left.kind not in ("text", "mixed") or tail.text is None:
             hint = "a pattern is of a text; of each of a list write: every LIST ~ .."
             self._wrong(left.region, f"{_shown(left.kind)} matches no pattern", hint)
@@ -509,7 +511,7 @@ class Names:
             return None
         return ("!~" if tail.negated else "~", left.made, source)
 
-    def _among(self, left: Checked, tail: Compared) -> Made | None:
+    def _among(self, left: CheckedTerm, tail: Compared) -> Made | None:
         op = "not in" if tail.negated else "in"
         alone = tail.terms[0]
         in_group = isinstance(alone, GroupTerm)
@@ -573,7 +575,7 @@ def window_of(duration: Duration | None, report: Report) -> int | None:
 # Relations over listed fields alone, decided for two calls.
 
 
-def is_listed(made: Made, own: Sequence[Tool], seen: Sequence[Tool]) -> bool:
+def is_listed(made: Made, own: Sequence[ResolvedTool], seen: Sequence[ResolvedTool]) -> bool:
     """Whether a relation or a term speaks of listed fields and constants alone."""
     match made:
         case ("own" | "seen", str(name)):

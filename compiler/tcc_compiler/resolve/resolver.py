@@ -25,8 +25,8 @@ from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import (
     MAX_TEXT_BYTES,
     CallList,
+    ResolvedSelection,
     Scope,
-    Selection,
     TooManyMembers,
     call_list_of,
     calls_in,
@@ -50,7 +50,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS
-from tcc_compiler.resolve.policies import Policy, policy_json
+from tcc_compiler.resolve.policies import ResolvedPolicy, policy_json
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -61,7 +61,7 @@ from tcc_compiler.resolve.statements import (
     selections_of,
     stated,
 )
-from tcc_compiler.resolve.tools import Tool, tool_of
+from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 from tcc_compiler.resources import forbid_place, require_place
 
 
@@ -70,7 +70,7 @@ class Checked:
     """The statements other than rules and plan, resolved; incomplete where there was an error."""
 
     stated: Stated
-    examples: Sequence[tuple[Selection, ...]]
+    examples: Sequence[tuple[ResolvedSelection, ...]]
     expects: tuple[Expect, ...]
 
 
@@ -119,9 +119,9 @@ def _check_held(program: Program, report: Report) -> None:
         report.error("TCC228", region, message, "take it away")
 
 
-def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
+def _tools(program: Program, report: Report) -> Mapping[str, ResolvedTool | None]:
     """The tools by name, None for one with an error; calls and their texts are limited in size."""
-    tools: dict[str, Tool | None] = {}
+    tools: dict[str, ResolvedTool | None] = {}
     steps = Steps()
     calls = text = 0
     for name, statement in program.tools.items():
@@ -145,7 +145,9 @@ def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
     return tools
 
 
-def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Report) -> None:
+def _check_states(
+    program: Program, tools: Mapping[str, ResolvedTool | None], report: Report
+) -> None:
     """`start` and `goal` come together, and name states that signatures have."""
     start, goal = program.start, program.goal
     for one, other, what in ((start, goal, "goal"), (goal, start, "start")):
@@ -250,7 +252,7 @@ def _assemble(
     patterns = sorted(_used_sets(program, reached, scope, call_list, checked) | _sets_of(expanded))
     numbers = {pattern: number for number, pattern in enumerate(patterns)}
 
-    def number(selection: Selection) -> int:
+    def number(selection: ResolvedSelection) -> int:
         return numbers[call_list.calls_of(selection)]
 
     found = checked.stated
@@ -303,7 +305,7 @@ def _written(
     found: Stated,
     requires: Sequence[tuple[tuple[str, int, int], Region]],
     forbids: Sequence[tuple[tuple[str, tuple[int, ...]], Region]],
-    tools: Mapping[str, Tool],
+    tools: Mapping[str, ResolvedTool],
 ) -> Iterator[tuple[str, Region]]:
     """The place of everything that was stated, with its region; the same place may come twice."""
     for (order, first, second), region in requires:
@@ -316,7 +318,7 @@ def _written(
         yield f"monitor {monitor_text(monitor, tools)}", region
 
 
-def policy_place(policy: Policy, tools: Mapping[str, Tool]) -> str:
+def policy_place(policy: ResolvedPolicy, tools: Mapping[str, ResolvedTool]) -> str:
     """The place of a statement of version 1.2 that a core has: its canonical JSON there."""
     numbers = {name: at for at, name in enumerate(sorted(tools))}
     return f"monitor {encode(policy_json(policy, numbers, tools)).decode()}"

@@ -17,8 +17,8 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Pair, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
-from tcc_compiler.resolve.calls import Selection
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.calls import ResolvedSelection
+from tcc_compiler.resolve.tools import ResolvedTool
 
 
 @frozen
@@ -52,7 +52,7 @@ class Same:
     opened: bool
 
 
-def side_of(tool: Tool, name: Word, report: Report) -> Side | None:
+def side_of(tool: ResolvedTool, name: Word, report: Report) -> Side | None:
     """The parameter of a tool with a name; None where there is none, which is reported."""
     place = tool.places.get(name.text)
     opened = tool.opened.get(name.text)
@@ -85,7 +85,9 @@ def present(side: Side, name: Word, report: Report) -> bool:
     return not side.optional
 
 
-def same_of(pairs: Sequence[Pair], first: Tool, second: Tool, report: Report) -> Same | None:
+def same_of(
+    pairs: Sequence[Pair], first: ResolvedTool, second: ResolvedTool, report: Report
+) -> Same | None:
     """The pairs of a statement about calls of two tools, None after an error."""
     seen: set[tuple[str, str]] = set()
     sides: list[tuple[Side, Side]] = []
@@ -118,7 +120,9 @@ def same_of(pairs: Sequence[Pair], first: Tool, second: Tool, report: Report) ->
     )
 
 
-def _pair(pair: Pair, first: Tool, second: Tool, report: Report) -> tuple[Side, Side] | None:
+def _pair(
+    pair: Pair, first: ResolvedTool, second: ResolvedTool, report: Report
+) -> tuple[Side, Side] | None:
     one = side_of(first, pair.first, report)
     other = side_of(second, pair.second, report)
     if one is None or other is None:
@@ -195,8 +199,13 @@ class Room:
 
 
 def split_by(
-    tool: Tool, selection: Selection, place: int, region: Region, room: Room, report: Report
-) -> list[Selection]:
+    tool: ResolvedTool,
+    selection: ResolvedSelection,
+    place: int,
+    region: Region,
+    room: Room,
+    report: Report,
+) -> list[ResolvedSelection]:
     """The pattern for each value of one parameter that it takes; none after an error."""
     values = _taken(tool, selection, place)
     if not _affordable(len(values), region, room, report):
@@ -206,13 +215,13 @@ def split_by(
 
 
 def split_same(
-    tools: tuple[Tool, Tool],
-    patterns: tuple[Selection, Selection],
+    tools: tuple[ResolvedTool, ResolvedTool],
+    patterns: tuple[ResolvedSelection, ResolvedSelection],
     pairs: Sequence[tuple[int, int]],
     region: Region,
     room: Room,
     report: Report,
-) -> Iterator[tuple[Selection, Selection]]:
+) -> Iterator[tuple[ResolvedSelection, ResolvedSelection]]:
     """Both patterns for each combination of values that the second takes; none after an error.
 
     The first pattern stands for no call where no call of it has these values.
@@ -231,8 +240,8 @@ def split_same(
 
 
 def _agreeing(
-    tools: tuple[Tool, Tool],
-    pattern: Selection,
+    tools: tuple[ResolvedTool, ResolvedTool],
+    pattern: ResolvedSelection,
     pairs: Sequence[tuple[int, int]],
     chosen: Mapping[int, int],
 ) -> dict[int, tuple[int, ...]]:
@@ -247,11 +256,11 @@ def _agreeing(
     return where
 
 
-def _selection(tool: str, where: Mapping[int, tuple[int, ...]]) -> Selection:
-    return Selection(tool, tuple(sorted(where.items())))
+def _selection(tool: str, where: Mapping[int, tuple[int, ...]]) -> ResolvedSelection:
+    return ResolvedSelection(tool, tuple(sorted(where.items())))
 
 
-def _taken(tool: Tool, selection: Selection, place: int) -> Sequence[int]:
+def _taken(tool: ResolvedTool, selection: ResolvedSelection, place: int) -> Sequence[int]:
     """The values of a parameter that a pattern takes."""
     return dict(selection.where).get(place, range(len(tool.parameters[place].values)))
 

@@ -27,12 +27,12 @@ from tcc_compiler.language.ast import (
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Region, Span
 from tcc_compiler.resolve.amounts import in_unit
-from tcc_compiler.resolve.calls import CallList, Scope, Selection, is_void
+from tcc_compiler.resolve.calls import CallList, ResolvedSelection, Scope, is_void
 from tcc_compiler.resolve.limits import (
     Monitor,
-    OrderMonitor,
     ResolvedLimit,
-    UsesMonitor,
+    ResolvedOrder,
+    ResolvedUses,
     adds_up,
     count_of,
     limit_of,
@@ -40,7 +40,7 @@ from tcc_compiler.resolve.limits import (
 )
 from tcc_compiler.resolve.policies import (
     Attributes,
-    Policy,
+    ResolvedPolicy,
     attributes_of,
     monitored,
     policy_form,
@@ -56,7 +56,7 @@ from tcc_compiler.resolve.same import (
     split_by,
     split_same,
 )
-from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.tools import ResolvedTool
 
 
 @frozen
@@ -69,10 +69,12 @@ class Stated:
     """
 
     limits: list[tuple[ResolvedLimit, Region]] = field(default_factory=list)
-    requires: list[tuple[str, Selection, Selection, Region]] = field(default_factory=list)
-    forbids: list[tuple[str, tuple[Selection, ...], Region]] = field(default_factory=list)
+    requires: list[tuple[str, ResolvedSelection, ResolvedSelection, Region]] = field(
+        default_factory=list
+    )
+    forbids: list[tuple[str, tuple[ResolvedSelection, ...], Region]] = field(default_factory=list)
     monitors: list[tuple[Monitor, Region]] = field(default_factory=list)
-    policies: list[Policy] = field(default_factory=list)
+    policies: list[ResolvedPolicy] = field(default_factory=list)
     session: Attributes = field(default_factory=Attributes)
 
 
@@ -125,7 +127,7 @@ class _Reader:
             self._uses_per(statement, statement.per, limit, selection)
 
     def _uses_per(
-        self, statement: LimitStatement, per: Word, limit: ResolvedLimit, of: Selection
+        self, statement: LimitStatement, per: Word, limit: ResolvedLimit, of: ResolvedSelection
     ) -> None:
         tool = self._tool(of)
         side = side_of(tool, per, self.report)
@@ -143,7 +145,7 @@ class _Reader:
             hint = "let what is counted by be a parameter of its own, of the type text say"
             self.report.error("TCC219", per.region, message, hint)
         elif self._foreseen(statement.pattern, tool):
-            monitor = UsesMonitor(of=of, per=per.text, value=limit.value)
+            monitor = ResolvedUses(of=of, per=per.text, value=limit.value)
             self.found.monitors.append((monitor, statement.region))
 
     def policy(self, statement: PolicyStatement) -> None:
@@ -196,7 +198,7 @@ class _Reader:
             return
         if same.opened:
             if self._foreseen(patterns[1], self._tool(second)):
-                monitor = OrderMonitor(
+                monitor = ResolvedOrder(
                     kind="require", order=order, first=first, second=second, same=same.names
                 )
                 self.found.monitors.append((monitor, region))
@@ -232,7 +234,7 @@ class _Reader:
             late = list(zip(statement.patterns, selections, strict=True))[order == "before" :]
             known = [self._foreseen(pattern, self._tool(one)) for pattern, one in late]
             if all(known):
-                monitor = OrderMonitor(
+                monitor = ResolvedOrder(
                     kind="forbid", order=order, first=first, second=second, same=same.names
                 )
                 self.found.monitors.append((monitor, region))
@@ -244,16 +246,16 @@ class _Reader:
 
     def _split(
         self,
-        first: Selection,
-        second: Selection,
+        first: ResolvedSelection,
+        second: ResolvedSelection,
         pairs: Sequence[tuple[int, int]],
         region: Region,
-    ) -> list[tuple[Selection, Selection]]:
+    ) -> list[tuple[ResolvedSelection, ResolvedSelection]]:
         tools = (self._tool(first), self._tool(second))
         found = split_same(tools, (first, second), pairs, region, self.room, self.report)
         return list(found)
 
-    def _foreseen(self, pattern: Pattern | None, tool: Tool) -> bool:
+    def _foreseen(self, pattern: Pattern | None, tool: ResolvedTool) -> bool:
         """Whether a pattern names nothing that is known only after a call; else reported."""
         sound = True
         for argument in pattern.arguments if pattern else ():
@@ -263,7 +265,7 @@ class _Reader:
                 sound = False
         return sound
 
-    def _tool(self, selection: Selection) -> Tool:
+    def _tool(self, selection: ResolvedSelection) -> ResolvedTool:
         tool = self.scope.tools[selection.tool]
         if tool is None:  # a pattern of a tool with an error is not resolved
             raise ValueError("a selection without its tool")
@@ -311,7 +313,9 @@ class Expect:
     span: Span
 
 
-def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection, ...] | None:
+def selections_of(
+    statement: ExampleStatement, scope: Scope
+) -> tuple[ResolvedSelection, ...] | None:
     """The patterns of an example, resolved; None after an error."""
     selections = [scope.selection(pattern) for pattern in statement.patterns]
     sound = [selection for selection in selections if selection is not None]
@@ -320,7 +324,7 @@ def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection,
 
 def example_of(
     statement: ExampleStatement,
-    selections: tuple[Selection, ...],
+    selections: tuple[ResolvedSelection, ...],
     call_list: CallList,
     report: Report,
 ) -> Example:

@@ -41,7 +41,7 @@ from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
 from tcc_compiler.resolve.parameters import (
     OpenField,
-    Parameter,
+    ResolvedParameter,
     fields_of,
     is_new_field,
     opened_of,
@@ -204,7 +204,7 @@ _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_
 
 
 @frozen
-class Tool:
+class ResolvedTool:
     """A tool, resolved.
 
     Attributes:
@@ -218,7 +218,7 @@ class Tool:
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ResolvedParameter, ...]
     takes: str | None
     gives: str | None
     extras: Mapping[str, Json]
@@ -229,7 +229,7 @@ class Tool:
     answers: Sequence[OpenField] = ()
 
 
-def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
+def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> ResolvedTool | None:
     """The resolved tool, None after an error in it; its amounts take some of `steps`."""
     extras = _extras(statement, report)
     named = plain_name(statement.name, report)
@@ -249,7 +249,7 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     if amounts is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
-    return Tool(
+    return ResolvedTool(
         name=statement.name.text,
         parameters=parameters,
         takes=takes.text if takes else None,

@@ -34,7 +34,7 @@ from tcc_runtime.analysis.gate_changes import (
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.writing import WitnessSession
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
@@ -75,8 +75,8 @@ class SessionComparison:
         open_added, open_removed: why it is not known whether there is one, a code and its words.
     """
 
-    added: Session | None
-    removed: Session | None
+    added: WitnessSession | None
+    removed: WitnessSession | None
     open_added: tuple[tuple[str, str], ...] = ()
     open_removed: tuple[tuple[str, str], ...] = ()
 

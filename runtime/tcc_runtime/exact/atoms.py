@@ -31,7 +31,7 @@ _GREATEST = float.fromhex("0x1.fffffffffffffp+1023")
 Value: TypeAlias = "str | int | Decimal | bool"
 
 
-class Undecided(Exception):
+class OpenQuestion(Exception):
     """A question is left open.
 
     Args:
@@ -78,10 +78,10 @@ def atoms_of(sort: str, types: Sequence[OpenType], constants: Sequence[Value]) -
     """The atoms of types of one sort, none of them empty, each constant an atom by itself.
 
     Raises:
-        Undecided: P505.
+        OpenQuestion: P505.
     """
     if len(types) > MAX_TYPES:
-        raise Undecided("P505", f"more than {MAX_TYPES} types of one sort")
+        raise OpenQuestion("P505", f"more than {MAX_TYPES} types of one sort")
     alone = list(dict.fromkeys(constants))
     found = [
         Atom(
@@ -258,7 +258,7 @@ class _Product:
     """Automata of patterns side by side; a state is the tuple of theirs.
 
     Raises:
-        Undecided: P505 it has too many states.
+        OpenQuestion: P505 it has too many states.
     """
 
     def __init__(self, patterns: Sequence[TextPattern]) -> None:
@@ -292,7 +292,7 @@ class _Product:
                 )
                 if to not in number:
                     if len(order) >= MAX_PRODUCT:
-                        raise Undecided("P505", "the product of patterns has too many states")
+                        raise OpenQuestion("P505", "the product of patterns has too many states")
                     number[to] = len(order)
                     order.append(to)
                 row.append(number[to])
@@ -310,7 +310,9 @@ class _Product:
             if length >= least and any(self._vectors[q] == accepted for q in now):
                 return length
             if length >= MAX_LENGTH:
-                raise Undecided("P505", "lengths beside a pattern are too great to be counted out")
+                raise OpenQuestion(
+                    "P505", "lengths beside a pattern are too great to be counted out"
+                )
             now = {to for q in now for to in self._rows[q]}
         return None
 
@@ -336,7 +338,9 @@ class _Product:
             if length < least:
                 continue
             if length > MAX_LENGTH and len(self._rows) > 1:
-                raise Undecided("P505", "lengths beside a pattern are too great to be counted out")
+                raise OpenQuestion(
+                    "P505", "lengths beside a pattern are too great to be counted out"
+                )
             yield from self._of_length(accepted, length)
 
     def _back(self, accepted: tuple[bool, ...], length: int) -> frozenset[int]:
@@ -398,7 +402,7 @@ def outside(kind: OpenType, other: OpenType) -> Value | None:
     """A value of `kind` that is none of `other`; None: there is none.
 
     Raises:
-        Undecided: P505.
+        OpenQuestion: P505.
     """
     if kind == other:
         return None
@@ -412,21 +416,21 @@ def outside(kind: OpenType, other: OpenType) -> Value | None:
             return None
         return "a" * (kind.most - 2) if kind.most >= 2 else 0
     if isinstance(other, JsonType):
-        raise Undecided("P505", "a type beside one of whole JSON values")
+        raise OpenQuestion("P505", "a type beside one of whole JSON values")
     tries: list[Value] = [True, 1, "a", "", 0]
     for value in tries:
         if check(kind, value) is None and check(other, value) is not None:
             return value
     if not isinstance(kind, JsonType):
         return inside(kind)
-    raise Undecided("P505", "a type beside one of whole JSON values")
+    raise OpenQuestion("P505", "a type beside one of whole JSON values")
 
 
 def inside(*kinds: OpenType) -> Value | None:
     """A value that is of all types; None: there is none.
 
     Raises:
-        Undecided: P505.
+        OpenQuestion: P505.
     """
     if any(isinstance(kind, JsonType) for kind in kinds):
         rest = [kind for kind in kinds if not isinstance(kind, JsonType)]
@@ -436,7 +440,7 @@ def inside(*kinds: OpenType) -> Value | None:
         for value in tries:
             if all(check(kind, value) is None for kind in kinds):
                 return value
-        raise Undecided("P505", "a type beside one of whole JSON values")
+        raise OpenQuestion("P505", "a type beside one of whole JSON values")
     if len({sort_of(kind) for kind in kinds}) > 1:
         return None
     for atom in atoms_of(sort_of(kinds[0]), kinds, ()):

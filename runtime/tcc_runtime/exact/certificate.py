@@ -25,8 +25,8 @@ from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.atoms import Undecided
-from tcc_runtime.exact.writing import Session
+from tcc_runtime.exact.atoms import OpenQuestion
+from tcc_runtime.exact.writing import WitnessSession
 
 MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
 MAX_FORMS = 1 << 18  # facts whose canonical form is kept
@@ -34,7 +34,7 @@ MAX_OF_ONE = 200  # the same, with one monitor of the left alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ProvedQuestion:
     """A question, as a certificate has it."""
 
     kind: str
@@ -118,7 +118,7 @@ def closed(
     """The states that calls lead to, from the start; None where the right side may refuse one.
 
     Raises:
-        Undecided: P503 they are more than `max_states`; P507.
+        OpenQuestion: P503 they are more than `max_states`; P507.
     """
     number: dict[State, int] = {}
     found = Closed(part=part, states=[], first=[], steps=[])
@@ -129,7 +129,7 @@ def closed(
         at = number.get(made)
         if at is None:
             if len(number) >= max_states:
-                raise Undecided("P503", f"more than {max_states} states")
+                raise OpenQuestion("P503", f"more than {max_states} states")
             at = number[made] = len(number)
             found.states.append(made)
         return [at, *(held_tokens(state[2]) if part.tracked is not None else names)]
@@ -225,7 +225,7 @@ class Keyed:
         """How many."""
         return sum(len(one.states) for one in self.lists)
 
-    def certificate(self, asked: Asked, proof: str) -> bytes:
+    def certificate(self, asked: ProvedQuestion, proof: str) -> bytes:
         """The file."""
         parts = [
             {
@@ -243,7 +243,7 @@ def by_keys(system: System, *, max_states: int, check_time: Callable[[], None]) 
     """Lists that look at one key at a time; None where one of them is not closed.
 
     Raises:
-        Undecided: P503, P507.
+        OpenQuestion: P503, P507.
     """
     every = _monitors(system)
     for keys in ("each", "call"):
@@ -268,7 +268,7 @@ def _without_plans(
     """The list of a part in which any call may come at any time; None: it is not closed, or long.
 
     Raises:
-        Undecided: P507.
+        OpenQuestion: P507.
     """
     if part.plans or part.rule is None:
         return None
@@ -283,7 +283,7 @@ def _without_plans(
         trying = replace(part, uses=uses, walked=False)
         try:
             found = closed(system, trying, max_states=min(max_states, few), check_time=check_time)
-        except Undecided as left_open:
+        except OpenQuestion as left_open:
             if left_open.code == "P507":
                 raise
             continue
@@ -296,7 +296,7 @@ def by_all(system: System, *, max_states: int, check_time: Callable[[], None]) -
     """The whole space; None where it is not closed.
 
     Raises:
-        Undecided: P503, P507.
+        OpenQuestion: P503, P507.
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     made = closed(system, part, max_states=max_states, check_time=check_time)
@@ -308,7 +308,7 @@ def _monitors(system: System) -> frozenset[int]:
     return frozenset(range(sum(not isinstance(one, SumMonitor) for one in every)))
 
 
-def shown(asked: Asked, proof: str, session: Session) -> bytes:
+def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes:
     """The certificate that is a session."""
     lines = list(_calls(asked.artifacts[0], session))
     for line, call in zip(lines, session.calls, strict=True):
@@ -317,12 +317,12 @@ def shown(asked: Asked, proof: str, session: Session) -> bytes:
 
 
 def finishing(
-    asked: Asked, system: System, *, max_states: int, check_time: Callable[[], None]
+    asked: ProvedQuestion, system: System, *, max_states: int, check_time: Callable[[], None]
 ) -> bytes | None:
     """The certificate that every session can be finished; None where there is none.
 
     Raises:
-        Undecided: P503, P507.
+        OpenQuestion: P503, P507.
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     made = closed(system, part, ends=False, max_states=max_states, check_time=check_time)
@@ -342,7 +342,7 @@ def finishing(
             into.setdefault(to, []).append((state, at, list(row)))
             if to not in known:
                 if len(known) >= max_states:
-                    raise Undecided("P503", f"more than {max_states} states")
+                    raise OpenQuestion("P503", f"more than {max_states} states")
                 known.add(to)
                 order.append(to)
     place: dict[State, int] = {}
@@ -370,9 +370,9 @@ def finishing(
 
 
 def stuck(
-    asked: Asked,
+    asked: ProvedQuestion,
     system: System,
-    session: Session,
+    session: WitnessSession,
     *,
     max_states: int,
     check_time: Callable[[], None],
@@ -380,7 +380,7 @@ def stuck(
     """The certificate that nothing finishes a session; None where there is none.
 
     Raises:
-        Undecided: P503, P507.
+        OpenQuestion: P503, P507.
         Rejected: the session is none.
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
@@ -408,7 +408,7 @@ def stuck(
     return _file(head, [calls, found.lines()])
 
 
-def _calls(artifact: Artifact, session: Session) -> Iterator[Any]:
+def _calls(artifact: Artifact, session: WitnessSession) -> Iterator[Any]:
     tools = {tool.name: tool for tool in artifact.core.tools}
     for call in session.calls:
         tool = tools[call.tool]

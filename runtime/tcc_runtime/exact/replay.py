@@ -18,10 +18,10 @@ from tcc_certs.values.canonical import canonical
 from tcc_certs.values.declared import text_of
 from tcc_certs.values.types import check
 from tcc_runtime.exact.sides import Items, Side, remembered
-from tcc_runtime.exact.writing import Session, SessionCall
+from tcc_runtime.exact.writing import WitnessCall, WitnessSession
 
 
-def refused_at(side: Side, session: Session) -> int | None:
+def refused_at(side: Side, session: WitnessSession) -> int | None:
     """The number of the call that a side refuses, from 0; that of all where it may not end there.
 
     None: it takes every call, and may end where the session is one that ends.
@@ -69,7 +69,7 @@ def _exact(value: Any) -> Decimal:
     return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _read(side: Side, call: SessionCall) -> tuple[Any, dict[str, Any]] | None:
+def _read(side: Side, call: WitnessCall) -> tuple[Any, dict[str, Any]] | None:
     """The listed values by name and the open ones; None: they are not the tool's."""
     number = side.tools.get(call.tool)
     if number is None:

@@ -20,10 +20,10 @@ from typing import Any
 
 from tcc_certs.core.policies import is_across
 from tcc_certs.session.monitors import Key
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.sides import Items, OfPlans
 from tcc_runtime.exact.system import Move, State, System, Token, held_tokens
-from tcc_runtime.exact.writing import Ends, Renaming, Session, SessionWriter
+from tcc_runtime.exact.writing import Ends, Renaming, SessionWriter, WitnessSession
 from tcc_runtime.process import collection_put_off
 
 MAX_STATES = 200_000
@@ -32,7 +32,7 @@ _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """What a search found.
 
     Attributes:
@@ -45,7 +45,7 @@ class Found:
     """
 
     holds: bool | None
-    session: Session | None = None
+    session: WitnessSession | None = None
     codes: tuple[str, ...] = ()
     whys: tuple[str, ...] = ()
     states: int = 0
@@ -76,7 +76,7 @@ class _Search:
         if found in self.known:
             return None
         if len(self.met) >= self.max_states:
-            raise Undecided("P503", f"more than {self.max_states} states")
+            raise OpenQuestion("P503", f"more than {self.max_states} states")
         self.known[found] = len(self.met)
         self.met.append(_Met(found, before, move, renaming))
         return len(self.met) - 1
@@ -86,43 +86,43 @@ def _never() -> None:
     """No time is kept."""
 
 
-def _not_replayed(session: Session) -> bool:
+def _not_replayed(session: WitnessSession) -> bool:
     """Nobody has replayed it."""
     return False
 
 
 def included(
     make: Callable[[], System],
-    real: Callable[[Session], bool] = _not_replayed,
+    real: Callable[[WitnessSession], bool] = _not_replayed,
     *,
     max_states: int = MAX_STATES,
     check_time: Callable[[], None] = _never,
-) -> Found:
+) -> SearchResult:
     """Whether every session of the left side is one of the right.
 
     Args:
         make: the two sides.
         real: whether a session replays; asked where the system is loose.
-        check_time: raises `Undecided` P507 where the time is over.
+        check_time: raises `OpenQuestion` P507 where the time is over.
     """
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
         return _of_one_session(_included(search, real), search.system)
-    except Undecided as left:
+    except OpenQuestion as left:
         states = 0 if search is None else len(search.met)
-        return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
+        return SearchResult(holds=None, codes=(left.code,), whys=(left.why,), states=states)
 
 
-def _of_one_session(found: Found, system: System) -> Found:
+def _of_one_session(found: SearchResult, system: System) -> SearchResult:
     """What was found, if that no session shows otherwise says it of several sessions, too."""
     for one in system.right.policies if found.holds else ():
         if is_across(one.policy):
-            raise Undecided("P501", f"{one.text!r} hangs on what other sessions have used")
+            raise OpenQuestion("P501", f"{one.text!r} hangs on what other sessions have used")
     return found
 
 
-def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
+def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> SearchResult:
     system = search.system
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
@@ -137,18 +137,18 @@ def _included(search: _Search, real: Callable[[Session], bool]) -> Found:
             if session is not None and (
                 not (system.loose or system.forgot or system.histories.windows) or real(session)
             ):
-                return Found(holds=False, session=session, states=len(search.met))
+                return SearchResult(holds=False, session=session, states=len(search.met))
             tried += 1
             if tried == MAX_REPLAYS:
                 break
         if tried and system.forgot:
-            raise Undecided(*system.forgot)
+            raise OpenQuestion(*system.forgot)
         if tried and system.histories.windows:
-            raise Undecided("P502", "a session that was found cannot be given times")
+            raise OpenQuestion("P502", "a session that was found cannot be given times")
         if tried:
-            raise Undecided("P504", f"{_added(system)} added up and compared")
+            raise OpenQuestion("P504", f"{_added(system)} added up and compared")
         level = after
-    return Found(holds=True, states=len(search.met))
+    return SearchResult(holds=True, states=len(search.met))
 
 
 def _added(system: System) -> str:
@@ -179,14 +179,14 @@ def _shown(
 
 def some_session(
     system: System, *, max_states: int, check_time: Callable[[], None] = _never
-) -> Session | None:
+) -> WitnessSession | None:
     """Some session of the left side that the right refuses, not a shortest one; None: none found.
 
     States come first at which the right side remembers more and has added up more: what a limit
     refuses is at the end of that.
 
     Raises:
-        Undecided: P507, and whatever a move meets.
+        OpenQuestion: P507, and whatever a move meets.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
     search.add(system.start, -1, None)
@@ -219,18 +219,18 @@ def finishable(
     *,
     max_states: int = MAX_STATES,
     check_time: Callable[[], None] = _never,
-) -> Found:
+) -> SearchResult:
     """Whether every session of a grammar begins one that may end; both sides are that grammar."""
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
         return _of_one_session(_finishable(search), search.system)
-    except Undecided as left:
+    except OpenQuestion as left:
         states = 0 if search is None else len(search.met)
-        return Found(holds=None, codes=(left.code,), whys=(left.why,), states=states)
+        return SearchResult(holds=None, codes=(left.code,), whys=(left.why,), states=states)
 
 
-def _finishable(search: _Search) -> Found:
+def _finishable(search: _Search) -> SearchResult:
     """Of a state those sessions are looked at whose sums are greatest: what they can do, all can.
 
     An interval says that some session goes on, and the question is about each: so from every state
@@ -251,9 +251,11 @@ def _finishable(search: _Search) -> Found:
         if state not in good:
             session = _written(search, at, None, "stuck")
             if session is None:
-                raise Undecided("P502", "a session that was found cannot be given times")
-            return Found(holds=False, session=session, states=len(search.met), loose=system.loose)
-    return Found(holds=True, states=len(search.met), loose=system.loose)
+                raise OpenQuestion("P502", "a session that was found cannot be given times")
+            return SearchResult(
+                holds=False, session=session, states=len(search.met), loose=system.loose
+            )
+    return SearchResult(holds=True, states=len(search.met), loose=system.loose)
 
 
 def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
@@ -264,7 +266,7 @@ def _ending(search: _Search, starts: Sequence[State]) -> set[State]:
     for state in order:
         search.check_time()
         if len(known) > search.max_states:
-            raise Undecided("P503", f"more than {search.max_states} states")
+            raise OpenQuestion("P503", f"more than {search.max_states} states")
         for move in system.moves(state):
             if move.state is None:
                 continue
@@ -294,7 +296,7 @@ def reached_tools(
     """The tools of the left side that some session calls, and whether these are all of them.
 
     Raises:
-        Undecided: any code but P503.
+        OpenQuestion: any code but P503.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
     search.add(system.start, -1, None)
@@ -382,7 +384,7 @@ def _renamed(memory: Items, renaming: Renaming) -> Items:
 # Sessions with values.
 
 
-def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> Session | None:
+def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> WitnessSession | None:
     """The session that leads to a state, and on by a move, with concrete values; None: no times."""
     path: list[_Met] = []
     while search.met[at].move is not None:
@@ -408,7 +410,7 @@ def is_plain(system: System) -> bool:
     )
 
 
-def _included_plans(search: _Search) -> Found:
+def _included_plans(search: _Search) -> SearchResult:
     """What :func:`_included` says, of the same sessions in the same order, a call in a microsecond.
 
     States are pairs of numbers: the left state times a width, and the right one.
@@ -423,7 +425,7 @@ def _included_plans(search: _Search) -> Found:
     level = [start]
     rows: dict[int, Mapping[int, int]] = {}
 
-    def written(pair: int, call: int | None, ends: Ends) -> Found:
+    def written(pair: int, call: int | None, ends: Ends) -> SearchResult:
         path = [] if call is None else [call]
         while pair != start:
             pair, before = known[pair]
@@ -432,7 +434,7 @@ def _included_plans(search: _Search) -> Found:
             (Move(call=call, tokens=(), state=None), {}) for call in reversed(path)
         ]
         session = SessionWriter(system, moves).session(ends)
-        return Found(holds=False, session=session, states=len(known))
+        return SearchResult(holds=False, session=session, states=len(known))
 
     while level:
         for pair in level:
@@ -443,7 +445,7 @@ def _included_plans(search: _Search) -> Found:
         for pair in level:
             try:
                 search.check_time()
-            except Undecided as late:
+            except OpenQuestion as late:
                 return replace(_open(late), states=len(known))
             q, p = divmod(pair, width)
             theirs = rows.get(p)
@@ -458,16 +460,16 @@ def _included_plans(search: _Search) -> Found:
                 found = target * width + to
                 if found not in known:
                     if len(known) >= search.max_states:
-                        full = Undecided("P503", f"more than {search.max_states} states")
+                        full = OpenQuestion("P503", f"more than {search.max_states} states")
                         return replace(_open(full), states=len(known))
                     known[found] = (pair, call)
                     after.append(found)
         level = after
-    return Found(holds=True, states=len(known))
+    return SearchResult(holds=True, states=len(known))
 
 
-def _open(left: Undecided) -> Found:
-    return Found(holds=None, codes=(left.code,), whys=(left.why,))
+def _open(left: OpenQuestion) -> SearchResult:
+    return SearchResult(holds=None, codes=(left.code,), whys=(left.why,))
 
 
 def _beside(system: System, call: int) -> int:

@@ -22,7 +22,7 @@ from tcc_certs.statements import Constraints, Tally, statement_constraints
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.atoms import Undecided
+from tcc_runtime.exact.atoms import OpenQuestion
 
 Items: TypeAlias = "frozenset[tuple[tuple[int, Key], int]]"  # counts of monitors, none of them 0
 
@@ -181,7 +181,7 @@ def ensure_covered(core: Core) -> None:
     """The core has nothing that this search does not know: a later version may have.
 
     Raises:
-        Undecided: P501.
+        OpenQuestion: P501.
     """
     later = [f.name for f in fields(core) if f.name not in _CORE and getattr(core, f.name)]
     for tool in core.tools:
@@ -190,14 +190,14 @@ def ensure_covered(core: Core) -> None:
     later += [one.text for one in core.monitors if type(one) not in _MONITORS]
     if later or any(map(is_newer_tool, core.tools)):
         named = ", ".join(later[:3]) or "a later version of the core"
-        raise Undecided("P501", f"what the search does not know: {named}")
+        raise OpenQuestion("P501", f"what the search does not know: {named}")
 
 
 def side_of(core: Core, walk: Walk) -> Side:
     """A side from its core and its plans.
 
     Raises:
-        Undecided: P501.
+        OpenQuestion: P501.
     """
     from tcc_certs.values.numbers import compare
 

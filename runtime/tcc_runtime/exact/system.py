@@ -33,7 +33,7 @@ from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
 from tcc_certs.values.types import NumberType, OpenType, check
-from tcc_runtime.exact.atoms import Atom, Undecided, Value, atoms_of, inside, outside, sort_of
+from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
 
 Token: TypeAlias = "tuple[int, int]"  # atom, number of the value
@@ -124,7 +124,7 @@ class System:
     """Two sides and the atoms of their values.
 
     Raises:
-        Undecided: P501, P504, P505, P506.
+        OpenQuestion: P501, P504, P505, P506.
     """
 
     def __init__(self, left: Side, right: Side) -> None:
@@ -174,9 +174,11 @@ class System:
                 try:
                     found.read(side.core, one.policy)
                 except Uncovered as why:
-                    raise Undecided("P501", f"{one.text!r} has {why}") from None
+                    raise OpenQuestion("P501", f"{one.text!r} has {why}") from None
         if self.right.policies and self.left.longest > MOST_KEPT:
-            raise Undecided("P501", f"{self.right.policies[0].text!r} beside plans of more calls")
+            raise OpenQuestion(
+                "P501", f"{self.right.policies[0].text!r} beside plans of more calls"
+            )
         return found
 
     def _cut(self) -> list[int]:
@@ -185,7 +187,7 @@ class System:
         try:
             return [self._type(kind) for kind in self._spoken.cut_types(kinds)]
         except Uncovered as why:
-            raise Undecided("P501", str(why)) from None
+            raise OpenQuestion("P501", str(why)) from None
 
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
@@ -193,7 +195,7 @@ class System:
             for name, domain in zip(kind.fields, kind.domains, strict=True):
                 computed = (kind.tool.name, name) in self._spoken.exact
                 if computed and any(self.atoms[at].only is None for at in domain):
-                    raise Undecided("P501", f"{kind.tool.name}.{name} is computed with")
+                    raise OpenQuestion("P501", f"{kind.tool.name}.{name} is computed with")
 
     def _value_of(self, token: Token) -> FieldState:
         """The value that a token stands for, in statements of version 1.2."""
@@ -220,7 +222,7 @@ class System:
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
                 if (tool.name, mine.name) in self.right.caps:
-                    raise Undecided("P501", f"{tool.name}.{mine.name} is listed and added up")
+                    raise OpenQuestion("P501", f"{tool.name}.{mine.name} is listed and added up")
                 if mine.name in theirs and mine.name in compared:
                     for text in mine.values:
                         if text:
@@ -233,7 +235,7 @@ class System:
                 continue
             sort = sort_of(opened.type)
             if sort == "json":
-                raise Undecided("P505", f"{opened.name} is listed beside a whole JSON value")
+                raise OpenQuestion("P505", f"{opened.name} is listed beside a whole JSON value")
             self._type(opened.type)
             if other is not None and opened.name in {p.name for p in other.opened}:
                 theirs_type = next(p.type for p in other.opened if p.name == opened.name)
@@ -255,7 +257,7 @@ class System:
         mine = {p.name for p in tool.parameters if p.observed}
         theirs = {p.name for p in other.parameters if p.observed}
         if mine != theirs:
-            raise Undecided("P501", f"{tool.name} gives other answers on the two sides")
+            raise OpenQuestion("P501", f"{tool.name} gives other answers on the two sides")
 
     def _alone(self, opened: OpenParameter) -> bool:
         """Whether the values are few enough to be told apart, each for itself."""
@@ -326,7 +328,7 @@ class System:
             their = theirs.get(name)
             spare = inside(one.type)
             if spare is None:
-                raise Undecided("P505", f"{tool.name}.{name} has no value")
+                raise OpenQuestion("P505", f"{tool.name}.{name} has no value")
             found.spare[name] = spare
             if (tool.name, name) in self.left.caps or (
                 their is not None and (tool.name, name) in self.right.caps
@@ -366,9 +368,9 @@ class System:
     def _sum(self, tool: str, mine: OpenType, theirs: OpenType, name: str) -> int:
         """The place of a sum of a parameter with these types on the two sides."""
         if not isinstance(mine, NumberType) or mine.low is None or mine.high is None:
-            raise Undecided("P506", f"{tool}.{name} is added up without a range")
+            raise OpenQuestion("P506", f"{tool}.{name} is added up without a range")
         if mine.low.startswith("-"):
-            raise Undecided("P506", f"{tool}.{name} is added up and may be below 0")
+            raise OpenQuestion("P506", f"{tool}.{name} is added up and may be below 0")
         key = tool, name
         caps = [side.caps.get(key) for side in (self.left, self.right)]
         if not isinstance(theirs, NumberType):
@@ -384,7 +386,7 @@ class System:
 
         low, high = units(mine.low), units(mine.high)
         if high > 10**15 or max([units(c) for c in caps if c is not None], default=0) > 10**300:
-            raise Undecided("P506", f"the sum of {tool} is finer than doubles are known to fill")
+            raise OpenQuestion("P506", f"the sum of {tool} is finer than doubles are known to fill")
         least = units(theirs.low) if theirs.low is not None else low
         most = units(theirs.high) if theirs.high is not None else high
         whole = theirs.whole or mine.whole
@@ -468,7 +470,7 @@ class System:
         kind = self.kinds[made.tool]
         for count, tokens in enumerate(self._choices(kind, held)):
             if count >= MAX_MOVES:
-                raise Undecided("P503", f"too many choices of values for {made.text}")
+                raise OpenQuestion("P503", f"too many choices of values for {made.text}")
             move = self._move(state, call, after, kind, tokens)
             if move is not None and past is not None:
                 move = self._later(move, past, kind)

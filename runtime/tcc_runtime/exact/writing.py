@@ -22,7 +22,7 @@ MAX_TRIED = 200  # numbers that are tried for one value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionCall:
+class WitnessCall:
     """A call of a session.
 
     Attributes:
@@ -38,10 +38,10 @@ class SessionCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class WitnessSession:
     """A session that decides a question, and how it ends."""
 
-    calls: tuple[SessionCall, ...]
+    calls: tuple[WitnessCall, ...]
     ends: Ends
 
 
@@ -61,7 +61,7 @@ class SessionWriter:
         self._moves = moves
         self._used: dict[int, set[int]] = {}
 
-    def session(self, ends: Ends) -> Session | None:
+    def session(self, ends: Ends) -> WitnessSession | None:
         """The calls; None where there are no times for them."""
         spans = self._system.histories.windows
         times = _times([move for move, _ in self._moves], spans) if spans else None
@@ -90,7 +90,7 @@ class SessionWriter:
         ]
         if times is not None:
             calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
-        return Session(calls=tuple(calls), ends=ends)
+        return WitnessSession(calls=tuple(calls), ends=ends)
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
         """Other values for numbers that are added up as well, so that the session may be one.
@@ -160,7 +160,7 @@ class SessionWriter:
 
     def _call(
         self, move: Move, values: Mapping[Token, Any], added: Mapping[str, Any]
-    ) -> SessionCall:
+    ) -> WitnessCall:
         system = self._system
         made = system.left.core.calls[move.call]
         kind = system.kinds[made.tool]
@@ -183,7 +183,7 @@ class SessionWriter:
                 arguments[name] = value
         order = [p.name for p in kind.tool.parameters] + [p.name for p in kind.tool.opened]
         arguments = {name: _json(arguments[name]) for name in order if name in arguments}
-        return SessionCall(tool=kind.tool.name, arguments=arguments, answer=answer)
+        return WitnessCall(tool=kind.tool.name, arguments=arguments, answer=answer)
 
     def _sums(self, ends: Ends) -> list[dict[str, Any]]:
         """For each call its values of parameters that are added up."""
