@@ -239,12 +239,12 @@ TEXTS: Mapping[Code, str] = {
     Code.NOT_PLANNED: "No plan goes on with this call here; where an outcome is unknown, not from "
     "every state that the session may be in.",
     Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
-    Code.MANY_EARLIER: "The statement looks at the latest 64 calls of a key. None of them stands "
-    "against the call, and an older one may.",
     Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
     Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
     Code.NO_MODEL: "No model that may make the call fits what is left of the session's budget, or "
     "of its account.",
+    Code.MANY_EARLIER: "The statement looks at the latest 64 calls of a key. None of them stands "
+    "against the call, and an older one may.",
     Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64 "
     "states. Resolve some of them first.",
     Code.ENDED: "The session has ended.",
