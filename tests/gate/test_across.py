@@ -621,6 +621,8 @@ def test_without_its_account_nothing_is_let_through(tmp_path: Path, clock: Clock
     assert not (tmp_path / "x.ledger").exists()
     with pytest.raises(SettingsError, match="account"):
         tcc.Sessions(artifact(MAIL), tmp_path / "store").open({"user": "ann"})
+    with pytest.raises(SettingsError, match=r"an opened account: tcc\.Account"):
+        tcc.Gate(tcc.compile_text(TEXT), account="desk.account")  # type: ignore[arg-type]
     assert not list((tmp_path / "store").glob("*.ledger"))
 
 

@@ -487,11 +487,13 @@ def across_of(core: Core, account: Account | None, recorded: bool) -> Across | N
         recorded: whether calls are made, and so have to be counted.
 
     Raises:
-        SettingsError: they have to be, and there is no account.
+        SettingsError: they have to be, and there is no account; what was given is none.
     """
     if not limits_across(core):
         return None
     if account is None and recorded:
         expected = "the account that limits across sessions are counted in"
         raise SettingsError("account", expected, "none")
+    if account is not None and not isinstance(account, Account):
+        raise SettingsError("account", "an opened account: tcc.Account(PATH)", account)
     return Across(core, account)
