@@ -225,8 +225,8 @@ def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
     one, other = (side if isinstance(side, list) else [] for side in (old, new))
     less, more = (all(word in b for word in a) for a, b in ((one, other), (other, one)))
     sense: Sense = "wider" if less else "narrower" if more else "incomparable"
-    texts = [", ".join(map(str, side)) or None for side in (one, other)]
-    yield from _told("pass", "core", *texts, sense)
+    before, after = (", ".join(map(str, side)) or None for side in (one, other))
+    yield from _told("pass", "core", before, after, sense)
 
 
 def _of_tool(name: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[Change]:
