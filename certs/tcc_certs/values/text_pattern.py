@@ -30,6 +30,8 @@ from tcc_certs.values.text_syntax import (
 _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 _LONGEST_HEAD = 64  # characters
+_MOST_HELD = 4  # characters that may not follow
+_LAST = 0x110000  # behind all code points
 _START = 1  # bit 0 stands for the place before the first character
 
 
@@ -79,14 +81,18 @@ class TextPattern:
         self._kept = 0
         # What each text begins with that matches, and the positions after it.
         self._head, self._first = self._head_of()
+        self._free = self._free_of()
 
     def matches(self, text: str) -> bool:
         """Whether all of `text` matches."""
         head = self._head
         if not text.startswith(head):
             return False
+        rest = text[len(head) :] if head else text
+        if self._free is not None and not any(map(rest.__contains__, self._free)):
+            return True
         state = self.set_of(self._first)
-        for char in text[len(head) :] if head else text:
+        for char in rest:
             state = state[char]
         return state.accepts
 
@@ -117,6 +123,20 @@ class TextPattern:
                 break
             head, bits = head + chr(low), after & self.at[found[0]]
         return head, bits
+
+    def _free_of(self) -> str | None:
+        """A few characters, where any text without them may follow the head: ``.*`` does so."""
+        lows = [low for low in self.bounds if low < _LAST]
+        ends = [*lows[1:], _LAST]
+        after = [self.after(self._first) & places for places in self.at[: len(lows)]]
+        then = after[-1]
+        again = [self.after(then) & places for places in self.at[: len(lows)]]
+        ranges = zip(lows, ends, after, again, strict=True)
+        held = [(low, end) for low, end, *to in ranges if to != [then, then]]
+        accepts = self._first & self._accepting and then & self._accepting
+        if not accepts or sum([end - low for low, end in held]) > _MOST_HELD:
+            return None
+        return "".join([chr(code) for low, end in held for code in range(low, end)])
 
     def after(self, positions: int) -> int:
         """All positions that may follow one of these."""
