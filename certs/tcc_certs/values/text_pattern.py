@@ -30,7 +30,6 @@ from tcc_certs.values.text_syntax import (
 _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 _LONGEST_HEAD = 64  # characters
-_MOST_HELD = 4  # characters that may not follow
 _LAST = 0x110000  # behind all code points
 _START = 1  # bit 0 stands for the place before the first character
 
@@ -89,7 +88,8 @@ class TextPattern:
         if not text.startswith(head):
             return False
         rest = text[len(head) :] if head else text
-        if self._free is not None and not any(map(rest.__contains__, self._free)):
+        free = self._free
+        if free is not None and (not free or free not in rest):
             return True
         state = self.set_of(self._first)
         for char in rest:
@@ -125,7 +125,7 @@ class TextPattern:
         return head, bits
 
     def _free_of(self) -> str | None:
-        """A few characters, where any text without them may follow the head: ``.*`` does so."""
+        """The one character, or none, without which any text may follow the head, as of ``.*``."""
         lows = [low for low in self.bounds if low < _LAST]
         ends = [*lows[1:], _LAST]
         after = [self.after(self._first) & places for places in self.at[: len(lows)]]
@@ -134,9 +134,9 @@ class TextPattern:
         ranges = zip(lows, ends, after, again, strict=True)
         held = [(low, end) for low, end, *to in ranges if to != [then, then]]
         accepts = self._first & self._accepting and then & self._accepting
-        if not accepts or sum([end - low for low, end in held]) > _MOST_HELD:
+        if not accepts or sum([end - low for low, end in held]) > 1:
             return None
-        return "".join([chr(code) for low, end in held for code in range(low, end)])
+        return "".join([chr(low) for low, _ in held])
 
     def after(self, positions: int) -> int:
         """All positions that may follow one of these."""
