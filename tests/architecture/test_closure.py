@@ -55,10 +55,10 @@ BOUNDS = {
     "check --core": (6368, 4066),
     "validate": (10850, 6671),
     "validate atoms": (12205, 7504),
-    "validate session": (8740, 5575),
-    "validate monitors session": (9205, 5915),
-    "validate statements session": (13560, 9025),
-    "validate models session": (9910, 6320),
+    "validate session": (8770, 5605),
+    "validate monitors session": (9235, 5945),
+    "validate statements session": (13640, 9095),
+    "validate models session": (9940, 6345),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

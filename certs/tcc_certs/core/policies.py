@@ -529,26 +529,6 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     return POLICIES[kind][1](**made)
 
 
-# What this release enforces of section 7, and what it declines by its name.
-
-_LATER_MEMBERS = ("across", "pass")
-
-
-def ensure_enforced(core: Mapping[str, Json]) -> None:
-    """A core of version 1.2 declares nothing that a gate and a validator would not hold.
-
-    Raises:
-        Rejected: D102, at the first member that they would not.
-    """
-    _ensure_none(core, _LATER_MEMBERS, "core")
-
-
-def _ensure_none(item: Mapping[str, Json], names: Sequence[str], place: str) -> None:
-    found = next((name for name in names if name in item), None)
-    expected = "what this release enforces"
-    ensure(found is None, Code.UNKNOWN_VERSION, f"{place}.{found}", expected, found)
-
-
 def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:
     """A set with every tool that a statement names, and the names of all fields it may compare."""
     sets: list[Tree] = []

@@ -85,6 +85,7 @@ class Event:
         told: the number of the last call that was made when its first outcome was recorded; None
             while it is under way.
         look: looks up what earlier calls of its session say; None: it has no session.
+        asked: how much was asked for it: elements, and one for each 64 steps of a pattern.
     """
 
     at: int
@@ -99,6 +100,7 @@ class Event:
     answered: bool = False
     told: int | None = None
     look: Look | None = None
+    asked: int = 0
 
 
 class MonitorRule(Protocol):

@@ -63,7 +63,6 @@ from tcc_certs.session.monitors.relations import (
     compiled_relation,
     compiled_set,
     compiled_term,
-    counting_errors,
     same,
 )
 from tcc_certs.values.places import State, exact_number
@@ -176,7 +175,7 @@ class BanRule(Statement):
         super().__init__(number, of.of, tools)
         # An error that was read counts as done for what a forbid looks up, too.
         self._any = [
-            make(replace(one, same=counting_errors(one.same), where=counting_errors(one.where)))
+            make(replace(one, same=_counting_errors(one.same), where=_counting_errors(one.where)))
             for one in of.alternatives
         ]
         self._unless = [make(one) for one in of.unless]
@@ -229,6 +228,14 @@ class BanRule(Statement):
             if one.bare and call.told is not None and lifted > call.told:
                 break  # whatever is older was lifted too
         return False
+
+
+def _counting_errors(tree: Any) -> Any:
+    """Terms and relations whose look-ups count calls that failed with an error that was read."""
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return tree
+    found = tuple([_counting_errors(part) for part in tree])
+    return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
 class _OweRule(OrderRule):
@@ -455,10 +462,10 @@ class Policies:
                 _is_keyed(one)
             ):
                 rule = BeforeRule(number)
-                same = counting_errors(one.same)
+                same = _counting_errors(one.same)
                 return _KeyedRule(number, rule, calls, of.of, same, self.tools)
             case Apart():
-                rule, same = WithRule(number), counting_errors(of.same)
+                rule, same = WithRule(number), _counting_errors(of.same)
                 return _KeyedRule(number, rule, of.one, of.other, same, self.tools)
             case Need():
                 return NeedRule(number, of, self._alt, self.tools)
