@@ -273,7 +273,9 @@ def plain_record(body: bytes) -> tuple[dict[str, Json], bytes] | None:
         more = {"at_ms": at_ms and int(at_ms), "ref": ref}
     else:
         return None
-    found.update({name: value for name, value in more.items() if value is not None})
+    if any(more.values()):
+        found |= {name: value for name, value in more.items() if value}
+        found = dict(sorted(found.items()))
     return found, body.replace(member.encode(), b"", 1)
 
 

@@ -92,6 +92,7 @@ def test_records_of_calls_and_outcomes_are_read_off(at: int) -> None:
     assert found is not None
     assert found == long_way(body)
     assert found[0] == PLAIN[at]
+    assert list(found[0]) == sorted(found[0])
     # Numbers are numbers: equality alone takes True for 1.
     assert encode(found[0]) == body
 
