@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6368, 4066),
     "validate": (10850, 6671),
     "validate atoms": (12205, 7504),
-    "validate session": (8816, 5651),
-    "validate models session": (9986, 6393),
+    "validate session": (8850, 5690),
+    "validate models session": (10020, 6432),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

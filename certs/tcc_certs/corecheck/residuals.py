@@ -87,7 +87,9 @@ class Residuals:
             if letter not in after:
                 after[letter] = self._duties.step(state, letter)
             duties, weights = after[letter], self.alphabet.letters[letter].weights
-            for part in parts if duties is not None else ():
+            if duties is None:
+                continue
+            for part in parts:
                 key = part, duties, weights
                 if key not in self._tables:
                     self._tables[key] = self._arrivals_of(*key)
