@@ -231,6 +231,10 @@ def command(
         screen.say(f"tcc gate: {_SHADOW}", err=True)
     account = _account(given["account"], opened)
     locked = None if lock is None else read_lock(lock)
+    unread = sorted({"resources", "prompts"} & set(opened.core.passed))
+    if several and unread:
+        said = f"the grammar says `pass {', '.join(unread)}`: which of several servers is asked?"
+        raise click.UsageError(said)
     if several:
         command_of: Command = Servers(
             commands=several,

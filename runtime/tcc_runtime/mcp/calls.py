@@ -24,7 +24,7 @@ from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
-from tcc_runtime.mcp.door import ClientCall
+from tcc_runtime.mcp.door import ClientCall, PassedRequest
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Id, Member, Response, dumps
 
@@ -336,15 +336,21 @@ class WaitingCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: ClientCall, size: int, under_way: Iterable[ClientCall]) -> str | None:
+    @property
+    def identities(self) -> frozenset[Id]:
+        """The ids of all of them."""
+        return frozenset([call.identity for call, _ in self._calls])
+
+    def add(
+        self, call: ClientCall, size: int, under_way: Iterable[ClientCall | PassedRequest]
+    ) -> str | None:
         """Put a call at the end; the reason where it cannot stand there, and is not made.
 
         Args:
             size: bytes of the line that it came in.
-            under_way: the calls whose ids are taken, too.
+            under_way: whose ids are taken, too.
         """
-        known = {waiting.identity for waiting, _ in self._calls}
-        known |= {opened.identity for opened in under_way}
+        known = self.identities | {opened.identity for opened in under_way}
         if call.identity in known:
             return "a call has this id already"
         if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:

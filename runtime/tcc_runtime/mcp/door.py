@@ -1,8 +1,9 @@
 """The side that a client talks to: what it may say, in both ways of the protocol, and the answers.
 
 An allow-list: `initialize`, `ping`, `server/discover`, `tools/list`, `tools/call` and two
-notifications; anything else is not there.  The first request decides how the connection speaks.
-Calls come out of here checked for their form alone; whether they may be made is asked elsewhere.
+notifications; resources and prompts where they pass; anything else is not there.  The first
+request decides how the connection speaks.  Calls come out of here checked for their form alone;
+whether they may be made is asked elsewhere.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 from tcc_runtime.mcp.wire import (
     CAPABILITIES_KEY,
@@ -38,6 +39,24 @@ from tcc_runtime.mcp.wire import (
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
 _FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
+# Requests and notifications that may pass: the capability that they are of, and its flag.
+_PASSED = {
+    "resources/list": ("resources", ""),
+    "resources/templates/list": ("resources", ""),
+    "resources/read": ("resources", ""),
+    "resources/subscribe": ("resources", "subscribe"),
+    "resources/unsubscribe": ("resources", "subscribe"),
+    "prompts/list": ("prompts", ""),
+    "prompts/get": ("prompts", ""),
+}
+_TOLD = {
+    "notifications/resources/list_changed": ("resources", "listChanged"),
+    "notifications/resources/updated": ("resources", "subscribe"),
+    "notifications/prompts/list_changed": ("prompts", "listChanged"),
+}
+# What belongs to a connection and not to what was asked for.
+_OF_CONNECTION = frozenset(("_meta", "resultType", "ttlMs", "cacheScope"))
+_NOT_CACHED = frozenset(("prompts/get", "resources/subscribe", "resources/unsubscribe"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +74,21 @@ class ClientCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassedRequest:
+    """A request that passes unread.
+
+    Attributes:
+        params: as the client has them, without `_meta`.
+        token: as of :class:`ClientCall`.
+    """
+
+    identity: Id
+    method: str
+    params: Mapping[str, Any]
+    token: Id | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Early:
     """A request that is answered when the server behind is known."""
 
@@ -66,6 +100,10 @@ class Cancelled:
     """A client that no longer waits for an answer."""
 
     identity: Id
+
+
+# What a line of a client is; bytes: it is answered already.
+Taken: TypeAlias = "bytes | ClientCall | PassedRequest | Cancelled | Early | None"
 
 
 def read_call(identity: Id, params: Mapping[str, Any]) -> ClientCall:
@@ -82,12 +120,15 @@ def read_call(identity: Id, params: Mapping[str, Any]) -> ClientCall:
             )
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise MalformedMessage(INVALID_PARAMS, "a call has a name and arguments", identity)
-    meta = params.get("_meta", {})
+    return ClientCall(
+        identity=identity, tool=name, arguments=arguments, token=_token_of(params.get("_meta"))
+    )
+
+
+def _token_of(meta: object) -> Id | None:
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     # Each word of progress has the token in it: it is as short as an id, or is none.
-    return ClientCall(
-        identity=identity, tool=name, arguments=arguments, token=token if is_id(token) else None
-    )
+    return token if is_id(token) else None
 
 
 def check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
@@ -148,6 +189,7 @@ class ClientConnection:
         instructions: what a model is told about the server as a whole.
         tools: lists the tools, as JSON; asked each time.
         versions: that `server/discover` answers with.
+        passes: the capabilities that pass, with their flags: those of clients of the handshake.
         stateless: how the connection speaks; None before its first request.
         open: whether calls may be made: always in the stateless way, else after the handshake.
     """
@@ -164,12 +206,13 @@ class ClientConnection:
         self.tools = tools
         self.instructions = instructions
         self.versions: Sequence[str] = (STATELESS,)
+        self.passes: Mapping[str, Mapping[str, Any]] = {}
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
 
-    def take(self, line: bytes | None) -> bytes | ClientCall | Cancelled | Early | None:
-        """A line of the client's: the answer to it, or the call or the cancellation that it is."""
+    def take(self, line: bytes | None) -> Taken:
+        """A line of the client's: the answer to it, or the request or cancellation that it is."""
         if line is None:
             return error_line(None, INVALID_REQUEST, "a line that is too long")
         if not line.strip():
@@ -203,11 +246,36 @@ class ClientConnection:
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
 
+    def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
+        """The answer to a request that passed, its members as they were written."""
+        names = [name for name in result if name not in _OF_CONNECTION]
+        parts = [f"{dumps(name)}:{result[name].text}" for name in names]
+        if self.stateless:
+            told = stamped({}, self._server)
+            if request.method not in _NOT_CACHED:
+                # What a server lets a cache keep it lets it keep for us, and not for our clients.
+                told |= {"ttlMs": 0, "cacheScope": "private"}
+            parts.append(dumps(told)[1:-1])
+        return write_line(
+            {"jsonrpc": "2.0", "id": request.identity}, result="{" + ",".join(parts) + "}"
+        )
+
+    def forwarded(self, message: Request) -> bytes | None:
+        """What a server says by itself about what passes; None where it does not pass."""
+        if self.stateless is not False or not self.open or message.method not in _TOLD:
+            return None
+        if not self._lets(*_TOLD[message.method]):
+            return None
+        uri = message.params.get("uri")
+        if message.method != "notifications/resources/updated":
+            return notification(message.method, {})
+        return notification(message.method, {"uri": uri}) if isinstance(uri, str) else None
+
     def refused(self, call: ClientCall, code: int, message: str, data: Any = None) -> bytes:
         """The answer to a call with an error of the protocol."""
         return error_line(call.identity, code, message, data)
 
-    def progress(self, call: ClientCall, params: Mapping[str, Any]) -> bytes:
+    def progress(self, call: ClientCall | PassedRequest, params: Mapping[str, Any]) -> bytes:
         """Word of how far a call is."""
         said = {
             name: value
@@ -231,7 +299,7 @@ class ClientConnection:
         identity = message.params.get("requestId")
         return Cancelled(identity=identity) if is_id(identity) else None
 
-    def _asked(self, message: Request) -> bytes | ClientCall:
+    def _asked(self, message: Request) -> bytes | ClientCall | PassedRequest:
         self._settle(message)
         identity = message.identity
         if identity is None:  # those are notifications
@@ -246,7 +314,23 @@ class ClientConnection:
             return self._answered(identity, self._initialized(message))
         if message.method == "ping" and not self.stateless:
             return self._answered(identity, {})
+        if self._lets(*_PASSED.get(message.method, ("", ""))):
+            meta = message.params.get("_meta")
+            params = {name: value for name, value in message.params.items() if name != "_meta"}
+            return PassedRequest(
+                identity=identity, method=message.method, params=params, token=_token_of(meta)
+            )
         raise MalformedMessage(METHOD_NOT_FOUND, "no such method here", identity)
+
+    def _lets(self, part: str, flag: str) -> bool:
+        """Whether what is of a capability, and of its flag, passes on this connection."""
+        told = self.passes.get(part)
+        return told is not None and (not flag or (not self.stateless and bool(told.get(flag))))
+
+    def _capabilities(self, tools: Mapping[str, Any]) -> dict[str, Any]:
+        """What may be asked for here, and nothing else."""
+        flags = {part: {} if self.stateless else dict(told) for part, told in self.passes.items()}
+        return {"tools": dict(tools), **flags}
 
     def _settle(self, message: Request) -> None:
         """Hold the connection to the way of its first request."""
@@ -286,7 +370,7 @@ class ClientConnection:
         self.open = True
         return {
             "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
-            "capabilities": {"tools": {"listChanged": True} if self._changes else {}},
+            "capabilities": self._capabilities({"listChanged": True} if self._changes else {}),
             "serverInfo": dict(self._server),
             "instructions": self.instructions,
         }
@@ -295,7 +379,7 @@ class ClientConnection:
         return cacheable(
             {
                 "supportedVersions": list(self.versions),
-                "capabilities": {"tools": {}},
+                "capabilities": self._capabilities({}),
                 "instructions": self.instructions,
             }
         )

@@ -43,8 +43,16 @@ from tcc_runtime.mcp.calls import (
     refusal_result,
     unknown,
 )
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.door import (
+    Cancelled,
+    ClientCall,
+    ClientConnection,
+    Early,
+    PassedRequest,
+    error_line,
+)
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
+from tcc_runtime.mcp.passing import PassedRequests, answered
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
@@ -157,6 +165,7 @@ class Relay:
         self._early: deque[tuple[Id, bytes]] = deque()
         self._waiting = WaitingCalls()
         self._late: LateAnswers | None = None
+        self._passing = PassedRequests()
         self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
         self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
@@ -213,12 +222,14 @@ class Relay:
         if self.served is None:
             # Who is gone waits for no ledger; a server that was started is looked at to the end.
             return self.upstream is None
-        busy = self._open or self._waiting or self._lines or self._client.waiting
+        busy = self._open or self._passing or self._waiting or self._lines or self._client.waiting
         return not busy
 
     def _idle_left(self) -> float | None:
         """Seconds until a client that says nothing is taken to be gone; None: it is not."""
         if self._idle is None or self._open or self._waiting or self._lines or self._task:
+            return None
+        if self._passing:
             return None
         return max(0.0, self._heard + self._idle - time.monotonic())
 
@@ -230,6 +241,7 @@ class Relay:
         """Seconds until something is to be done though nothing comes."""
         times = []
         times += [opened.until for opened in self._open.values()]
+        times += [passed.until for passed in self._passing]
         if self._task is not None:
             times.append(self._task.until)
         if not self._is_full():
@@ -257,6 +269,9 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         for opened in tuple(self._open.values()):
             self._settle(opened, unknown(reason))
+        for passed in self._passing:
+            said = f"no answer: {reason}"
+            self._client.send(error_line(passed.request.identity, INTERNAL_ERROR, said))
         for identity, _ in self._early:
             self._client.send(error_line(identity, INTERNAL_ERROR, f"not called: {reason}"))
         for call in self._waiting.empty():
@@ -304,11 +319,27 @@ class Relay:
             self._cancel(taken)
         elif isinstance(taken, Early):
             self._keep(taken.identity, line or b"")
+        elif isinstance(taken, PassedRequest):
+            self._pass_on(taken)
         elif taken is not None:
-            under_way = [opened.call for opened in self._open.values()]
+            under_way: list[ClientCall | PassedRequest] = [
+                opened.call for opened in self._open.values()
+            ]
+            under_way += [passed.request for passed in self._passing]
             reason = self._waiting.add(taken, size, under_way)
             if reason is not None:
                 self._refuse(taken, BUSY, reason)
+
+    def _pass_on(self, request: PassedRequest) -> None:
+        """Pass a request on that is no call: it waits for nothing."""
+        if self.upstream is None:
+            return
+        taken = {opened.call.identity for opened in self._open.values()}
+        taken |= self._waiting.identities
+        until = time.monotonic() + self._seconds
+        refusal = self._passing.send(request, self.upstream, taken, until)
+        if refusal is not None:
+            self._client.send(refusal)
 
     def _keep(self, identity: Id, line: bytes) -> None:
         """Keep a request until the server is known; bounded as calls that wait are."""
@@ -324,9 +355,12 @@ class Relay:
         self._early = deque(early for early in self._early if early[0] != identity)
         if self._waiting.drop(identity):
             return
+        number = self._passing.drop(identity)
+        if number is not None:
+            self._tell_cancelled(number)
         for opened in tuple(self._open.values()):
             if opened.call.identity == identity:
-                self._tell_cancelled(opened)
+                self._tell_cancelled(opened.identity)
                 self._settle(opened, unknown("the client cancelled it"), answered=False)
 
     def _from_server(self, line: bytes | None) -> None:
@@ -353,6 +387,8 @@ class Relay:
                 self._give_up(opened, "the server cannot be reached")
                 return
             self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+        elif (request := self._passing.take(message.identity)) is not None:
+            self._client.send(answered(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
 
@@ -369,9 +405,13 @@ class Relay:
         elif message.method == AWAY and self.upstream is not None and self.upstream.several:
             self._note_away(message.params["away"])
         elif message.method == "notifications/progress":
-            opened = self._open_of(message.params.get("progressToken"))
-            if opened is not None and opened.call.token is not None:
-                self._client.send(self._door.progress(opened.call, message.params))
+            number = message.params.get("progressToken")
+            opened = self._open_of(number)
+            asked = self._passing.of(number) if opened is None else opened.call
+            if asked is not None and asked.token is not None:
+                self._client.send(self._door.progress(asked, message.params))
+        elif (line := self._door.forwarded(message)) is not None and not self._is_full():
+            self._client.send(line)
 
     def _note_away(self, away: Mapping[str, str]) -> None:
         """Some of several servers have come or gone."""
@@ -387,6 +427,7 @@ class Relay:
             self._note(f"the server sent {what}")
         for opened in tuple(self._open.values()):
             self._settle(opened, unknown(f"the server sent {what}"))
+        self._give_up_passed(float("inf"), f"the server sent {what}")
 
     # Steps that ask the server: one thing at a time.
 
@@ -433,8 +474,9 @@ class Relay:
                 self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
         for opened in tuple(self._open.values()):
             if now >= opened.until:
-                self._tell_cancelled(opened)
+                self._tell_cancelled(opened.identity)
                 self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+        self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
         if self._asked is not None and not (self._waiting or self._late):
             self._asked = None
             if self.served is not None:
@@ -445,6 +487,11 @@ class Relay:
             return
         elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
             self._with_turn(self.served)
+
+    def _give_up_passed(self, now: float, reason: str) -> None:
+        for number, request in self._passing.due(now):
+            self._tell_cancelled(number)
+            self._client.send(error_line(request.identity, INTERNAL_ERROR, reason))
 
     def _may_begin(self) -> bool:
         """Whether the first call that waits may be decided, for all that is under way."""
@@ -595,9 +642,9 @@ class Relay:
         if self._watch is not None:
             self._watch.refused(call.tool, code)
 
-    def _tell_cancelled(self, opened: OpenCall) -> None:
+    def _tell_cancelled(self, identity: int) -> None:
         if self.upstream is not None:
-            self.upstream.notify("notifications/cancelled", {"requestId": opened.identity})
+            self.upstream.notify("notifications/cancelled", {"requestId": identity})
 
     def _settle(
         self,

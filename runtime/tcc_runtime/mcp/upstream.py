@@ -441,7 +441,8 @@ class Upstream:
         several: whether it is several servers in one (:mod:`tcc_runtime.mcp.hub`).
         pipe: to the server.
         stateless: whether it is spoken to as since 2026-07-28.
-        info: what the server says of itself.
+        info: what the server says of itself; capabilities: what it says that it offers.
+        hears: whether what it says by itself arrives here, and not answers alone.
         seconds: how long an answer may take while the connection is made, or tools are listed.
 
     Raises:
@@ -449,6 +450,7 @@ class Upstream:
     """
 
     def __init__(self, command: Command, *, seconds: float, version: str) -> None:
+        self.hears = isinstance(command, Sequence | ServerProgram)
         if isinstance(command, Sequence):
             self._process: ServerProcess = Process(command)
             self.several = False
@@ -461,6 +463,7 @@ class Upstream:
         self.pipe = self._process.pipe
         self.stateless = False
         self.info: Mapping[str, Any] = {}
+        self.capabilities: Mapping[str, Any] = {}
 
     def close(self, stopping: Stopping | None = None) -> None:
         """End the server; as of :meth:`Process.close`."""
@@ -620,6 +623,7 @@ class Upstream:
         if agreed not in HANDSHAKE:
             raise ServerError("the server wants a protocol version that is not known here")
         self.info = _info(result.get("serverInfo"))
+        self.capabilities = _info(result.get("capabilities"))
         self.notify("notifications/initialized")
         return None
 
@@ -631,6 +635,7 @@ class Upstream:
         versions = result["supportedVersions"].value if "supportedVersions" in result else ()
         if not isinstance(versions, list) or STATELESS not in versions:
             raise ServerError("the server wants a protocol version that is not known here")
+        self.capabilities = _info(result.get("capabilities"))
         meta = result["_meta"].value if "_meta" in result else {}
         key = "io.modelcontextprotocol/serverInfo"
         if isinstance(meta, dict) and isinstance(meta.get(key), dict):
