@@ -1,7 +1,7 @@
 """Statements of version 1.2: sets of calls, terms, relations and alternatives, read from JSON.
 
 Normative text: docs/spec/core.md, section 7.  What the statements mean is decided by the one
-interpreter, :mod:`tcc_certs.session.policies`; here they are held to one form, to fields that there
+interpreter, :mod:`tcc_certs.session.monitors`; here they are held to one form, to fields that there
 are, and to bounds that keep a decision's work small.  Sets, terms and relations stay as they are in
 JSON, lists as tuples, so that their form is their meaning.
 Cost: linear in the bytes.
