@@ -51,8 +51,9 @@ def talk(
     **callbacks: Any,
 ) -> None:
     """Let the SDK's client talk to a gate; by default before the SDK's server over stdio."""
-    behind = options if "--" in options else (*options, "--", sys.executable,
-                                              str(SERVERS / "offering.py"))  # fmt: skip
+    offering = ("--", sys.executable, str(SERVERS / "offering.py"))
+    is_said = "--" in options or "--server" in options
+    behind = options if is_said else (*options, *offering)
 
     async def whole() -> None:
         gate = ("-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "s.ledger"))
@@ -370,7 +371,7 @@ def before(
 def test_resources_and_prompts_pass_over_http(tmp_path: Path, mode: str, protocol: str) -> None:
     async def talk_to(url: str) -> None:
         bearer = {"Authorization": f"Bearer {signed()}"}
-        async with httpx2.AsyncClient(headers=bearer) as web_client:
+        async with httpx2.AsyncClient(headers=bearer, timeout=60) as web_client:
             transport = streamable_http_client(url, http_client=web_client)
             async with Client(transport, mode=mode) as client:
                 told = client.server_capabilities

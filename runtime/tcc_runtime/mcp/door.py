@@ -37,6 +37,10 @@ from tcc_runtime.mcp.wire import (
 )
 
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
+_ROUND_MEMBERS = frozenset(("inputResponses", "requestState"))
+_MOST_STATE = 1024
+# What a client can be asked for before a call is answered, and the parts of each.
+_INPUTS = {"elicitation": ("form", "url"), "roots": (), "sampling": ("context", "tools")}
 _FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
 # Requests and notifications that may pass: the capability that they are of, and its flag.
@@ -65,12 +69,19 @@ class ClientCall:
 
     Attributes:
         token: for progress, where the client wants to hear of it.
+        inputs: what the client can be asked for in between, kinds with their parts; None: nothing
+            may be asked.
+        state: of the round that the client answers; None: it begins a call.
+        responses: what it answers, by the keys of what it was asked.
     """
 
     identity: Id
     tool: str
     arguments: Mapping[str, Any]
     token: Id | None
+    inputs: Mapping[str, Mapping[str, Any]] | None = None
+    state: str | None = None
+    responses: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,23 +117,50 @@ class Cancelled:
 Taken: TypeAlias = "bytes | ClientCall | PassedRequest | Cancelled | Early | None"
 
 
-def read_call(identity: Id, params: Mapping[str, Any]) -> ClientCall:
+def read_call(identity: Id, params: Mapping[str, Any], *, rounds: bool = False) -> ClientCall:
     """The call that a request's parameters are.
+
+    Args:
+        rounds: whether it may have several, and may be one of them.
 
     Raises:
         Unreadable: they are none, or more than one.
     """
     name, arguments = params.get("name"), params.get("arguments", {})
     for member in sorted(params):
-        if member not in _CALL_MEMBERS:
+        if member not in _CALL_MEMBERS and not (rounds and member in _ROUND_MEMBERS):
             raise MalformedMessage(
                 INVALID_PARAMS, "a call with more than name and arguments", identity
             )
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise MalformedMessage(INVALID_PARAMS, "a call has a name and arguments", identity)
+    state, responses = params.get("requestState"), params.get("inputResponses")
+    whole = isinstance(state, str) and len(state) <= _MOST_STATE and state.isascii()
+    if not (whole or (state is None and responses is None)):
+        raise MalformedMessage(INVALID_PARAMS, "answers without the state of their round", identity)
+    if not (responses is None or isinstance(responses, dict)):
+        raise MalformedMessage(INVALID_PARAMS, "inputResponses is no object", identity)
+    meta = params.get("_meta")
     return ClientCall(
-        identity=identity, tool=name, arguments=arguments, token=_token_of(params.get("_meta"))
+        identity=identity,
+        tool=name,
+        arguments=arguments,
+        token=_token_of(meta),
+        inputs=_inputs_of(meta) if rounds else None,
+        state=state,
+        responses=responses,
     )
+
+
+def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
+    """What a client says that it can be asked for, as far as that is known here."""
+    told = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    found: dict[str, Mapping[str, Any]] = {}
+    for kind, parts in _INPUTS.items():
+        said = told.get(kind) if isinstance(told, dict) else None
+        if isinstance(said, dict):
+            found[kind] = {part: {} for part in parts if isinstance(said.get(part), dict)}
+    return found
 
 
 def _token_of(meta: object) -> Id | None:
@@ -190,6 +228,7 @@ class ClientConnection:
         tools: lists the tools, as JSON; asked each time.
         versions: that `server/discover` answers with.
         passes: the capabilities that pass, with their flags: those of clients of the handshake.
+        rounds: whether a server may ask for more before it answers a call.
         stateless: how the connection speaks; None before its first request.
         open: whether calls may be made: always in the stateless way, else after the handshake.
     """
@@ -207,6 +246,7 @@ class ClientConnection:
         self.instructions = instructions
         self.versions: Sequence[str] = (STATELESS,)
         self.passes: Mapping[str, Mapping[str, Any]] = {}
+        self.rounds = False
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
@@ -223,9 +263,7 @@ class ClientConnection:
             return error_line(error.identity, error.code, str(error), error.data)
         return self.take_message(message)
 
-    def take_message(
-        self, message: Request | Response
-    ) -> bytes | ClientCall | Cancelled | Early | None:
+    def take_message(self, message: Request | Response) -> Taken:
         """A message of the client's, as :meth:`take` takes its line."""
         try:
             if isinstance(message, Response):
@@ -280,6 +318,16 @@ class ClientConnection:
             return notification(message.method, {})
         return notification(message.method, {"uri": uri}) if isinstance(uri, str) else None
 
+    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+        """The answer to a call that what a server asks for comes before, with our own state."""
+        told = {**stamped({}, self._server), "resultType": "input_required", "requestState": state}
+        parts = [dumps(told)[1:-1]]
+        if "inputRequests" in result and result["inputRequests"].value is not None:
+            parts.append(f'"inputRequests":{result["inputRequests"].text}')
+        return write_line(
+            {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
+        )
+
     def refused(self, call: ClientCall, code: int, message: str, data: Any = None) -> bytes:
         """The answer to a call with an error of the protocol."""
         return error_line(call.identity, code, message, data)
@@ -314,7 +362,8 @@ class ClientConnection:
         if identity is None:  # those are notifications
             raise MalformedMessage(INVALID_REQUEST, "no id")
         if message.method == "tools/call":
-            return read_call(identity, message.params)
+            rounds = self.rounds and bool(self.stateless)
+            return read_call(identity, message.params, rounds=rounds)
         if message.method == "tools/list":
             return self._answered(identity, self._listed(message))
         if message.method == "server/discover" and self.stateless:

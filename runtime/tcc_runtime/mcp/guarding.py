@@ -165,6 +165,7 @@ class Start:
         door.passes = passes_of(
             gate.artifact.core.passed, upstream.capabilities, hears=upstream.hears
         )
+        door.rounds = "input" in gate.artifact.core.passed
         door.info = _info(upstream.info)
 
     def end(self) -> None:
@@ -205,6 +206,7 @@ class Probed:
         headers: of each tool, the parameters that are told in headers, by the header's token.
         locked: the digests of its tools.
         passes: the capabilities that pass; over HTTP without what a server says by itself.
+        rounds: whether a server may ask for more before it answers a call.
     """
 
     artifact: bytes
@@ -214,6 +216,7 @@ class Probed:
     headers: Mapping[str, Mapping[str, str]]
     locked: Mapping[str, str]
     passes: Mapping[str, Mapping[str, Any]]
+    rounds: bool
 
     def tools(self, *, modern: bool) -> Sequence[Mapping[str, Any]]:
         """The tools, as clients of either way are shown them."""
@@ -244,6 +247,7 @@ def probe(artifact: Artifact, how: Guarded) -> Probed:
             headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in told},
             locked={tool["name"]: tool_digest(tool) for tool in used},
             passes=passes_of(artifact.core.passed, upstream.capabilities, hears=False),
+            rounds="input" in artifact.core.passed,
         )
     finally:
         upstream.close()

@@ -210,7 +210,7 @@ class Hosting:
         probed = self._probed
         made = ClientConnection(instructions=probed.instructions, info=probed.info)
         made.tools = lambda: probed.tools(modern=bool(made.stateless))
-        made.passes = probed.passes
+        made.passes, made.rounds = probed.passes, probed.rounds
         return made
 
     def headers_of(self, tool: str) -> Mapping[str, str]:
@@ -540,6 +540,10 @@ class _Door(ClientConnection):
         with _Spoken(self, call):
             return super().relayed(call, result)
 
+    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+        with _Spoken(self, call):
+            return super().asks(call, result, state)
+
     def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
         with _Spoken(self, request):
             return super().passed(request, result)
@@ -644,7 +648,7 @@ class Hosted:
         if isinstance(call, ClientCall):
             told = HostedCall(
                 identity=number, tool=call.tool, arguments=call.arguments, token=token,
-                modern=modern,
+                modern=modern, inputs=call.inputs, state=call.state, responses=call.responses,
             )  # fmt: skip
         else:
             told = HostedPassed(

@@ -71,10 +71,10 @@ class PassedRequests:
         """Pass a request on; the error for the client where it is not.
 
         Args:
-            taken: the ids under which the client has calls.
+            taken: the ids under which the client waits for something.
         """
         identity = request.identity
-        if identity in taken or any(one.request.identity == identity for one in self):
+        if identity in taken:
             return error_line(identity, BUSY, "a request has this id already")
         if len(self._open) >= _MOST or upstream.pipe.waiting > _FULL:
             return error_line(identity, BUSY, "too many requests wait; not passed on")
@@ -117,7 +117,7 @@ class PassedRequests:
         return tuple(found)
 
 
-def answered(door: ClientConnection, request: PassedRequest, answer: Response) -> bytes:
+def answer_line(door: ClientConnection, request: PassedRequest, answer: Response) -> bytes:
     """The server's answer, for the client."""
     identity, members = request.identity, answer.result
     if answer.error is not None:

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from tcc_certs.errors import Code
@@ -38,6 +38,7 @@ from tcc_runtime.mcp.calls import (
     WaitingCalls,
     ending_of,
     error_result,
+    is_input_required,
     is_kept,
     record,
     refusal_result,
@@ -52,7 +53,15 @@ from tcc_runtime.mcp.door import (
     error_line,
 )
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
-from tcc_runtime.mcp.passing import PassedRequests, answered
+from tcc_runtime.mcp.passing import PassedRequests, answer_line
+from tcc_runtime.mcp.rounds import (
+    NotAsked,
+    Rounds,
+    answers_of,
+    called_again,
+    gone_on_with,
+    is_same,
+)
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
@@ -65,6 +74,7 @@ from tcc_runtime.mcp.upstream import (
 )
 from tcc_runtime.mcp.wire import (
     BUSY,
+    CAPABILITIES_KEY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     Id,
@@ -166,6 +176,7 @@ class Relay:
         self._waiting = WaitingCalls()
         self._late: LateAnswers | None = None
         self._passing = PassedRequests()
+        self._rounds: Rounds | None = None
         self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
         self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
@@ -209,6 +220,7 @@ class Relay:
     def serve(self, served: Served) -> None:
         """The start is over: what came early is answered now."""
         self.served = served
+        self._rounds = Rounds(served.session.session_id)
         self._late = LateAnswers(served.session, served.tools, self._note)
         self._shown = None if served.masked is None else served.masked()
         self._lines.extendleft(line for _, line in reversed(self._early))
@@ -322,22 +334,72 @@ class Relay:
         elif isinstance(taken, PassedRequest):
             self._pass_on(taken)
         elif taken is not None:
-            under_way: list[ClientCall | PassedRequest] = [
-                opened.call for opened in self._open.values()
-            ]
-            under_way += [passed.request for passed in self._passing]
-            reason = self._waiting.add(taken, size, under_way)
-            if reason is not None:
-                self._refuse(taken, BUSY, reason)
+            self._call(taken, size)
+
+    def _call(self, call: ClientCall, size: int) -> None:
+        """A call: to wait for its turn, or to go on with."""
+        if call.state is not None and not self._call_again(call):
+            return
+        begun = replace(call, state=None, responses=None)
+        reason = self._waiting.add(begun, size, self._taken())
+        if reason is not None:
+            self._refuse(call, BUSY, reason)
+
+    def _taken(self, but: OpenCall | None = None) -> set[Id]:
+        """The ids under which the client waits for answers."""
+        calls = {opened.call.identity for opened in self._open.values() if opened is not but}
+        return calls | self._waiting.identities | {one.request.identity for one in self._passing}
+
+    def _call_again(self, call: ClientCall) -> bool:
+        """Go on with the call whose round a client answers; whether it is another one instead."""
+        opened = called_again(call, self._open)
+        if opened is None or opened.asked is None or self.upstream is None:
+            said = "requestState is of no round of this session, or was used"
+            self._refuse(call, INVALID_PARAMS, said)
+            return False
+        if not is_same(call, opened):
+            return True
+        answers = answers_of(call, opened.asked)
+        if call.identity in self._taken(but=opened):
+            self._refuse(call, BUSY, "a call has this id already")
+        elif isinstance(answers, str):
+            self._refuse(call, INVALID_PARAMS, answers)
+        elif self.upstream.pipe.waiting > _FULL:
+            self._refuse(call, BUSY, "the server does not read what was sent to it")
+        else:
+            del self._open[opened.identity]
+            more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
+            if opened.asked.state is not None:
+                more["requestState"] = opened.asked.state
+            identity = self._request(call, opened.call.arguments, opened.permit.model, more)
+            self._open[identity] = gone_on_with(opened, call, identity)
+        return False
+
+    def _request(
+        self, call: ClientCall, arguments: Mapping[str, Any], model: str, more: Mapping[str, Any]
+    ) -> int:
+        """Ask the server for a call, in the words that were decided on; under which id."""
+        if self.upstream is None:
+            return 0
+        params: dict[str, Any] = {"name": call.tool, "arguments": plain(arguments), **plain(more)}
+        meta: dict[str, Any] = {}
+        if call.token is not None:
+            meta["progressToken"] = self.upstream.next_identity
+        if model:
+            # A session that was begun with a budget: the ledger names who makes the call.
+            meta["tcc/model"] = model
+        if call.inputs:
+            meta[CAPABILITIES_KEY] = call.inputs
+        if meta:
+            params["_meta"] = meta
+        return self.upstream.request("tools/call", params)
 
     def _pass_on(self, request: PassedRequest) -> None:
         """Pass a request on that is no call: it waits for nothing."""
         if self.upstream is None:
             return
-        taken = {opened.call.identity for opened in self._open.values()}
-        taken |= self._waiting.identities
         until = time.monotonic() + self._seconds
-        refusal = self._passing.send(request, self.upstream, taken, until)
+        refusal = self._passing.send(request, self.upstream, self._taken(), until)
         if refusal is not None:
             self._client.send(refusal)
 
@@ -360,7 +422,7 @@ class Relay:
             self._tell_cancelled(number)
         for opened in tuple(self._open.values()):
             if opened.call.identity == identity:
-                self._tell_cancelled(opened.identity)
+                self._tell_cancelled_call(opened)
                 self._settle(opened, unknown("the client cancelled it"), answered=False)
 
     def _from_server(self, line: bytes | None) -> None:
@@ -386,11 +448,28 @@ class Relay:
             if upstream is not None and not upstream.was_sent(opened.identity):
                 self._give_up(opened, "the server cannot be reached")
                 return
-            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+            self._answered(opened, message)
         elif (request := self._passing.take(message.identity)) is not None:
-            self._client.send(answered(self._door, request, message))
+            self._client.send(answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
+
+    def _answered(self, opened: OpenCall, message: Response) -> None:
+        """The server's answer to a call: it has ended, or the client is asked for more first."""
+        upstream, result = self.upstream, message.result
+        if opened.asked is not None or upstream is None:
+            return  # it has its answer
+        passes = opened.call.inputs is not None and (upstream.stateless or upstream.several)
+        if not passes or result is None or not is_input_required(result) or self._rounds is None:
+            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+            return
+        try:
+            asked = self._rounds.asked(opened, result)
+        except NotAsked as reason:
+            self._settle(opened, unknown(str(reason)), answer=message)
+            return
+        self._open[opened.identity] = replace(opened, asked=asked)
+        self._client.send(self._door.asks(opened.call, result, asked.token))
 
     def _open_of(self, identity: object) -> OpenCall | None:
         """The call under way that has this id of ours."""
@@ -426,7 +505,8 @@ class Relay:
         else:
             self._note(f"the server sent {what}")
         for opened in tuple(self._open.values()):
-            self._settle(opened, unknown(f"the server sent {what}"))
+            if opened.asked is None:
+                self._settle(opened, unknown(f"the server sent {what}"))
         self._give_up_passed(float("inf"), f"the server sent {what}")
 
     # Steps that ask the server: one thing at a time.
@@ -472,9 +552,12 @@ class Relay:
         if self._client.ended and not self._lines:
             for call in self._waiting.empty():
                 self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
+            for opened in tuple(self._open.values()):
+                if opened.asked is not None:
+                    self._settle(opened, unknown(_GONE))
         for opened in tuple(self._open.values()):
             if now >= opened.until:
-                self._tell_cancelled(opened.identity)
+                self._tell_cancelled_call(opened)
                 self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
         self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
         if self._asked is not None and not (self._waiting or self._late):
@@ -613,16 +696,7 @@ class Relay:
                 permit.failed(what)
             self._refuse(call, INVALID_PARAMS, f"not called: {what}")
             return
-        params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
-        meta: dict[str, Any] = {}
-        if call.token is not None:
-            meta["progressToken"] = self.upstream.next_identity
-        if permit.model:
-            # A session that was begun with a budget: the ledger names who makes the call.
-            meta["tcc/model"] = permit.model
-        if meta:
-            params["_meta"] = meta
-        identity = self.upstream.request("tools/call", params)
+        identity = self._request(call, call.arguments, permit.model, {})
         until = time.monotonic() + self._seconds
         self._open[identity] = OpenCall(
             call=call, permit=permit, identity=identity, until=until, leave=leave
@@ -641,6 +715,10 @@ class Relay:
     def _note_refusal(self, call: ClientCall, code: str) -> None:
         if self._watch is not None:
             self._watch.refused(call.tool, code)
+
+    def _tell_cancelled_call(self, opened: OpenCall) -> None:
+        if opened.asked is None:
+            self._tell_cancelled(opened.identity)
 
     def _tell_cancelled(self, identity: int) -> None:
         if self.upstream is not None:
@@ -666,7 +744,9 @@ class Relay:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
         if self._watch is not None and not opened.permit.shadowed:
             self._watch.ended(opened.call.tool, ending.outcome)
-        known = answer is not None or bool(opened.permit.shadowed)
+        # One whose client is asked is answered already, and the server has nothing to answer.
+        answered = answered and opened.asked is None
+        known = answer is not None or opened.asked is not None or bool(opened.permit.shadowed)
         if not known and ending.outcome == "unknown" and self._late is not None:
             self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
         if answered:

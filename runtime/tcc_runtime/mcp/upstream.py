@@ -39,6 +39,7 @@ from blake3 import blake3
 
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.mcp.wire import (
+    CAPABILITIES_KEY,
     HANDSHAKE,
     METHOD_NOT_FOUND,
     STATELESS,
@@ -487,6 +488,8 @@ class Upstream:
             ServerError: the server does not answer, or speaks no version that we speak.
         """
         refusal = None
+        if self.several:
+            protocol = "handshake"  # of the hub; `protocol` is how it speaks to its servers
         if protocol != STATELESS:
             refusal = yield from self._initialize()
             if refusal is None:
@@ -532,9 +535,13 @@ class Upstream:
     def request(self, method: str, params: Mapping[str, Any]) -> int:
         """Send a request, and say by which id its answer will come."""
         self._last += 1
+        meta = params.get("_meta", {})
         if self.stateless:
-            meta = {**params.get("_meta", {}), **envelope(self._version)}
-            params = {**params, "_meta": meta}
+            # What a client can be asked for is told where it may be asked.
+            params = {**params, "_meta": {**envelope(self._version), **meta}}
+        elif CAPABILITIES_KEY in meta and not self.several:
+            told = {name: value for name, value in meta.items() if name != CAPABILITIES_KEY}
+            params = {**params, "_meta": told}
         message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
         self.pipe.send(write_line(message))
         return self._last
@@ -754,6 +761,15 @@ def check_tools(
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+def canonical_text(value: Any) -> str:
+    """The one text of a JSON value: members sorted, numbers by their exact value.
+
+    Raises:
+        ServerError: it is nested too deeply.
+    """
+    return _canonical(value, DEEPEST_TOOL)
 
 
 def _canonical(value: Any, depth: int) -> str:
