@@ -53,10 +53,11 @@ from tcc_runtime.mcp.door import (
     error_line,
 )
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
-from tcc_runtime.mcp.passing import PassedRequests, answer_line
-from tcc_runtime.mcp.rounds import (
+from tcc_runtime.mcp.passing import (
     NotAsked,
+    PassedRequests,
     Rounds,
+    answer_line,
     answers_of,
     called_again,
     gone_on_with,
