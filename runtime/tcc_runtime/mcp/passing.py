@@ -20,7 +20,7 @@ from __future__ import annotations
 import base64
 import hmac
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,13 +78,14 @@ class OpenRequest:
 
 
 class PassedRequests:
-    """The requests that were passed on and have no answer yet, by our ids; bounded."""
+    """The requests that were passed on and have no answer yet; bounded.
+
+    Attributes:
+        open: they, by our ids.
+    """
 
     def __init__(self) -> None:
-        self._open: dict[int, OpenRequest] = {}
-
-    def __len__(self) -> int:
-        return len(self._open)
+        self.open: dict[int, OpenRequest] = {}
 
     def send(
         self, request: PassedRequest, upstream: Upstream, taken: Iterable[Id], until: float
@@ -97,7 +98,7 @@ class PassedRequests:
         identity = request.identity
         if identity in taken:
             return error_line(identity, BUSY, "a request has this id already")
-        if len(self._open) >= _MOST or upstream.pipe.waiting > _FULL:
+        if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
             return error_line(identity, BUSY, "too many requests wait; not passed on")
         if is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
@@ -106,35 +107,32 @@ class PassedRequests:
         if request.token is not None:
             params["_meta"] = {"progressToken": upstream.next_identity}
         number = upstream.request(request.method, params)
-        self._open[number] = OpenRequest(request=request, until=until)
+        self.open[number] = OpenRequest(request=request, until=until)
         return None
-
-    def __iter__(self) -> Iterator[OpenRequest]:
-        return iter(tuple(self._open.values()))
 
     def of(self, number: object) -> PassedRequest | None:
         """The request that was passed on under this number."""
-        found = self._open.get(number) if type(number) is int else None
+        found = self.open.get(number) if type(number) is int else None
         return None if found is None else found.request
 
     def take(self, number: object) -> PassedRequest | None:
         """The same; it has an answer now."""
-        found = self._open.pop(number, None) if type(number) is int else None
+        found = self.open.pop(number, None) if type(number) is int else None
         return None if found is None else found.request
 
     def drop(self, identity: Id) -> int | None:
         """A request of this id is not wanted any longer: its number, where it was there."""
-        for number, one in self._open.items():
+        for number, one in self.open.items():
             if one.request.identity == identity:
-                del self._open[number]
+                del self.open[number]
                 return number
         return None
 
     def due(self, now: float) -> tuple[tuple[int, PassedRequest], ...]:
         """Those that are not waited for any longer, by their numbers; they are dropped."""
-        found = [(number, one.request) for number, one in self._open.items() if now >= one.until]
+        found = [(number, one.request) for number, one in self.open.items() if now >= one.until]
         for number, _ in found:
-            del self._open[number]
+            del self.open[number]
         return tuple(found)
 
 

@@ -221,7 +221,6 @@ class Relay:
     def serve(self, served: Served) -> None:
         """The start is over: what came early is answered now."""
         self.served = served
-        self._rounds = Rounds(served.session.session_id)
         self._late = LateAnswers(served.session, served.tools, self._note)
         self._shown = None if served.masked is None else served.masked()
         self._lines.extendleft(line for _, line in reversed(self._early))
@@ -235,14 +234,16 @@ class Relay:
         if self.served is None:
             # Who is gone waits for no ledger; a server that was started is looked at to the end.
             return self.upstream is None
-        busy = self._open or self._passing or self._waiting or self._lines or self._client.waiting
+        busy = (
+            self._open or self._passing.open or self._waiting or self._lines or self._client.waiting
+        )
         return not busy
 
     def _idle_left(self) -> float | None:
         """Seconds until a client that says nothing is taken to be gone; None: it is not."""
         if self._idle is None or self._open or self._waiting or self._lines or self._task:
             return None
-        if self._passing:
+        if self._passing.open:
             return None
         return max(0.0, self._heard + self._idle - time.monotonic())
 
@@ -254,7 +255,7 @@ class Relay:
         """Seconds until something is to be done though nothing comes."""
         times = []
         times += [opened.until for opened in self._open.values()]
-        times += [passed.until for passed in self._passing]
+        times += [passed.until for passed in self._passing.open.values()]
         if self._task is not None:
             times.append(self._task.until)
         if not self._is_full():
@@ -282,7 +283,7 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         for opened in tuple(self._open.values()):
             self._settle(opened, unknown(reason))
-        for passed in self._passing:
+        for passed in self._passing.open.values():
             said = f"no answer: {reason}"
             self._client.send(error_line(passed.request.identity, INTERNAL_ERROR, said))
         for identity, _ in self._early:
@@ -348,8 +349,9 @@ class Relay:
 
     def _taken(self, but: OpenCall | None = None) -> set[Id]:
         """The ids under which the client waits for answers."""
-        calls = {opened.call.identity for opened in self._open.values() if opened is not but}
-        return calls | self._waiting.identities | {one.request.identity for one in self._passing}
+        ids = {opened.call.identity for opened in self._open.values() if opened is not but}
+        ids |= {passed.request.identity for passed in self._passing.open.values()}
+        return ids | self._waiting.identities
 
     def _call_again(self, call: ClientCall) -> bool:
         """Go on with the call whose round a client answers; whether it is another one instead."""
@@ -418,7 +420,7 @@ class Relay:
         self._early = deque(early for early in self._early if early[0] != identity)
         if self._waiting.drop(identity):
             return
-        number = self._passing.drop(identity)
+        number = self._passing.drop(identity) if self._passing.open else None
         if number is not None:
             self._tell_cancelled(number)
         for opened in tuple(self._open.values()):
@@ -450,7 +452,7 @@ class Relay:
                 self._give_up(opened, "the server cannot be reached")
                 return
             self._answered(opened, message)
-        elif (request := self._passing.take(message.identity)) is not None:
+        elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
             self._client.send(answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
@@ -461,10 +463,11 @@ class Relay:
         if opened.asked is not None or upstream is None:
             return  # it has its answer
         passes = opened.call.inputs is not None and (upstream.stateless or upstream.several)
-        if not passes or result is None or not is_input_required(result) or self._rounds is None:
+        if not passes or result is None or not is_input_required(result) or self.served is None:
             self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
             return
         try:
+            self._rounds = self._rounds or Rounds(self.served.session.session_id)
             asked = self._rounds.asked(opened, result)
         except NotAsked as reason:
             self._settle(opened, unknown(str(reason)), answer=message)
@@ -487,7 +490,9 @@ class Relay:
         elif message.method == "notifications/progress":
             number = message.params.get("progressToken")
             opened = self._open_of(number)
-            asked = self._passing.of(number) if opened is None else opened.call
+            asked: ClientCall | PassedRequest | None = None if opened is None else opened.call
+            if asked is None and self._passing.open:
+                asked = self._passing.of(number)
             if asked is not None and asked.token is not None:
                 self._client.send(self._door.progress(asked, message.params))
         elif (line := self._door.forwarded(message)) is not None and not self._is_full():
@@ -573,6 +578,8 @@ class Relay:
             self._with_turn(self.served)
 
     def _give_up_passed(self, now: float, reason: str) -> None:
+        if not self._passing.open:
+            return
         for number, request in self._passing.due(now):
             self._tell_cancelled(number)
             self._client.send(error_line(request.identity, INTERNAL_ERROR, reason))
