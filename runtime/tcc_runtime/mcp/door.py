@@ -223,9 +223,7 @@ class ClientConnection:
             return error_line(error.identity, error.code, str(error), error.data)
         return self.take_message(message)
 
-    def take_message(
-        self, message: Request | Response
-    ) -> bytes | ClientCall | Cancelled | Early | None:
+    def take_message(self, message: Request | Response) -> Taken:
         """A message of the client's, as :meth:`take` takes its line."""
         try:
             if isinstance(message, Response):
