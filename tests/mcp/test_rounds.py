@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -451,6 +452,62 @@ def test_parallel_calls_go_on_in_between(tmp_path: Path) -> None:
         assert relay.ask_round("ask:1", first, YES, tool="look")["content"]
         assert relay.ask_round("ask:1", second, YES, tool="look")["error"]["code"] == -32602
     assert relay.outcomes() == ["done"] * 3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_a_client_does_a_round_goes_on_once(tmp_path: Path, seed: int) -> None:
+    """Calls, answers, replays, changes and cancellations at random: the server sees one course."""
+    rng = random.Random(f"rounds {seed}")
+    states: dict[int, list[str]] = {}  # by call: those that its client was given
+    over: set[int] = set()
+    ids: dict[int, int] = {}  # of the last request of a call
+    with asking(tmp_path, "--deadline", "60") as relay:
+        for _ in range(120):
+            waiting = [one for one in states if one not in over]
+            choice = rng.random()
+            if choice < 0.3 and len(states) < 40:
+                one = len(states)
+                states[one] = []
+                found = relay.ask_round(f"ask:{one % 4}:{one}", tool="look")
+                ids[one] = relay.number
+            elif choice < 0.4 and waiting:
+                one = rng.choice(waiting)
+                relay.cancel(ids[one])
+                over.add(one)
+                continue
+            elif not states or not any(states.values()):
+                continue
+            elif choice < 0.75 and waiting:
+                one = rng.choice(waiting)
+                found = relay.ask_round(f"ask:{one % 4}:{one}", states[one][-1], YES, tool="look")
+                assert "error" not in found, found
+                ids[one] = relay.number
+            else:
+                other = rng.choice([one for one in states if states[one]])
+                last = other not in over and rng.random() < 0.3
+                old = states[other][-1] if last else rng.choice(states[other])
+                if last:  # a good state with answers to something else
+                    wrong = relay.ask_round(f"ask:{other % 4}:{other}", old, {"b": {}}, tool="look")
+                elif other in over or old != states[other][-1]:
+                    wrong = relay.ask_round(f"ask:{other % 4}:{other}", old, YES, tool="look")
+                else:
+                    continue
+                assert wrong["error"]["code"] == -32602
+                continue
+            if found.get("resultType") == "input_required":
+                states[one].append(found["requestState"])
+            else:
+                assert found["content"][0]["text"] == f"done ask:{one % 4}:{one}"
+                over.add(one)
+        courses: dict[str, list[Any]] = {}
+        for call in relay.calls:
+            courses.setdefault(call["arguments"]["id"], []).append(call.get("requestState"))
+    for one in states:
+        course = courses[f"ask:{one % 4}:{one}"]
+        assert course == [None, "s1", "s2", "s3"][: len(course)]
+    assert len(courses) == len(states) == kinds(relay).count("call")
+    ended = relay.outcomes()
+    assert len(ended) == len(states) and ended.count("done") > 3
 
 
 # The SDK on both sides.
