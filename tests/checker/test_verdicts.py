@@ -15,7 +15,6 @@ import pytest
 
 import tcc as library
 from tcc.library import artifact_bytes, proved
-from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.kernel import check
 from tcc_certs.session.validation import validate
 from tests.campaigns import seeds
@@ -105,7 +104,7 @@ def test_texts_of_every_kind_of_limit_and_name() -> None:
 
 
 def test_random_cores_of_every_kind_are_judged_alike() -> None:
-    """Texts of calls and limits, tools, strict answers; features without a theorem are declined."""
+    """Texts of calls and limits, tools, strict answers."""
     rng = random.Random(3)
     files = [*seeds.artifacts(), *twenty(), *KINDS.values()]
     for _ in range(40):
@@ -119,10 +118,7 @@ def test_random_cores_of_every_kind_are_judged_alike() -> None:
     for data, line in zip(files, said(files), strict=True):
         certs, extracted = judged(data), line.partition(":")[0]
         met[certs, extracted] += 1
-        if line.startswith("DECLINED"):
-            features = read_artifact(data).manifest.critical
-            assert {"gate", "nondeterministic", "rounded"} & set(features)
-        elif certs not in NOT_YET:
+        if certs not in NOT_YET:
             assert (certs == "VALID") == (extracted == "VALID"), (certs, line)
     assert met["VALID", "VALID"] > 60 and met["C901", "REJECTED"] > 5
 
