@@ -7,7 +7,7 @@
 
 From Coq Require Import List ZArith Lia Bool String Ascii NArith.
 From Tcc Require Import Automaton Certificates Digest.
-From Tcc.Checker Require Import Strings States Sound Json.
+From Tcc.Checker Require Import Strings States Sums Sound Json.
 Import ListNotations.
 Local Open Scope Z_scope.
 

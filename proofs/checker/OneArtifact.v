@@ -6,47 +6,11 @@
 
 From Coq Require Import List ZArith Lia Bool Permutation String.
 From Tcc Require Import Automaton Certificates Digest.
-From Tcc.Checker Require Import Strings States Sound Json File.
+From Tcc.Checker Require Import Strings States Sums Sound Json File.
 Import ListNotations.
 Local Open Scope Z_scope.
 Local Notation length := List.length.
 Local Notation concat := List.concat.
-
-(* Lists that are made of equal parts. *)
-Lemma pairs_one {A B C} (f : A -> B) (g : A -> C) (l m : list A) :
-  map f l = map f m -> map g l = map g m -> map (fun x => (f x, g x)) l = map (fun x => (f x, g x)) m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] E F; try discriminate; [reflexivity|].
-  injection E as E0 E. injection F as F0 F. simpl. rewrite E0, F0, (IH m E F). reflexivity.
-Qed.
-Lemma both_one {A B} (l m : list (A * B)) : map fst l = map fst m -> map snd l = map snd m -> l = m.
-Proof.
-  intros E F. assert (K := pairs_one _ _ _ _ E F).
-  rewrite (map_ext (fun x => (fst x, snd x)) (fun x => x)), map_id in K by (intros []; reflexivity).
-  rewrite (map_ext (fun x => (fst x, snd x)) (fun x => x)), map_id in K by (intros []; reflexivity). exact K.
-Qed.
-Lemma map_one {A B} (f : A -> B) (l m : list A) :
-  (forall x y, In x l -> In y m -> f x = f y -> x = y) -> map f l = map f m -> l = m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] I E; try discriminate; [reflexivity|].
-  injection E as E F. f_equal; [apply I; simpl; auto | apply IH; [|exact F]]. intros; apply I; simpl; auto.
-Qed.
-Lemma concat_one {A} (k : nat) (l m : list (list A)) : k <> O ->
-  Forall (fun x => length x = k) l -> Forall (fun x => length x = k) m -> concat l = concat m -> l = m.
-Proof.
-  intros K Hl. revert m. induction Hl as [|x l Hx _ IH]; intros [|y m] Hm E; [reflexivity| | |]; inversion Hm; subst.
-  - simpl in E. symmetry in E. apply app_eq_nil in E. destruct E as [-> _]. simpl in K. congruence.
-  - simpl in E. apply app_eq_nil in E. destruct E as [-> _]. simpl in K. congruence.
-  - simpl in E. apply app_injective in E; [|congruence]. destruct E as [-> E]. f_equal. apply IH; assumption.
-Qed.
-Lemma lengths_one {A B} (f : A -> list B) (l m : list A) :
-  map (fun x => length (f x)) l = map (fun x => length (f x)) m -> flat_map f l = flat_map f m -> map f l = map f m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] L E; try discriminate; [reflexivity|].
-  injection L as L0 L. simpl in *. apply app_injective in E; [|exact L0]. destruct E as [-> E]. f_equal. apply IH; assumption.
-Qed.
-Lemma flat_map_map {A B C} (f : B -> C) (g : A -> list B) l : flat_map (fun x => map f (g x)) l = map f (flat_map g l).
-Proof. induction l as [|x l IH]; simpl; [reflexivity|]. rewrite map_app, IH. reflexivity. Qed.
 
 (* Numbers of so many bytes. *)
 Lemma numbers_length k l : length (flat_map (le k) l) = (k * length l)%nat.

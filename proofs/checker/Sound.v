@@ -2,7 +2,7 @@
 
 From Coq Require Import List Arith ZArith Lia Bool Sorted Permutation.
 From Tcc Require Import Automaton Certificates Digest.
-From Tcc.Checker Require Import Strings States.
+From Tcc.Checker Require Import Strings States Sums.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -16,7 +16,6 @@ Variables (F : Z) (k : counting).
 Variable lines : list line.
 Variable rows : list row.
 Hypothesis ok : states_ok o F k lines rows = true.
-
 Lemma parts_ok : (0 <= F /\ match bits k with None => True | Some b => 1 <= b end) /\ lines_ok o None lines = true /\
   rows_ok o F k (table lines) (table rows) 0 None rows = true /\
   marked (hit (len rows 0) (fun r => map snd (redges r)) rows) 0 (tl rows) = true /\ rows <> [] /\
@@ -40,7 +39,6 @@ Definition no_line : line := let c k := {| ltext := made o []; llow := 0; lhigh 
   c (hash o (call_string o (c (made o [])))).
 Definition line_of (a : call) := nth a lines no_line.
 Definition info (a : call) : told := told_of (line_of a).
-
 Lemma lines_ok_all before l : lines_ok o before l = true -> forall c, In c l -> line_ok o c = true.
 Proof.
   revert before. induction l as [|x l IH]; intros before E c Hc; simpl in *; [destruct Hc|].
@@ -67,7 +65,6 @@ Proof.
   assert (K := line_of_ok a). unfold line_ok, fits in K. rewrite !andb_true_iff, !Z.leb_le, !Z.ltb_lt in K.
   unfold in_range, I64, info, told_of. simpl. tauto.
 Qed.
-
 Definition text_before (x y : told) := precedes (text x) (text y) = true.
 Lemma less_transitive s t u : less o s t = true -> less o t u = true -> less o s u = true.
 Proof. rewrite !(less_is o H) by exact strings_mean. apply precedes_transitive. Qed.
@@ -80,14 +77,6 @@ Proof.
   specialize (I2 _ eq_refl). split; [constructor; assumption|].
   intros t ->. constructor; [exact E1|]. rewrite Forall_forall in *. intros d Hd.
   apply less_transitive with (ltext c); auto.
-Qed.
-Lemma sorted_nth {A} (R : A -> A -> Prop) l d i j : StronglySorted R l ->
-  (i < j < length l)%nat -> R (nth i l d) (nth j l d).
-Proof.
-  revert i j. induction l as [|x l IH]; intros i j Hs L; simpl in L; [lia|].
-  inversion Hs as [|? ? Hs' Hx]; subst. destruct i as [|i], j as [|j]; try lia; simpl.
-  - rewrite Forall_forall in Hx. apply Hx, nth_In. lia.
-  - apply IH; [exact Hs' | lia].
 Qed.
 Lemma texts_increase a b : (a < b < length lines)%nat -> text_before (info a) (info b).
 Proof.
@@ -110,46 +99,12 @@ Proof.
     + destruct (IH _ _ E' (S i) r Hi) as [b [K1 K2]]. exists b.
       split; [replace (q + Z.of_nat (S (S i))) with (q + 1 + Z.of_nat (S i)) by lia; exact K1 | exact K2].
 Qed.
-
 Definition no_row : row := {| raccept := true; rrank := 0; rplans := 1; rmass := 1; rcost := 0; rscore := 0;
                         rdigest := hash o (joined o [opening o true]); redges := []; rexponent := 0 |}.
 Definition row_of (q : nat) := nth q rows no_row.
 Definition both (e : Z * Z) : line * row := (line_of (Z.to_nat (fst e)), row_of (Z.to_nat (snd e))).
 
-Lemma table_is {A} (l : list A) (d : A) z x : table l z = Some x -> 0 <= z < Z.of_nat (length l) /\ nth (Z.to_nat z) l d = x.
-Proof.
-  unfold table. destruct (Z.ltb_spec z 0) as [|L]; [discriminate|]. intros E.
-  assert (N := proj1 (nth_error_Some l (Z.to_nat z)) ltac:(congruence)). split; [lia | apply nth_error_nth, E].
-Qed.
-
 (* The edges as the digest has them. *)
-Lemma merged_all {X} (first : X -> X -> bool) n : forall l m done, Permutation (merged first n l m done) (done ++ l ++ m).
-Proof.
-  assert (B : forall l m done : list X, Permutation (rev_append done (l ++ m)) (done ++ l ++ m)).
-  { intros l m done. rewrite rev_append_rev. apply Permutation_app_tail, Permutation_sym, Permutation_rev. }
-  induction n as [|n IH]; intros l m done; cbn [merged]; [apply B|]. destruct l as [|x l]; [apply B|]. destruct m as [|y m]; [apply B|].
-  destruct (first y x); rewrite IH; cbn [app].
-  - rewrite (Permutation_middle done). apply Permutation_app_head. apply perm_trans with (y :: m ++ x :: l).
-    + constructor. apply Permutation_app_comm with (l := x :: l).
-    + apply Permutation_app_comm with (l := y :: m) (l' := x :: l).
-  - apply Permutation_middle.
-Qed.
-Lemma by_two_all {X} (first : X -> X -> bool) l : forall done, Permutation (concat (by_two first l done)) (concat done ++ concat l).
-Proof.
-  assert (B : forall l done : list (list X), Permutation (concat (rev_append done l)) (concat done ++ concat l)).
-  { intros m done. rewrite rev_append_rev, concat_app. apply Permutation_app_tail.
-    induction done as [|x done IH]; [constructor|]. cbn [rev concat]. rewrite concat_app. cbn [concat]. rewrite app_nil_r, IH. apply Permutation_app_comm. }
-  induction l as [l IH] using (induction_ltof1 _ (@length _)). unfold ltof in IH. intros done.
-  destruct l as [|x [|y l]]; [apply (B []) | apply (B [x])|]. cbn [by_two]. rewrite IH by (simpl; lia). cbn [concat].
-  rewrite merged_all. cbn [app]. rewrite (app_assoc x y), (app_assoc (concat done)). apply Permutation_app_tail, Permutation_app_comm.
-Qed.
-Lemma arranged_all {X} (first : X -> X -> bool) l : Permutation (arranged first l) l.
-Proof.
-  unfold arranged. rewrite mapped_is. cbn [rev app]. assert (E : forall l : list X, concat (map (fun x => [x]) l) = l) by (intros m; induction m as [|x m IH]; simpl; congruence).
-  assert (K : forall n l, Permutation (in_rounds first n l) (concat l)).
-  { induction n as [|n IH]; intros m; cbn [in_rounds]; [reflexivity|]. destruct m as [|x [|y m]]; try reflexivity. rewrite IH. apply (by_two_all first (x :: y :: m) []). }
-  rewrite K, E. reflexivity.
-Qed.
 Notation states := (table rows).
 Definition laid_of (q : nat) := laid o k states (row_of q).
 Lemma laid_all q : Permutation (laid_of q) (redges (row_of q)).
@@ -175,13 +130,6 @@ Definition due_string (ok : bool) (es : list (line * row)) : str :=
 Definition next (a : Z) (s : str) (e : Z * Z) : Prop :=
   a < fst e \/ (many k = true /\ a = fst e /\ less o s (rdigest (row_of (Z.to_nat (snd e)))) = true).
 Definition follows (e f : Z * Z) : Prop := next (fst e) (rdigest (row_of (Z.to_nat (snd e)))) f.
-
-Lemma less_transitive' s t u : less o s t = true -> less o t u = true -> less o s u = true.
-Proof. rewrite !(less_is o H) by exact strings_mean. apply precedes_transitive. Qed.
-Lemma fold_first (op : Z -> Z -> Z) : (forall x y z, op x (op y z) = op (op x y) z) -> (forall x y, op x y = op y x) ->
-  forall l z x, op x (fold_right op z l) = fold_right op (op z x) l.
-Proof. intros A C l z x. induction l as [|y l IH]; simpl; [apply C|]. rewrite <- IH, !A, (C x y). reflexivity. Qed.
-
 Lemma pass_spec q r level most_ l : forall a0 s0 deepest plans low off least most inputs,
   pass o F k (table lines) states q r level most_ a0 s0 deepest plans low off least most inputs l = true ->
   let es := map both l in
@@ -240,17 +188,14 @@ Record seen (q : nat) : Prop := {
   s_digest : view o (rdigest (row_of q)) = view o (hash o (due_string (raccept (row_of q)) (es_of q)));
   s_alive : raccept (row_of q) = true \/ laid_of q <> [];
 }.
-
 Lemma outside q : (length rows <= q)%nat -> row_of q = no_row.
 Proof. intros L. apply nth_overflow, L. Qed.
-
 Lemma row_inside q : (q < length rows)%nat -> nth_error rows q = Some (row_of q).
 Proof.
   intros L. destruct (nth_error rows q) as [r|] eqn:E.
   - f_equal. symmetry. apply (nth_error_nth _ _ _ E).
   - apply nth_error_None in E. lia.
 Qed.
-
 Lemma due_rank_positive es : 0 <= due_rank es.
 Proof. induction es as [|e es IH]; unfold due_rank in *; cbn [fold_right]; lia. Qed.
 Lemma inside q : (q < length rows)%nat -> seen q /\
@@ -281,7 +226,6 @@ Proof.
     + left. apply Z.ltb_lt, E7.
     + right. apply andb_prop in E7. destruct E7 as [E7 E7']. apply Z.eqb_eq in E7. auto.
 Qed.
-
 Lemma all_seen q : seen q.
 Proof.
   destruct (Nat.lt_ge_cases q (length rows)) as [L | L]; [apply inside, L|].
@@ -303,19 +247,11 @@ Qed.
 Definition columns : automaton := {|
   state := nat; accept := fun q => raccept (row_of q); edges := fun q => map edge_of (laid_of q);
   number := fun q => q; falls := rows_fall |}.
-
 Lemma row_columns {X} (x : nat -> X) q :
   Certificates.row columns x q = map (fun e => (edge_of e, x (Z.to_nat (snd e)))) (laid_of q).
 Proof. unfold Certificates.row. simpl. rewrite map_map. reflexivity. Qed.
 
 (* C1 *)
-Lemma sorted_once {X Y} (R : X -> X -> Prop) (f : X -> Y) l : StronglySorted R l ->
-  (forall x y, In x l -> In y l -> R x y -> f x <> f y) -> NoDup (map f l).
-Proof.
-  induction 1 as [|x l _ IH F']; intros D; simpl; constructor.
-  - intros I. apply in_map_iff in I. destruct I as [y [E I]]. rewrite Forall_forall in F'. apply (D x y); simpl; auto.
-  - apply IH. intros a b Ha Hb. apply D; simpl; auto.
-Qed.
 Lemma C1_holds : many k = false -> forall q, NoDup (map fst (edges columns q)).
 Proof.
   intros D q. simpl. rewrite map_map. cbn [edge_of fst]. apply (sorted_once _ _ _ (s_sorted q (all_seen q))).
@@ -361,26 +297,6 @@ Qed.
 (* C4: a count is exact, or the least of its bits that is no less than what its row is due. *)
 Definition m_of q := value (row_of q).
 Definition due_count q := masses columns (Z.to_nat F) W_of d_of q (Certificates.row columns m_of q).
-Definition rounded_up (b x m e : Z) : Prop := 0 <= e /\ m < 2 ^ b /\ (e = 0 \/ 2 ^ (b - 1) <= m) /\ x <= m * 2 ^ e /\
-  forall m' e', m' < 2 ^ b -> 0 <= e' -> x <= m' * 2 ^ e' -> m * 2 ^ e <= m' * 2 ^ e'.
-
-Lemma short_spec v u level : 0 <= u -> 0 <= level ->
-  Z.shiftl v (u - level) * 2 ^ level <= v * 2 ^ u <= (Z.shiftl v (u - level) + short v (u - level)) * 2 ^ level /\
-  0 <= short v (u - level) /\ (0 < short v (u - level) -> Z.shiftl v (u - level) * 2 ^ level < v * 2 ^ u).
-Proof.
-  intros U L. assert (P : 0 < 2 ^ level) by (apply Z.pow_pos_nonneg; lia). unfold short. cbv zeta.
-  destruct (Z.leb_spec 0 (u - level)) as [S | S].
-  - assert (E : Z.shiftl v (u - level) * 2 ^ level = v * 2 ^ u).
-    { rewrite Z.shiftl_mul_pow2, <- Z.mul_assoc, <- Z.pow_add_r by lia. do 2 f_equal. lia. }
-    rewrite Z.add_0_r, E. lia.
-  - set (t := Z.shiftl v (u - level)). set (n := - (u - level)). assert (N : 0 < n) by (unfold n; lia).
-    assert (T : t = v / 2 ^ n) by (unfold t; rewrite Z.shiftl_div_pow2 by lia; reflexivity).
-    assert (P' : 0 < 2 ^ n) by (apply Z.pow_pos_nonneg; lia). assert (Pu : 0 < 2 ^ u) by (apply Z.pow_pos_nonneg; lia).
-    assert (D := Z.div_mod v (2 ^ n) ltac:(lia)). assert (M := Z.mod_pos_bound v (2 ^ n) P'). rewrite <- T in D.
-    assert (E : 2 ^ level = 2 ^ n * 2 ^ u) by (rewrite <- Z.pow_add_r by lia; f_equal; unfold n; lia).
-    rewrite E, (Z.shiftl_mul_pow2 t n) by lia. revert D M. generalize (v mod 2 ^ n). intros r D M. fold n.
-    destruct (Z.eqb_spec t 0) as [T0 | T0]; [destruct (Z.eqb_spec v 0) | destruct (Z.eqb_spec (t * 2 ^ n) v)]; repeat split; intros; nia.
-Qed.
 Lemma pass_exponents q : 0 <= rexponent (row_of q).
 Proof.
   destruct (s_count q (all_seen q)) as (level & _ & _ & C). unfold count_ok in C. cbv zeta in C.
@@ -442,7 +358,6 @@ Proof.
     (if raccept (row_of q) then short 1 (F * rrank (row_of q) - level) else 0) (due_off level (rrank (row_of q)) (es_of q))
     (if raccept (row_of q) then unit (Z.to_nat F) (d_of q) else 0) (2 ^ level). clear. intros. rewrite !Z.mul_add_distr_r in *. lia.
 Qed.
-
 Lemma C4_exact q : bits k = None -> m_of q = due_count q /\ rexponent (row_of q) = 0.
 Proof.
   intros B. destruct (s_count q (all_seen q)) as (level & L0 & L1 & C). assert (E := pass_exponents q).
@@ -462,33 +377,7 @@ Proof.
     ((if raccept (row_of q) then short 1 (F * rrank (row_of q) - level) else 0) + due_off level (rrank (row_of q)) (es_of q)).
   intros low off C (W1 & W2 & W3 & W4). unfold count_ok in C. cbv zeta in C. rewrite B in C. rewrite !andb_true_iff in C.
   destruct C as [[[[[C1 C2] C3] C4] C5] C6]. apply Z.leb_le in C1, C4, C6. apply Z.ltb_lt in C2, C5.
-  specialize (L1 E). revert L1 C1 C2 C3 C4 C5 C6 W1 W2 W3. generalize (due_count q) (rmass (row_of q)) (rexponent (row_of q)). clear - L0 B1. intros x m e L1 C1 C2 C3 C4 C5 C6 W1 W2 W3.
-  assert (U : 0 < 2 ^ level) by (apply Z.pow_pos_nonneg; lia). assert (Hb : 2 ^ b = 2 ^ (b - 1) + 2 ^ (b - 1)).
-  { replace b with (1 + (b - 1)) at 1 by lia. rewrite Z.pow_add_r by lia. lia. }
-  assert (Hp : 0 < 2 ^ (b - 1)) by (apply Z.pow_pos_nonneg; lia). unfold rounded_up. revert C2 C3 C4 C5 Hb Hp. generalize (2 ^ (b - 1)). intros half C2 C3 C4 C5 Hb Hp.
-  assert (V : Z.shiftl m (e - level) * 2 ^ level = m * 2 ^ e).
-  { rewrite Z.shiftl_mul_pow2, <- Z.mul_assoc, <- Z.pow_add_r by lia. do 2 f_equal. lia. }
-  set (below := if e =? 0 then m - 1 else _) in *.
-  assert (Lo : below * 2 ^ level < x). { destruct (Z.eq_dec off 0) as [-> | N]; [nia|]. specialize (W3 ltac:(lia)). nia. }
-  split; [exact C1|]. split; [lia|]. split; [destruct (Z.eqb_spec e 0); [left; assumption | right; cbn [orb] in C3; apply Z.leb_le, C3]|].
-  split; [nia|]. intros m' e' Hm He Hx. destruct (Z.le_gt_cases (m * 2 ^ e) (m' * 2 ^ e')) as [|G]; [assumption|]. exfalso.
-  assert (P' : 0 < 2 ^ e') by (apply Z.pow_pos_nonneg; lia).
-  destruct (Z.eqb_spec e 0) as [-> | N]; cbn [orb] in C3.
-  - unfold below in *. assert (level = 0) by lia. subst level. change (2 ^ 0) with 1 in *. lia.
-  - apply Z.leb_le in C3. assert (S : below * 2 ^ level = (if m =? half then m + m - 1 else m + m - 2) * 2 ^ (e - 1)).
-    { unfold below. rewrite Z.shiftl_mul_pow2, <- Z.mul_assoc, <- Z.pow_add_r by lia. do 2 f_equal. lia. }
-    assert (E2 : 2 ^ e = 2 * 2 ^ (e - 1)). { replace e with (1 + (e - 1)) at 1 by lia. rewrite Z.pow_add_r by lia. reflexivity. }
-    assert (P1 : 0 < 2 ^ (e - 1)) by (apply Z.pow_pos_nonneg; lia).
-    destruct (Z.le_gt_cases e e') as [K | K].
-    + assert (E3 : 2 ^ e' = 2 ^ (e' - e) * 2 ^ e) by (rewrite <- Z.pow_add_r by lia; f_equal; lia).
-      assert (P2 : 0 < 2 ^ (e' - e)) by (apply Z.pow_pos_nonneg; lia).
-      assert (P3 : 0 < 2 ^ e) by lia.
-      assert (M1 : m' * 2 ^ (e' - e) <= m - 1) by nia.
-      assert (x <= (m - 1) * 2 ^ e) by nia. destruct (Z.eqb_spec m half); nia.
-    + assert (P2 : 2 ^ e' <= 2 ^ (e - 1)) by (apply Z.pow_le_mono_r; lia).
-      assert (M1 : m' * 2 ^ e' <= (half + half - 1) * 2 ^ (e - 1)).
-      { apply Z.le_trans with ((half + half - 1) * 2 ^ e'); [apply Z.mul_le_mono_nonneg_r | apply Z.mul_le_mono_nonneg_l]; lia. }
-      destruct (Z.eqb_spec m half); nia.
+  exact (least_of_its_bits b level low off _ (row_of q) B1 L0 (L1 E) W1 W2 W3 C1 C2 C3 C4 C5 C6).
 Qed.
 Lemma C4_holds : bits k = None -> holds columns (race_count columns (Z.to_nat F) W_of d_of) m_of.
 Proof. intros B q. apply (C4_exact q B). Qed.
@@ -502,29 +391,19 @@ Definition c_of a := llow (line_of a).
 Definition h_of q := rcost (row_of q).
 Definition r_of a := lresidual (line_of a).
 Definition g_of q := rscore (row_of q).
-Lemma due_best_is op z l : due_best op z l = best op (l ++ [z]).
-Proof.
-  unfold due_best. induction l as [|x [|y l] IH]; [reflexivity | reflexivity|].
-  change (best op ((x :: y :: l) ++ [z])) with (op x (best op ((y :: l) ++ [z]))). rewrite <- IH. reflexivity.
-Qed.
-Lemma best_last op z l : (forall x y z, op x (op y z) = op (op x y) z) -> l <> [] -> best op (l ++ [z]) = op (best op l) z.
-Proof.
-  intros A. induction l as [|x [|y l] IH]; intros N; [congruence | reflexivity|].
-  change (best op ((x :: y :: l) ++ [z])) with (op x (best op ((y :: l) ++ [z]))). rewrite IH by discriminate. apply A.
-Qed.
 Lemma laid_alive q : raccept (row_of q) = false -> forall X (f : Z * Z -> X), map f (laid_of q) <> [].
 Proof. intros N X f E. apply map_eq_nil in E. destruct (s_alive q (all_seen q)); congruence. Qed.
 Lemma C5_cost_holds : holds columns (to_go columns Z.min c_of) h_of.
 Proof.
   intros q. unfold to_go. rewrite row_columns, map_map. cbn [fst snd edge_of]. unfold h_of at 1.
-  destruct (s_cost q (all_seen q)) as [E L]. revert L. rewrite E, due_best_is. unfold es_of. rewrite map_map. simpl accept.
+  destruct (s_cost q (all_seen q)) as [E L]. revert L. rewrite E. unfold due_best. rewrite due_best_is. unfold es_of. rewrite map_map. simpl accept.
   assert (N := laid_alive q). destruct (raccept (row_of q)); intros L; [reflexivity|]. cbn [from_] in *.
   rewrite best_last, app_nil_r in * by (intros; lia || apply N; reflexivity). cbn [both fst snd] in *. unfold c_of, h_of. lia.
 Qed.
 Lemma C5_score_holds : holds columns (to_go columns Z.max r_of) g_of.
 Proof.
   intros q. unfold to_go. rewrite row_columns, map_map. cbn [fst snd edge_of]. unfold g_of at 1.
-  destruct (s_score q (all_seen q)) as [E L]. revert L. rewrite E, due_best_is. unfold es_of. rewrite map_map. simpl accept.
+  destruct (s_score q (all_seen q)) as [E L]. revert L. rewrite E. unfold due_best. rewrite due_best_is. unfold es_of. rewrite map_map. simpl accept.
   assert (N := laid_alive q). destruct (raccept (row_of q)); intros L; [reflexivity|]. cbn [from_] in *.
   rewrite best_last, app_nil_r in * by (intros; lia || apply N; reflexivity). cbn [both fst snd] in *. unfold r_of, g_of. lia.
 Qed.
@@ -587,12 +466,10 @@ Definition root := (length rows - 1)%nat.
 (* Of paths, where a call may repeat: a plan has one path or more there. *)
 Theorem counts_right : gate k = false -> forall q, N_of q = Z.of_nat (length (plans columns q)).
 Proof. intros G q. apply (C3_counts_the_plans columns), C3_holds, G. Qed.
-
 Theorem plans_once : many k = false -> forall q, NoDup (plans columns q).
 Proof. intros D q. apply (plans_distinct columns), C1_holds, D. Qed.
 Theorem paths_once q : NoDup (paths columns q).
 Proof. apply (paths_distinct columns), C1_pairs. Qed.
-
 Theorem ranks_right q : (forall P, In P (plans columns q) -> (length P <= d_of q)%nat) /\
   exists P, In P (plans columns q) /\ length P = d_of q.
 Proof.
@@ -600,12 +477,10 @@ Proof.
   - intros P' HP. apply in_map_iff in HP. destruct HP as [P'' [<- HP]]. unfold calls_of. rewrite map_length. auto.
   - exists (calls_of columns P). split; [apply in_map, K2|]. unfold calls_of. rewrite map_length. exact K3.
 Qed.
-
 Definition cost_of (P : list call) := fold_right (fun a z => c_of a + z) 0 P.
 Definition score_of (P : list call) := fold_right (fun a z => r_of a + z) 0 P.
 Lemma total_of (c : call -> Z) P : total columns c P = fold_right (fun a z => c a + z) 0 (calls_of columns P).
 Proof. induction P as [|e P IH]; simpl; [reflexivity|]. rewrite <- IH. reflexivity. Qed.
-
 Theorem costs_right q : (forall P, In P (plans columns q) -> h_of q <= cost_of P) /\
   exists P, In P (plans columns q) /\ cost_of P = h_of q.
 Proof.
@@ -613,7 +488,6 @@ Proof.
   - intros P' HP. apply in_map_iff in HP. destruct HP as [P'' [<- HP]]. specialize (K1 _ HP). rewrite total_of in K1. exact K1.
   - exists (calls_of columns P). split; [apply in_map, K2|]. rewrite total_of in K3. exact K3.
 Qed.
-
 Theorem scores_right q : (forall P, In P (plans columns q) -> score_of P <= g_of q) /\
   exists P, In P (plans columns q) /\ score_of P = g_of q.
 Proof.
@@ -621,7 +495,6 @@ Proof.
   - intros P' HP. apply in_map_iff in HP. destruct HP as [P'' [<- HP]]. specialize (K1 _ HP). rewrite total_of in K1. exact K1.
   - exists (calls_of columns P). split; [apply in_map, K2|]. rewrite total_of in K3. exact K3.
 Qed.
-
 Lemma weighs_positive a : 0 < W_of a.
 Proof. unfold W_of, weigh. destruct (gate k); [lia | apply weights_positive]. Qed.
 Theorem masses_right : bits k = None -> forall q, m_of q = weighed columns (Z.to_nat F) W_of d_of q.
@@ -665,21 +538,6 @@ Proof.
 Qed.
 
 (* And no two have the same graph below, whether a call repeats or not. *)
-Lemma agreeing_paths p q : agree columns columns info info p q -> forall P, In P (paths columns p) -> exists Q, In Q (paths columns q) /\ length Q = length P.
-Proof.
-  intros A P. revert p q A. induction P as [|[a r] P IH]; intros p q A HP.
-  - exists []. apply in_paths_nil in HP. inversion A as [? ? E _ _]; subst. split; [apply in_paths_nil; congruence | reflexivity].
-  - apply in_paths_cons in HP. destruct HP as [He HP]. inversion A as [? ? _ K _]; subst.
-    destruct (K _ He) as [[b s] [Hf [_ A']]]. destruct (IH _ _ A' HP) as [Q [HQ L]]. exists ((b, s) :: Q).
-    split; [apply in_paths_cons; auto | exact (f_equal S L)].
-Qed.
-Lemma agree_sym p q : agree columns columns info info p q -> agree columns columns info info q p.
-Proof.
-  revert q. induction p as [p IH] using (below_ind columns). intros q A. inversion A as [? ? E K L]; subst. constructor.
-  - congruence.
-  - intros f Hf. destruct (L f Hf) as [[b s] [He [Ei A']]]. exists (b, s). split; [exact He|]. split; [congruence|]. apply (IH b s He), A'.
-  - intros e He. destruct (K e He) as [f [Hf [Ei A']]]. exists f. split; [exact Hf|]. split; [congruence|]. destruct e as [b s]. apply (IH b s He), A'.
-Qed.
 Theorem smallest_graph p q : (p < length rows)%nat -> (q < length rows)%nat -> agree columns columns info info p q -> p = q.
 Proof.
   intros Lp Lq A.
@@ -693,10 +551,10 @@ Proof.
       + right. split; [congruence | eapply precedes_transitive; eassumption]. }
   assert (R : forall u v, agree columns columns info info u v -> rrank (row_of u) <= rrank (row_of v)).
   { intros u v Auv. destruct (C2_is_the_longest_plan columns d_of C2_holds alive_holds u) as [_ [P [HP LP]]].
-    destruct (agreeing_paths _ _ Auv P HP) as [Q [HQ LQ]].
+    destruct (agreeing_paths _ _ _ _ Auv P HP) as [Q [HQ LQ]].
     apply (proj1 (C2_is_the_longest_plan columns d_of C2_holds alive_holds v)) in HQ.
     unfold d_of in *. assert (B := ranks_not_negative u). assert (B' := ranks_not_negative v). lia. }
-  assert (R1 := R p q A). assert (R2 := R q p (agree_sym _ _ A)).
+  assert (R1 := R p q A). assert (R2 := R q p (agree_sym _ _ _ _ A)).
   destruct (Nat.lt_trichotomy p q) as [L | [L | L]]; [|exact L|]; exfalso.
   - destruct (prior_all p q ltac:(lia)) as [K | [_ K]]; [lia|]. rewrite D, precedes_irreflexive in K. discriminate.
   - destruct (prior_all q p ltac:(lia)) as [K | [_ K]]; [lia|]. rewrite D, precedes_irreflexive in K. discriminate.
@@ -707,14 +565,6 @@ Inductive reached : nat -> Prop :=
 | from_root : reached root
 | from_edge q a p : reached q -> In (a, p) (edges columns q) -> reached p.
 
-Lemma marked_spec {A} mark (l : list A) : forall q, marked mark q l = true -> forall i, (i < length l)%nat -> mark (q + Z.of_nat i) = true.
-Proof.
-  induction l as [|x l IH]; intros q E i L; simpl in L; [lia|]. cbn [marked] in E. apply andb_prop in E. destruct E as [E E'].
-  destruct i as [|i]; [rewrite Z.add_0_r; exact E|].
-  replace (q + Z.of_nat (S i)) with (q + 1 + Z.of_nat i) by lia. apply IH; [exact E' | lia].
-Qed.
-Lemma tl_length {A} (l : list A) : length (tl l) = (length l - 1)%nat.
-Proof. destruct l; simpl; lia. Qed.
 Lemma hit_edge n (f : Z * Z -> Z) z : hit n (fun r : row => map f (redges r)) rows z = true ->
   exists q e, (q < length rows)%nat /\ In e (laid_of q) /\ f e = z.
 Proof.

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,41 @@ def test_of_columns_and_manifest_no_verdict_differs_but_of_the_nearest_weight(
 ) -> None:
     for pair in compared(forged(made(name), most, core=False)):
         assert pair.agree or pair.certs == NEAREST, pair
+
+
+COUNTED = """
+grammar counted version "1"
+tool a(k: 1 | 2 | 3 | 4 | 5 | 6) { cost 0.3 cost 9 when k = 2 | 3 }
+tool b { cost 7 }
+tool c
+plan = (a | b | c c){0,22}
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"purpose": "gate"},
+        {"purpose": "gate", "relax": ("uses",)},
+        *({"round_counts": bits, "tilt": tilt} for bits, tilt in ((1, 8), (8, 4), (63, 0))),
+        {"round_counts": 40, "relax": ("uses",)},
+    ],
+    ids=str,
+)
+def test_of_counts_that_are_bounds_no_verdict_differs(options: dict[str, Any]) -> None:
+    """Counts for a gate, past 2^63, and rounded ones, of sums whose parts are far from each other."""
+    left = "limit uses(b) <= 3\n" if "relax" in options else ""
+    data = artifact_bytes(library.compile_text(COUNTED + left, **options))
+    pairs = list(compared(forged(data, 150)))
+    assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []
+    assert pairs[-1].extracted == "VALID"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_of_no_feature_differs_a_verdict(kind: str) -> None:
+    pairs = list(compared(forged(KINDS[kind], 150)))
+    assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []
+    assert pairs[-1].extracted == "VALID"
 
 
 EVERY_TEXT = r"""
