@@ -15,8 +15,9 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import REST
 from tcc_compiler.resolve.calls import CallList, ResolvedCall
+from tcc_compiler.resolve.fields import opened_json
 from tcc_compiler.resolve.limits import Monitor, ResolvedLimit, limit_json, limit_text, monitor_json
-from tcc_compiler.resolve.parameters import ResolvedParameter, opened_json
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.policies import Attributes, ResolvedPolicy, lets_json, policy_json
 from tcc_compiler.resolve.tools import ResolvedTool
 

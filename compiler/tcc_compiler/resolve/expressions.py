@@ -11,19 +11,7 @@ from dataclasses import dataclass, field
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
-from tcc_compiler.language.ast import (
-    AnyCall,
-    Expression,
-    Many,
-    Minus,
-    NoCall,
-    Number,
-    PlanStatement,
-    Reference,
-    Repeated,
-    operands,
-    postorder,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.calls import CallList, Scope
 from tcc_compiler.resolve.program import Program
@@ -31,19 +19,19 @@ from tcc_compiler.resolve.program import Program
 MAX_REPEAT = 10_000
 
 
-def check_expression(expression: Expression, scope: Scope) -> None:
+def check_expression(expression: ast.Expression, scope: Scope) -> None:
     """Report undefined names, wrong patterns and wrong repetitions."""
-    for node in postorder(expression):
+    for node in ast.postorder(expression):
         scope.report.tick()
-        if isinstance(node, Reference):
+        if isinstance(node, ast.Reference):
             scope.check(node)
-        elif isinstance(node, Repeated):
+        elif isinstance(node, ast.Repeated):
             _check_repeat(node, scope.report)
         if scope.report.full:
             return
 
 
-def _check_repeat(node: Repeated, report: Report) -> None:
+def _check_repeat(node: ast.Repeated, report: Report) -> None:
     for count in (node.low, node.high):
         if count is not None and not _is_count(count):
             message = f"a repetition counts with whole numbers from 0 to {MAX_REPEAT}"
@@ -55,7 +43,7 @@ def _check_repeat(node: Repeated, report: Report) -> None:
         report.error("TCC311", region, message, "write the smaller number first")
 
 
-def _is_count(number: Number) -> bool:
+def _is_count(number: ast.Number) -> bool:
     return number.value.denominator == 1 and number.value <= MAX_REPEAT
 
 
@@ -64,10 +52,10 @@ def reached_rules(program: Program) -> list[str]:
     if program.plan is None:
         return []
     reached: set[str] = set()
-    todo: list[Expression] = [program.plan.body]
+    todo: list[ast.Expression] = [program.plan.body]
     while todo:
-        for node in postorder(todo.pop()):
-            if isinstance(node, Reference):
+        for node in ast.postorder(todo.pop()):
+            if isinstance(node, ast.Reference):
                 name = node.pattern.name.text
                 if name in program.rules and name not in reached:
                     reached.add(name)
@@ -75,24 +63,24 @@ def reached_rules(program: Program) -> list[str]:
     return sorted(reached)
 
 
-def call_sets(expression: Expression, scope: Scope, call_list: CallList) -> Iterator[CallSet]:
+def call_sets(expression: ast.Expression, scope: Scope, call_list: CallList) -> Iterator[CallSet]:
     """The call sets of the patterns in an expression.
 
     Raises:
         TooManyMembers: see :meth:`CallList.calls_of`.
     """
-    for node in postorder(expression):
+    for node in ast.postorder(expression):
         scope.report.tick()
-        if isinstance(node, AnyCall):
+        if isinstance(node, ast.AnyCall):
             yield call_list.every
-        elif isinstance(node, Reference) and not scope.is_rule(node):
+        elif isinstance(node, ast.Reference) and not scope.is_rule(node):
             selection = scope.selection(node.pattern)
             if selection is not None:
                 yield call_list.calls_of(selection)
 
 
 def expression_json(
-    expression: Expression, scope: Scope, call_list: CallList, numbers: Mapping[CallSet, int]
+    expression: ast.Expression, scope: Scope, call_list: CallList, numbers: Mapping[CallSet, int]
 ) -> Json:
     """The expression as the core writes it; `numbers` gives each call set its pattern's number."""
 
@@ -100,42 +88,42 @@ def expression_json(
         return ["call", numbers[call_set]]
 
     done: list[Json] = []
-    for node in postorder(expression):
+    for node in ast.postorder(expression):
         scope.report.tick()
-        first = len(done) - len(operands(node))
+        first = len(done) - len(ast.operands(node))
         done[first:] = [_node(node, done[first:], scope, call_list, call)]
     return done[0]
 
 
 def _node(
-    node: Expression,
+    node: ast.Expression,
     parts: list[Json],
     scope: Scope,
     call_list: CallList,
     call: Callable[[CallSet], Json],
 ) -> Json:
     match node:
-        case NoCall():
+        case ast.NoCall():
             return ["empty"]
-        case AnyCall():
+        case ast.AnyCall():
             return call(call_list.every)
-        case Reference():
+        case ast.Reference():
             selection = None if scope.is_rule(node) else scope.selection(node.pattern)
             if selection is None:
                 return ["rule", node.pattern.name.text]
             return call(call_list.calls_of(selection))
-        case Many():
+        case ast.Many():
             return [node.kind, parts]
-        case Minus():
+        case ast.Minus():
             return ["diff", parts[0], parts[1:]]
-        case Repeated():
+        case ast.Repeated():
             low = int(node.low.value)
             bounds = [low] if node.high is None else [low, int(node.high.value)]
             return ["repeat", parts[0], *bounds]
 
 
 def plan_json(
-    plan: PlanStatement | None,
+    plan: ast.PlanStatement | None,
     scope: Scope,
     call_list: CallList,
     numbers: Mapping[CallSet, int],
@@ -155,7 +143,7 @@ def plan_json(
 class _Visit:
     """A node whose operands are being evaluated; `rule` names the rule whose body it is."""
 
-    node: Expression
+    node: ast.Expression
     rule: str | None
     answers: list[bool] = field(default_factory=list)
 
@@ -199,24 +187,24 @@ def _evaluate(name: str, program: Program, nullable: dict[str, bool], report: Re
             stack.append(_Visit(program.rules[rule].body, rule))
 
 
-def _rule_of(node: Expression, program: Program) -> str | None:
-    if isinstance(node, Reference) and node.pattern.name.text in program.rules:
+def _rule_of(node: ast.Expression, program: Program) -> str | None:
+    if isinstance(node, ast.Reference) and node.pattern.name.text in program.rules:
         name = node.pattern.name.text
         return None if node.pattern.arguments or name in program.tools else name
     return None
 
 
-def _next(visit: _Visit) -> Expression | None:
+def _next(visit: _Visit) -> ast.Expression | None:
     """The next operand to evaluate; a sequence is not evaluated past one that cannot be empty.
 
     A rule whose body is a bare name of a rule has that name as its one operand.
     """
     node, answers = visit.node, visit.answers
-    if isinstance(node, Reference):
+    if isinstance(node, ast.Reference):
         return node if visit.rule is not None and not answers else None
-    parts = operands(node)
+    parts = ast.operands(node)
     done = len(answers) == len(parts)
-    if done or (isinstance(node, Many) and node.kind == "seq" and answers and not answers[-1]):
+    if done or (isinstance(node, ast.Many) and node.kind == "seq" and answers and not answers[-1]):
         return None
     return parts[len(answers)]
 
@@ -225,15 +213,15 @@ def _empty(visit: _Visit) -> bool:
     """Whether a node can be the empty sequence, its operands' answers known."""
     node, answers = visit.node, visit.answers
     match node:
-        case NoCall():
+        case ast.NoCall():
             return True
-        case Many(kind="alt"):
+        case ast.Many(kind="alt"):
             return any(answers)
-        case Many():
+        case ast.Many():
             return all(answers)
-        case Minus():
+        case ast.Minus():
             return answers[0] and not any(answers[1:])
-        case Repeated():
+        case ast.Repeated():
             return answers[0] or node.low.value == 0
         case _:
             return bool(answers) and answers[0]

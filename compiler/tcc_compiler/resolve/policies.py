@@ -41,8 +41,9 @@ from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.calls import CallList, ResolvedSelection, Scope
+from tcc_compiler.resolve.decided import is_listed, relation_json, term_json
+from tcc_compiler.resolve.fields import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.limits import count_of
-from tcc_compiler.resolve.parameters import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import (
     CheckedTerm,
@@ -51,10 +52,7 @@ from tcc_compiler.resolve.relations import (
     Names,
     ResolvedLookUp,
     field_of,
-    is_listed,
-    relation_json,
     shared_field,
-    term_json,
     window_of,
 )
 from tcc_compiler.resolve.tools import ResolvedTool, heads_are_there

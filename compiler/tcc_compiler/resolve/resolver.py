@@ -12,13 +12,7 @@ from dataclasses import replace
 from tcc_certs.core.model import PASSABLE, CallSet
 from tcc_certs.formats.codec import encode
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    ForbidStatement,
-    GoalStatement,
-    GrammarStatement,
-    PolicyStatement,
-    StartStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.amounts import Steps
@@ -192,7 +186,7 @@ def _check_signatures(program: Program, report: Report) -> None:
         )
 
 
-def _check_goals(goal: GoalStatement | None, report: Report) -> None:
+def _check_goals(goal: ast.GoalStatement | None, report: Report) -> None:
     first: dict[str, Region] = {}
     for state in goal.states if goal else ():
         if state.text in first:
@@ -203,7 +197,7 @@ def _check_goals(goal: GoalStatement | None, report: Report) -> None:
 
 
 def _check_known(
-    start: StartStatement, goal: GoalStatement, known: Sequence[str], report: Report
+    start: ast.StartStatement, goal: ast.GoalStatement, known: Sequence[str], report: Report
 ) -> None:
     # A state that is both start and goal needs no signature: the empty plan may be meant.
     both = {state.text for state in goal.states if state.text == start.state.text}
@@ -231,8 +225,8 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
                 program,
                 limits=[],
                 requires=[],
-                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
-                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                forbids=[one for one in asked if isinstance(one, ast.ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, ast.PolicyStatement)],
                 monitors=[],
             ),
             scope,
@@ -245,7 +239,7 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
 
 
 def _assemble(
-    grammar: GrammarStatement,
+    grammar: ast.GrammarStatement,
     program: Program,
     scope: Scope,
     call_list: CallList,
