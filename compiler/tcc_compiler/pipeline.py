@@ -34,9 +34,8 @@ from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
-from tcc_compiler.automata.table import Table, as_deterministic, ranked
+from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
@@ -64,10 +63,12 @@ from tcc_compiler.relax.attempts import (
     Attempt,
     NextAttempt,
     check_exact,
+    explained,
     first_attempt,
     next_attempt,
+    statements_named,
+    without,
 )
-from tcc_compiler.relax.names import explained, statements_named, without
 from tcc_compiler.resources import CompileRefused, Guard, Timer
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.automata.table import Machine, Table, as_deterministic, as_machine, ranked
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language import ast

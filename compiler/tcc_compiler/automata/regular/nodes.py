@@ -24,7 +24,7 @@ from tcc_certs.core.model import (
     RuleRef,
     Seq,
 )
-from tcc_compiler.automata.machine import components
+from tcc_compiler.automata.table import components
 from tcc_compiler.resources import Guard
 
 
