@@ -259,9 +259,9 @@ NAMES: Mapping[str, Entry] = {
         'grammar g version "1"\ntool a\ntool b\nrequire 0 a before b\n',
     ),
     "TCC228": Entry(
-        "statement that nothing enforces yet",
-        "`pass` is read, and what follows it checked; this release does not enforce it, and\n"
-        "declines it, so that nothing is left unheld.",
-        'grammar g version "1"\ntool a\npass resources\n',
+        "what does not pass a gate",
+        "`pass resources, prompts, input` lets these parts of MCP through `tcc gate`, unread.\n"
+        "Nothing else passes: calls are decided, logging and completions are not forwarded.",
+        'grammar g version "1"\ntool a\npass resources, logging\n',
     ),
 }

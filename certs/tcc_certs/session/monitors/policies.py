@@ -41,8 +41,8 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
-from tcc_certs.session.alternatives import Alt, Pool, Undo, is_vague
-from tcc_certs.session.relations import (
+from tcc_certs.session.monitors.alternatives import Alt, Pool, Undo, is_vague
+from tcc_certs.session.monitors.relations import (
     LACKING,
     NO_NAMES,
     Event,

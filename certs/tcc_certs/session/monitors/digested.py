@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
+from tcc_certs.session.monitors.relations import DIGESTED, Truth, decimal_of, like_of
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (

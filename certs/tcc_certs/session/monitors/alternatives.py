@@ -15,7 +15,7 @@ from operator import attrgetter, eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
-from tcc_certs.session.relations import (
+from tcc_certs.session.monitors.relations import (
     LACKING,
     NO_NAMES,
     VAGUE,
