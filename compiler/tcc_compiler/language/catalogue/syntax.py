@@ -205,9 +205,9 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC219": Entry(
         "values that cannot be compared",
-        "`same` and `per` compare values of one kind: of two listed parameters, or of two open\n"
-        "ones of one type (text, flag, or numbers, where integer and number go together).\n"
-        "Values of the type json are not compared at all.",
+        "`same` compares values of one kind: of two listed parameters, or of two open ones of\n"
+        "one type (text, flag, json as its canonical text, or numbers, where integer and number\n"
+        "go together).",
         _HEAD + "tool a(; k: text)\ntool b(; k: integer)\nrequire a before b same k\n",
     ),
     "TCC220": Entry(
