@@ -35,7 +35,7 @@ VERB = """
 import sys, tcc_certs.__main__
 tcc_certs.__main__.main(sys.argv[1:])
 """
-POLICIES = "import tcc_certs.session.policies, tcc_certs.session.statements\n"
+POLICIES = "import tcc_certs.session.monitors.policies, tcc_certs.session.monitors.statements\n"
 MODELS = "import tcc_certs.session.executions, tcc_certs.session.execution_forms\n"
 LOADED = """
 import sys
@@ -52,12 +52,12 @@ BOUNDS = {
     "check without the core's schema": (2550, 1605),
     "check with all": (5295, 3370),
     "check --core": (6265, 4000),
-    "validate": (9600, 5885),
-    "validate asks": (10660, 6535),
-    "validate atoms": (12015, 7370),
+    "validate": (9610, 5895),
+    "validate asks": (10675, 6550),
+    "validate atoms": (12030, 7385),
     "validate session": (8816, 5651),
     "validate models session": (9986, 6393),
-    "validate policies session": (12870, 8525),
+    "validate policies session": (12990, 8620),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
@@ -168,8 +168,13 @@ def test_a_check_loads_nothing_of_the_core_check_or_of_the_validator(
 
 
 # What few runs need: records of asking, the rest race, races that certify nothing, kappa of counts.
-ASKING = "replay/asked.py", "replay/refinement.py", "replay/controller.py", "replay/account.py"
-SELDOM = *ASKING, "replay/rest.py", "replay/heuristic.py", "replay/enclosed.py"
+ASKING = (
+    "replay/asking/asked.py",
+    "replay/asking/refinement.py",
+    "replay/asking/controller.py",
+    "replay/asking/account.py",
+)
+SELDOM = *ASKING, "replay/races/rest.py", "replay/races/heuristic.py", "replay/enclosed.py"
 
 
 def test_a_run_loads_nothing_of_what_few_runs_need(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What asking may spend and has spent, the rule by which it does, and what records say of them.
 
 Normative text: docs/spec/race.md, section 19; docs/spec/ledger.md, section 11.  Every run has caps,
-if only none; what is chosen by them is for :mod:`tcc_certs.replay.controller`.
+if only none; what is chosen by them is for :mod:`tcc_certs.replay.asking.controller`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tcc_certs.replay.findings import (
 
 if TYPE_CHECKING:
     from tcc_certs.privacy.spending import Taken
-    from tcc_certs.replay.account import AccountRecord
+    from tcc_certs.replay.asking.account import AccountRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ def _rule(record: Record, caps: SpendingCaps, taken: Taken | None) -> AskRule | 
     controller = record.get("controller")
     if not isinstance(controller, dict):
         return None
-    from tcc_certs.replay.controller import rule_of
+    from tcc_certs.replay.asking.controller import rule_of
 
     return rule_of(text(controller, "ask"), controller, caps, taken)
 
@@ -183,7 +183,7 @@ def _rule(record: Record, caps: SpendingCaps, taken: Taken | None) -> AskRule | 
 def _account(record: Record) -> AccountRecord | None:
     if "account" not in record:
         return None
-    from tcc_certs.replay.account import read_account
+    from tcc_certs.replay.asking.account import read_account
 
     return read_account(record["account"], text(record, "run_id"))
 

@@ -2,8 +2,8 @@
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  ``open`` and
 ``close`` are with :mod:`tcc_certs.replay.opening` and :mod:`tcc_certs.replay.closing`, kinds that
-few runs have with :mod:`tcc_certs.replay.rest` and :mod:`tcc_certs.replay.asked`, which are loaded
-where they are read; the table of kinds is at the end.
+few runs have with :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`,
+which are loaded where they are read; the table of kinds is at the end.
 
 Nearly all records of a ledger are ``node`` records, so the bytes of the line that is expected are
 made at once (:func:`passes`); only where the line has others is the expected record made, and held
@@ -23,7 +23,7 @@ from tcc_certs.formats.ledger import Record, format_q64
 from tcc_certs.formats.ledger_schema import size
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE
 from tcc_certs.replay.kappa import node_diagnostic
-from tcc_certs.replay.races import Pushed, Word, unlogged_words, with_key
+from tcc_certs.replay.races.coupled import Pushed, Word, unlogged_words, with_key
 from tcc_certs.replay.records import (
     compare,
     downgrade_record,
@@ -175,7 +175,7 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
     expected = downgrade_record("fallback", NO_CERT, BUDGET)
     compare(expected, record, line, Code.GUARD, run.findings)
     run.claim, run.falls_back = NO_CERT, False
-    from tcc_certs.replay.heuristic import FallbackReplay
+    from tcc_certs.replay.races.heuristic import FallbackReplay
 
     run.policy = fallback = FallbackReplay(language=run.language, tau=run.header.tau)
     word = unlogged_words(run.key)
@@ -207,15 +207,15 @@ def replay_recovered(run: ReplayedRun, record: Record, line: int) -> None:
 
 
 def _rest(run: ReplayedRun, record: Record, line: int) -> None:
-    """As :data:`tcc_certs.replay.rest.REST`."""
-    from tcc_certs.replay.rest import REST
+    """As :data:`tcc_certs.replay.races.rest.REST`."""
+    from tcc_certs.replay.races.rest import REST
 
     REST[str(record["kind"])](run, record, line)
 
 
 def _asked(run: ReplayedRun, record: Record, line: int) -> None:
-    """As :data:`tcc_certs.replay.asked.ASKED`."""
-    from tcc_certs.replay.asked import ASKED
+    """As :data:`tcc_certs.replay.asking.asked.ASKED`."""
+    from tcc_certs.replay.asking.asked import ASKED
 
     ASKED[str(record["kind"])](run, record, line)
 

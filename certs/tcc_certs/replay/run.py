@@ -5,15 +5,16 @@ Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, sectio
 :mod:`tcc_certs.replay.kinds`.  The expected record is made from the artifact, the seed and the
 records before it; after a field that differs the replay goes on with the expected value.  What a
 node is pushed with and what its pop tells is for the policy in force
-(:mod:`tcc_certs.replay.races`).
+(:mod:`tcc_certs.replay.races.coupled`).
 
 No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
 frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when
 it is popped.  So by induction from the root every node of the prefix tree enters at most once, and
 two of them with one digest would be a collision of BLAKE3.
 
-Cost: one mass a child, of a draw that of finding the winner (:mod:`tcc_certs.replay.children`), and
-the policy's.  Memory: the frontier and its ancestors, and the leaves that were found.
+Cost: one mass a child, of a draw that of finding the winner
+(:mod:`tcc_certs.replay.races.children`), and the policy's.  Memory: the frontier and its ancestors,
+and the leaves that were found.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, Record, format_q32
 from tcc_certs.race.arrivals import winner
 from tcc_certs.race.digest import WINNER, Uniforms
 from tcc_certs.race.numbers import NANO
-from tcc_certs.replay.children import Children, Left, Listing, whole
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink
 from tcc_certs.replay.language import Language, RunRoot
-from tcc_certs.replay.races import RacePolicy, Word, logged_words
+from tcc_certs.replay.races.children import Children, Left, Listing, whole
+from tcc_certs.replay.races.coupled import RacePolicy, Word, logged_words
 from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.tree import Best, Node, ReplayFrontier, Slot, share_of, slots
 from tcc_certs.statements import Constraints
 
 if TYPE_CHECKING:
-    from tcc_certs.replay.refinement import Ask, ReplayRefinement
+    from tcc_certs.replay.asking.refinement import Ask, ReplayRefinement
 
 # What an expansion or a draw makes of a node: children, the winner, what is lost of the share.
 
@@ -102,7 +103,7 @@ def made_of(
 ) -> Expansion:
     """What an expansion makes of `node`, whose children these are."""
     if policy.one_by_one:
-        from tcc_certs.replay.rest import drawn
+        from tcc_certs.replay.races.rest import drawn
 
         return drawn(language, constraints, node, whole(node.digest, children), word)
     return expand(language, constraints, node, children, policy.draws_winner, word)

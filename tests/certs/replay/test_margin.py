@@ -9,7 +9,7 @@ import pytest
 
 from tcc_certs.core.model import Model
 from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
-from tcc_certs.replay.controller import Controller, raised
+from tcc_certs.replay.asking.controller import Controller, raised
 
 ONE = (1, 1)
 

@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  A run of
 another race has none of its records, ``rest`` and ``draw``, and none of this to load.
-Cost: of a draw a winner among what is left, by :mod:`tcc_certs.replay.children`.
+Cost: of a draw a winner among what is left, by :mod:`tcc_certs.replay.races.children`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.arrivals import Arrival, Fraction
 from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_digest, rest_place
-from tcc_certs.replay.children import Left
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.races import CoupledReplay, Pushed, Word, pushed_at
+from tcc_certs.replay.races.children import Left
+from tcc_certs.replay.races.coupled import CoupledReplay, Pushed, Word, pushed_at
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import CLAMP, PHANTOM, Expansion, ReplayedRun, Turn
 from tcc_certs.replay.tree import Node, Slot, item_of, slots

@@ -26,8 +26,8 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record, format_q64
 from tcc_certs.race.arrivals import Arrival, Fraction, leaf_uniform, publish
 from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, Uniforms
-from tcc_certs.replay.children import Rate
 from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.races.children import Rate
 from tcc_certs.replay.tree import Node
 
 Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field of the record
@@ -196,7 +196,7 @@ class CoupledReplay:
     met: dict[States | None, Rate] = field(default_factory=dict, compare=False, repr=False)
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
             return push_first(self.language, self.recipe, node, word)
@@ -206,7 +206,7 @@ class CoupledReplay:
         return pushed_at(*self._arrived(before, node, x))
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.arrival is None:
             return again_anchored(self.language, self.recipe, node)
         published = publish(
@@ -218,7 +218,7 @@ class CoupledReplay:
         )
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.arrival is not None:
             return _known(node, node.arrival)
         before = None if node.parent is None else node.parent.arrival

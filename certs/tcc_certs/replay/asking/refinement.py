@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.account import AccountRecord, DrawnRecord
 from tcc_certs.replay.amounts import AskRule
-from tcc_certs.replay.controller import UNNAMED, Choice, Controller, most_useful
+from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord
+from tcc_certs.replay.asking.controller import UNNAMED, Choice, Controller, most_useful
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 

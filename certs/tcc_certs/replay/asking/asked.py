@@ -18,12 +18,12 @@ from tcc_certs.formats.ledger_schema import text
 from tcc_certs.race.arrivals import publish
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields
-from tcc_certs.replay.controller import margin_fields, slack
+from tcc_certs.replay.asking.controller import margin_fields, slack
+from tcc_certs.replay.asking.refinement import Ask, ReplayRefinement
 from tcc_certs.replay.header import adapter_fields, nano
-from tcc_certs.replay.heuristic import FallbackReplay
-from tcc_certs.replay.races import CoupledReplay
+from tcc_certs.replay.races.coupled import CoupledReplay
+from tcc_certs.replay.races.heuristic import FallbackReplay
 from tcc_certs.replay.records import edge_fields
-from tcc_certs.replay.refinement import Ask, ReplayRefinement
 from tcc_certs.replay.run import BUDGET, CLAMP, RANGE, ReplayedRun, Turn
 from tcc_certs.replay.tree import Node
 

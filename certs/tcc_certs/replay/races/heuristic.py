@@ -16,7 +16,14 @@ from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, clamp, n
 from tcc_certs.race.digest import PER_LEAF, RESIDUAL
 from tcc_certs.race.numbers import Enclosure, decide, enclose_fraction, score
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.races import Popped, Pushed, Word, again_anchored, push_anchored, push_first
+from tcc_certs.replay.races.coupled import (
+    Popped,
+    Pushed,
+    Word,
+    again_anchored,
+    push_anchored,
+    push_first,
+)
 from tcc_certs.replay.tree import Node
 
 # ---- Literal.
@@ -35,18 +42,18 @@ class LiteralReplay:
     uses_counts: bool = True
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
             return push_first(self.language, self.recipe, node, word)
         return push_anchored(self.language, self.recipe, before, node)
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         return again_anchored(self.language, self.recipe, node)
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         states = node.states
         if node.arrival is not None:  # the root
             return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
@@ -85,7 +92,7 @@ class FallbackReplay:
     uses_counts: bool = False
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.states is not None:
             return self._keyed(node, None)
         x = word(PER_LEAF, node.digest, "U")
@@ -93,7 +100,7 @@ class FallbackReplay:
         return pushed._replace(fields={"U": str(x), **pushed.fields})
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         return self._keyed(node, node.word)
 
     def _keyed(self, node: Node, x: int | None) -> Pushed:
@@ -113,7 +120,7 @@ class FallbackReplay:
         )
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.states is not None:
             return Popped(arrival=None, value=0, fields={}, clamped=False)
         # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
