@@ -45,7 +45,6 @@ from tcc.pages import (
 from tcc.pages.near_misses import near_miss_section, near_misses
 from tcc.pictures import picture_of
 from tcc.pictures.svg import svg_text
-from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import (
     Call,
     Core,
@@ -62,6 +61,7 @@ from tcc_certs.core.model import (
     Tool,
     UsesMonitor,
 )
+from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import format_decimal, written

@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account

@@ -29,7 +29,7 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors.keyed import Monitors, Seen
 from tcc_certs.session.records import SHADOWED

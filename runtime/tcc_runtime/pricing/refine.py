@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
-from tcc_certs.replay.controller import AskRule, Choice, Controller, SpentAmounts, most_useful
+from tcc_certs.replay.amounts import AskRule, SpentAmounts
+from tcc_certs.replay.asking.controller import Choice, Controller, most_useful
 from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import AnswerError
