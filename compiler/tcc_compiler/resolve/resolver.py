@@ -342,7 +342,8 @@ def _used_sets(
 
 
 # Expressions: names and counts checked, patterns resolved, core JSON (core.md, section 3); and left
-# recursion (language.md, section 8).  No recursion here.
+# recursion (language.md, section 8).  No function here recurses.  A cycle of rules is looked for with
+# what may be empty, which is known only as the walk goes; networkx finds cycles of a finished graph.
 
 
 MAX_REPEAT = 10_000
