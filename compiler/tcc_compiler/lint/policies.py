@@ -31,11 +31,11 @@ from tcc_compiler.resolve.policies import (
     PolicyPart,
     ResolvedPolicy,
     attributes_of,
-    monitored,
     policy_of,
 )
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import Made
+from tcc_compiler.resolve.statements import monitored
 from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 
 

@@ -26,7 +26,7 @@ from tcc_compiler.resolve.calls import (
     calls_in,
     text_bytes,
 )
-from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.core import Resolved, policy_json
 from tcc_compiler.resolve.expansion import (
     Expanded,
     TooManyPairs,
@@ -36,7 +36,7 @@ from tcc_compiler.resolve.expansion import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS
-from tcc_compiler.resolve.policies import ResolvedPolicy, policy_json
+from tcc_compiler.resolve.policies import ResolvedPolicy
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -342,8 +342,8 @@ def _used_sets(
 
 
 # Expressions: names and counts checked, patterns resolved, core JSON (core.md, section 3); and left
-# recursion (language.md, section 8).  No function here recurses.  A cycle of rules is looked for with
-# what may be empty, which is known only as the walk goes; networkx finds cycles of a finished graph.
+# recursion (language.md, section 8).  No function here recurses.  A cycle of rules is looked for
+# together with what may be empty, which is known as the walk goes; networkx wants a finished graph.
 
 
 MAX_REPEAT = 10_000
