@@ -218,7 +218,7 @@ def taken_of(record: Record, says: bool) -> Taken | None:
         says: whether anything is stated of it.
 
     Raises:
-        Rejected: L103 an atom that is none; E103, E104 atoms that do not go together.
+        Rejected: L103 what is no atom; E103, E104 atoms that do not go together.
     """
     if "delta" not in record:
         return None

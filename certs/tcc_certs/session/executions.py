@@ -188,7 +188,7 @@ class Executions:
         """What the asks of a search took.
 
         Raises:
-            Rejected: L103 an amount of more than nine places, or an atom that is none; S403 atoms
+            Rejected: L103 an amount of more than nine places, or what is no atom; S403 atoms
                 where none are counted.
         """
         spent, listed = self._controller.spent, record.get("atoms", ())

@@ -483,7 +483,7 @@ class Gate(Budgeted):
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
-        """Record that a call is refused for a reason that is none of the grammar's.
+        """Records the refusal of a call for a reason outside of the grammar.
 
         Args:
             code: R307 or R308.

@@ -192,7 +192,7 @@ def decision(
     asked: Asked | None = None,
     more: More | None = None,
 ) -> Decision:
-    """A decision; what there is to say beyond its code is found when it is read.
+    """A decision; reasons beyond its code are computed when they are read.
 
     Args:
         code: why not; None where the call is allowed.
@@ -1118,7 +1118,7 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
 
 
 def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
-    """The refusal of a call for a reason that is none of the grammar's, recorded.
+    """Records the refusal of a call for a reason outside of the grammar.
 
     Raises:
         Refused: R306.

@@ -54,7 +54,7 @@ class QuotedEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredAsk:
-    """An ask and what came of it.
+    """An ask and its answer.
 
     Attributes:
         node: the node that the edge leads to.

@@ -203,7 +203,7 @@ class _Reader:
         return None
 
     def _split(self, tokens: Sequence[Lexeme], second: int) -> None:
-        """A statement, and one behind it that is none."""
+        """Splits tokens into a statement and what follows it, which is no statement."""
         report_no_statement(tokens[second], self.report)
         _, before = _fed(tokens[:second], self.report)
         if before is None:
