@@ -98,7 +98,7 @@ def _linted(path: Path, options: Options, config: Config) -> Linted:
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
-    """The exit code: findings come before open questions; in a diff, a mendable file is a finding."""
+    """The exit code: findings before open questions; in a diff, a file to mend is a finding."""
     if any(changed if as_diff else linted.findings for _, linted, changed in results):
         return FINDINGS
     return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
