@@ -362,9 +362,7 @@ def _calls_of(rng: random.Random, tool: l.Tool, *, answers: bool = False) -> l.C
 
 
 def _same(rng: random.Random, seen: l.Tool, own: l.Tool) -> tuple[tuple[str, l.Term], ...]:
-    pairs = [
-        (x, y) for x, kind in _any(seen, answers=True) for y, other in _any(own) if kind == other
-    ]
+    pairs = [(x, y) for x, kind in _any(seen) for y, other in _any(own) if kind == other]
     chosen = sorted(rng.sample(pairs, min(len(pairs), rng.choice([1, 1, 2]))))
     return tuple([(x, l.Of(scope="own", name=y)) for x, y in chosen])
 
