@@ -139,6 +139,7 @@ def _misused(names: Sequence[str], kind: str) -> VerbResult:
 
 
 def finding_documents(findings: Sequence[Finding]) -> list[Json]:
+    """Findings as the documents of validations have them."""
     return [
         {
             "code": finding.code.value,
@@ -152,6 +153,7 @@ def finding_documents(findings: Sequence[Finding]) -> list[Json]:
 
 
 def validation_lines(found: Validation | SessionValidation) -> Iterator[str]:
+    """The findings and the verdict, for people."""
     for finding in found.findings:
         yield (
             f"{finding.code.value} line {finding.line} {finding.field}: "
@@ -174,4 +176,5 @@ def _octets(text: str) -> str:
 
 
 def octets(text: str | None) -> bytes | None:
+    """The bytes of an option in hex that may be left out."""
     return None if text is None else bytes.fromhex(text)
