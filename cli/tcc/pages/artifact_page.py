@@ -45,22 +45,7 @@ from tcc.pages import (
 from tcc.pages.near_misses import near_miss_section, near_misses
 from tcc.pictures import picture_of
 from tcc.pictures.svg import svg_text
-from tcc_certs.core.model import (
-    Call,
-    Core,
-    Forbid,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    Monitor,
-    OrderMonitor,
-    PolicyMonitor,
-    Require,
-    SumMonitor,
-    Tool,
-    UsesMonitor,
-)
+from tcc_certs.core import model
 from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.artifact import Relaxed
@@ -86,7 +71,7 @@ class Said:
     where: Where
 
 
-def statements_section(core: Core, relaxed: Relaxed | None) -> Section:
+def statements_section(core: model.Core, relaxed: Relaxed | None) -> Section:
     """All statements as sentences."""
     said = list(_all(core, Relaxed() if relaxed is None else relaxed))
     rows = [
@@ -108,7 +93,7 @@ _LEAD = (
 )
 
 
-def _all(core: Core, relaxed: Relaxed) -> Iterator[Said]:
+def _all(core: model.Core, relaxed: Relaxed) -> Iterator[Said]:
     texts = StatementTexts(core)
     plan = f"plan = {texts.expression(core.plan)}"
     yield _held("A plan has this shape; the rules below are its parts.", plan)
@@ -157,7 +142,7 @@ def _said(sentence: Html, text: str, left: bool) -> Said:
     return Said(sentence=sentence, text=text, where="run" if left else "automaton")
 
 
-def _limit(core: Core, limit: Limit) -> Html:
+def _limit(core: model.Core, limit: model.Limit) -> Html:
     amount = f"{limit.value}"
     match limit.kind:
         case "depth":
@@ -184,7 +169,7 @@ def _times(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _require(of: Require, texts: StatementTexts) -> Html:
+def _require(of: model.Require, texts: StatementTexts) -> Html:
     first, second = code(texts.pattern(of.first)), code(texts.pattern(of.second))
     match of.order:
         case "before":
@@ -209,9 +194,9 @@ def _require(of: Require, texts: StatementTexts) -> Html:
             )
 
 
-def _forbid(of: Forbid, texts: StatementTexts) -> Html:
+def _forbid(of: model.Forbid, texts: StatementTexts) -> Html:
     match of:
-        case ForbidNext(patterns):
+        case model.ForbidNext(patterns):
             if len(patterns) == 1:
                 return joined(["No plan calls ", code(texts.pattern(patterns[0])), "."])
             row = joined(
@@ -219,26 +204,26 @@ def _forbid(of: Forbid, texts: StatementTexts) -> Html:
                 ", directly followed by ",
             )
             return joined(["No plan has ", row, " and so on." if len(patterns) > 8 else "."])
-        case ForbidBefore(first, second):
+        case model.ForbidBefore(first, second):
             first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
             return joined(
                 ["No call of ", first_text, " comes anywhere before a call of ", second_text, "."]
             )
-        case ForbidWith(first, second):
+        case model.ForbidWith(first, second):
             first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
             return joined(
                 ["No plan has both a call of ", first_text, " and a call of ", second_text, "."]
             )
 
 
-def _monitor(core: Core, of: Monitor) -> Html:
+def _monitor(core: model.Core, of: model.Monitor) -> Html:
     match of:
-        case SumMonitor(tool=tool, parameter=parameter, value=value):
+        case model.SumMonitor(tool=tool, parameter=parameter, value=value):
             name = f"{written(core.tools[tool].name)}.{written(parameter)}"
             return joined(
                 ["The values of ", code(name), f" in a session add up to at most {value}."]
             )
-        case UsesMonitor(calls=calls, per=per, value=value):
+        case model.UsesMonitor(calls=calls, per=per, value=value):
             name = written(core.tools[calls.tool].name)
             return joined(
                 [
@@ -249,13 +234,13 @@ def _monitor(core: Core, of: Monitor) -> Html:
                     f" is called at most {_times(value, 'time')}.",
                 ]
             )
-        case OrderMonitor():
+        case model.OrderMonitor():
             return _order(core, of)
-        case PolicyMonitor(text=text):
+        case model.PolicyMonitor(text=text):
             return joined(["Held call by call: ", code(text), "."])
 
 
-def _order(core: Core, of: OrderMonitor) -> Html:
+def _order(core: model.Core, of: model.OrderMonitor) -> Html:
     first = code(written(core.tools[of.first.tool].name))
     second = code(written(core.tools[of.second.tool].name))
     pairs = [a if a == b else f"{a} = {b}" for a, b in of.same]
@@ -297,9 +282,9 @@ MOST_TOOLS: Final = 100
 _MOST_VALUES: Final = 12
 
 
-def tools_section(core: Core) -> Section:
+def tools_section(core: model.Core) -> Section:
     """The tools, in the order of the grammar."""
-    by_tool: dict[int, list[Call]] = {}
+    by_tool: dict[int, list[model.Call]] = {}
     for call in core.calls:
         by_tool.setdefault(call.tool, []).append(call)
     rows = [_row(tool, by_tool.get(at, [])) for at, tool in enumerate(core.tools[:MOST_TOOLS])]
@@ -321,7 +306,7 @@ def tools_section(core: Core) -> Section:
     )
 
 
-def _row(tool: Tool, made: Sequence[Call]) -> tuple[object, ...]:
+def _row(tool: model.Tool, made: Sequence[model.Call]) -> tuple[object, ...]:
     marks = [badge("strict")] if tool.strict else []
     if tool.takes is not None or tool.gives is not None:
         marks.append(
@@ -341,7 +326,7 @@ def _row(tool: Tool, made: Sequence[Call]) -> tuple[object, ...]:
     )
 
 
-def _parameters(tool: Tool) -> Iterator[Html]:
+def _parameters(tool: model.Tool) -> Iterator[Html]:
     for parameter in tool.parameters:
         shown = [clip(value, 60) or "(absent)" for value in parameter.values[:_MOST_VALUES]]
         more = len(parameter.values) - len(shown)
