@@ -36,8 +36,13 @@ VERB = """
 import sys, tcc_certs.__main__
 tcc_certs.__main__.main(sys.argv[1:])
 """
-POLICIES = "import tcc_certs.session.monitors.policies, tcc_certs.session.monitors.statements\n"
 MODELS = "import tcc_certs.session.executions, tcc_certs.session.execution_forms\n"
+# Of core 1.1; of core 1.2 with all that it may load.
+MONITORS = "import tcc_certs.core.opened\n"
+STATEMENTS = (
+    "from tcc_certs.session.monitors import placed, statements\n"
+    "from tcc_certs.core import lets, opened, wording\n"
+)
 LOADED = """
 import sys
 files = {m.__file__ for n, m in sys.modules.items() if n.startswith("tcc_certs") and m.__file__}
@@ -56,9 +61,10 @@ BOUNDS = {
     "validate": (9610, 5895),
     "validate asks": (10675, 6550),
     "validate atoms": (12030, 7385),
-    "validate session": (8816, 5651),
-    "validate models session": (9986, 6393),
-    "validate policies session": (12990, 8620),
+    "validate session": (8790, 5610),
+    "validate monitors session": (9260, 5950),
+    "validate statements session": (13660, 9100),
+    "validate models session": (9995, 6370),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
@@ -107,9 +113,10 @@ def loaded(what: str, folder: Path) -> list[Path]:
     operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
     options = ["--core"] if what.endswith("--core") else []
     arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
-    # What sessions with models or policies load is asked for by name: one would have to be whole.
-    named = MODELS if "models" in what else POLICIES if "policies" in what else ""
-    program = (KERNEL if what == "kernel" else VERB) + named
+    # What sessions with models or statements load is asked for by name: one would have to be whole.
+    loads = {"models": MODELS, "monitors": MONITORS, "statements": STATEMENTS}
+    named = [imports for word, imports in loads.items() if word in what]
+    program = (KERNEL if what == "kernel" else VERB) + "".join(named)
     done = subprocess.run(
         [sys.executable, "-c", program + LOADED, *arguments],
         env={"PYTHONPATH": str(CERTS)},

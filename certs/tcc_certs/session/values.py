@@ -9,7 +9,7 @@ Cost: linear in the arguments and answers of a call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SessionHeader, open_name
-from tcc_certs.values.canonical import JSON, NUMBER, TEXT, digest, json_value, utf8
+from tcc_certs.values.canonical import JSON, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
@@ -110,9 +110,7 @@ class Arguments:
         with _at_place("given"):
             return statements.given(self._header.given, reading)
 
-    def read(
-        self, offer: Offer, found: Json
-    ) -> tuple[tuple[Seen, ...], Mapping[str, State] | None]:
+    def read(self, offer: Offer, found: Json) -> tuple[Sequence[Seen], Mapping[str, State] | None]:
         """The call as monitors see it, and its fields for the statements of version 1.2.
 
         Raises:
@@ -123,19 +121,14 @@ class Arguments:
         tool = self._core.tools[offer.tool]
         given = found if isinstance(found, dict) else {}
         _check_names(tool, given)
-        opened: dict[str, object] = {}
-        numbers: dict[str, str] = {}
         for parameter in tool.opened:
             if parameter.name not in given:
                 continue
             entry = given[parameter.name]
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
-            value = self._value(offer.tool, parameter, members)
-            opened[parameter.name] = str(members["digest"])
-            if value is not None and _byte(parameter) == NUMBER:
-                numbers[parameter.name] = value
+            self._value(offer.tool, parameter, members)
         self._check_places(offer, given)
-        seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
+        seen = self._monitors.read(offer.tool, offer.values, given)
         statements, reading = self._statements, self._reading
         if statements is None or reading is None:
             return seen, None

@@ -788,14 +788,11 @@ class Follower:
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors
-        digests = {name: member(opened, name, "digest") for name in opened}
-        numbers = {}
         for name in monitors.added.get(offer.tool, ()):
-            shown = numbers[name] = member(opened, name, "value")
-            if not shown:
+            if not member(opened, name, "value"):
                 place = f"line {line}: open.{name}"
                 raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
-        return monitors.see(offer.tool, offer.values, digests, numbers)
+        return monitors.read(offer.tool, offer.values, opened)
 
     def _outcome(self, record: Record, line: int) -> None:
         outcome, executions, took = _outcome_of(record), self.executions, record.get("took")
