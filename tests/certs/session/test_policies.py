@@ -91,6 +91,15 @@ def test_keys_alone_need_no_call_to_be_among_the_latest() -> None:
     assert held.refuses(call(200, 1, k="y")) == (0, True)
 
 
+def test_a_call_in_both_sets_has_no_key_that_may_be_the_other() -> None:
+    other = [["k", ["own", "v"]]]
+    held = memory({"kind": "apart", "one": ["or", [A, B]], "other": B, "same": other})
+    assert held.refuses(call(1, 1, k="a")) == (0, True)
+    assert held.refuses(call(1, 1, k="b")) is None
+    assert held.refuses(call(1, 1, k="b", states={"v": UNKNOWN})) == (0, True)
+    assert held.refuses(call(1, 0, k="a")) is None
+
+
 _STATES: list[Any] = [("s", "x"), ("s", "y"), UNKNOWN, NONE, ("*", frozenset([("s", "x")]))]
 
 

@@ -239,7 +239,7 @@ def _counting_errors(tree: Any) -> Any:
 
 
 class _OweRule(OrderRule):
-    """A call of the second set owes one of the first with its key; what is owed counts."""
+    """A call of the second set owes one of the first with its key, which pays for all before it."""
 
     forbids = False
 
@@ -251,11 +251,8 @@ class _OweRule(OrderRule):
         self, counts: dict[tuple[int, Key], int], seen: Seen, certain: bool, values: Values
     ) -> Marks:
         """See :class:`MonitorRule`; a key of which a part is not known is never paid."""
-        found = [] if seen.a is None else [((self.first, seen.a), 0)]
-        if seen.b is not None:
-            at = self.first, seen.b
-            found.append((at, 1 if seen.a == seen.b else counts.get(at, 0) + 1))
-        return found
+        pairs = (seen.a, 0), (seen.b, 1)
+        return [((self.first, key), value) for key, value in pairs if key is not None]
 
 
 _Rule: TypeAlias = RequireRule | BeforeRule | WithRule | _OweRule
