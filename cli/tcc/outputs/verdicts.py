@@ -255,6 +255,7 @@ class SessionEventJson(outputs.DocumentPart, frozen=True, kw_only=True):
     took: dict[str, outputs.Decimal] | UnsetType = UNSET
     who: str | UnsetType = UNSET
     at_ms: outputs.Whole | UnsetType = UNSET
+    learned: dict[str, str] | UnsetType = UNSET
 
 
 class SessionOutput(outputs.Output, frozen=True, kw_only=True):
@@ -267,6 +268,7 @@ class SessionOutput(outputs.Output, frozen=True, kw_only=True):
     may_finish: bool
     ended: bool
     allowed_next: list[str]
+    learned: dict[str, str] | UnsetType = UNSET
     claim_type: SessionClaim
     ledger_head: outputs.Hex32
     summary: str
