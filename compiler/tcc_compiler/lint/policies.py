@@ -24,12 +24,11 @@ from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.values import REST
 from tcc_compiler.lint.finding import LintFinding, listed, statement_text
 from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.calls import Scope
+from tcc_compiler.resolve.calls import Chosen, Scope
 from tcc_compiler.resolve.decided import value_of
 from tcc_compiler.resolve.fields import MAX_ELEMENTS, opened_json
 from tcc_compiler.resolve.policies import (
     Attributes,
-    Chosen,
     PolicyPart,
     ResolvedPolicy,
     attributes_of,
