@@ -81,11 +81,12 @@ def importers() -> dict[str, list[Path]]:
     product = set(sources(*FOLDERS).values())
     found: dict[str, list[Path]] = {module: [] for module in sorted(product)}
     for path in sources(*IMPORTING):
-        named = {
-            name
-            for _, names in imports(ast.parse(path.read_text(encoding="utf-8")))
-            for name in names
-        }
+        named = set[str]()
+        for node, (first, *rest) in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            of_package = isinstance(node, ast.ImportFrom) and product.issuperset(rest)
+            named |= (
+                {*rest} if of_package else {first, *rest}
+            )  # its modules, and nothing of its own
         for module in named & product:
             found[module].append(path)
     return found
