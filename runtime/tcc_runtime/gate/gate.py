@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
@@ -32,7 +32,8 @@ from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeErr
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
-from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
+from tcc_runtime.gate.journal import InFile, InMemory, now_ms
+from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of, read_given
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -484,7 +485,7 @@ class Gate(Budgeted):
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
-        """Record that a call is refused for a reason that is none of the grammar's.
+        """Records the refusal of a call for a reason outside of the grammar.
 
         Args:
             code: R307 or R308.
@@ -740,7 +741,7 @@ class Gate(Budgeted):
         if shared.across is None:
             return None
         with shared.lock:
-            found = admitted(shared, permit.tool, permit.arguments, permit.ref).found
+            found, _ = admitted(shared, permit.tool, permit.arguments, permit.ref)
         work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
         try:
             return await asyncio.shield(work)
