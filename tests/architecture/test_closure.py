@@ -55,10 +55,10 @@ BOUNDS = {
     "check --core": (6368, 4066),
     "validate": (10850, 6671),
     "validate atoms": (12205, 7504),
-    "validate session": (8770, 5605),
-    "validate monitors session": (9235, 5945),
-    "validate statements session": (13640, 9095),
-    "validate models session": (9940, 6345),
+    "validate session": (8865, 5676),
+    "validate monitors session": (9331, 6015),
+    "validate statements session": (13737, 9166),
+    "validate models session": (10035, 6418),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

@@ -158,7 +158,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 LARGE = {
     "session/machine.py": 550,
     "core/policies.py": 650,
-    "session/monitors/digested.py": 581,
+    "session/monitors/digested.py": 586,
     "values/places.py": 530,
     "session/monitors/policies.py": 535,
     "session/monitors/relations.py": 580,

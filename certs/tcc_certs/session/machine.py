@@ -13,7 +13,7 @@ When an outcome becomes known late, all that was made after that call is gone th
 what is known now: what is held then was held before, and a monitor counts nothing against a call
 that it did not count before, so every call that was allowed stays allowed (Session.v:
 knowing_more_keeps_calls).
-Cost: a call at places that were met before a look-up, else the edges of the states that are held;
+Cost: a call at places that were met before a look-up, else one in the edges of each state held;
 a late outcome the steps of the calls after it, and of these there may be so many in all.
 """
 
@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -47,7 +48,6 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 17  # that were read, and four more for each state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +87,7 @@ class _Look:
 
     code: Code | None
     unknown: Held
-    done: dict[Observed, Held] = field(default_factory=dict)
+    done: dict[Observed, Held]
 
 
 class SessionMachine:
@@ -126,8 +126,7 @@ class SessionMachine:
         if relaxed is not None:  # without statements left to the run there is none of it to load
             from tcc_certs.statements import Constraints, statement_constraints
 
-            items = statement_constraints(core, core_calls, relaxed)
-            self._constraints = Constraints(items=items)
+            self._constraints = Constraints(items=statement_constraints(core, core_calls, relaxed))
         self.start: Held = (((automaton.root,), ()),)
         self._calls_of: dict[int, list[int]] = {}
         for call, index in enumerate(core_calls):
@@ -135,8 +134,6 @@ class SessionMachine:
         self._offers: dict[int, Mapping[Values, Offer]] = {}
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
-        self._rows: dict[int, Mapping[int, tuple[int, ...]]] = {}
-        self._edges = 0  # of these rows
         self._looked: dict[tuple[Held, Offer], _Look] = {}
 
     # The calls.
@@ -199,7 +196,8 @@ class SessionMachine:
 
                 core, automaton = self.core, self._automaton
                 tools = [core.calls[index].tool for index in self._core_calls]
-                found = commuting(core, self.row, tools, automaton.states, self._relaxed)
+                rows = lru_cache(1 << 12)(self.row)  # each is asked for by several
+                found = commuting(core, rows, tools, automaton.states, self._relaxed)
             self._commuting = found
         return self._commuting
 
@@ -248,19 +246,28 @@ class SessionMachine:
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
         states, tally = place
-        rows = [self.row(q).get(call, ()) for q in states]
-        targets = rows[0] if len(rows) == 1 else tuple(sorted({to for row in rows for to in row}))
+        targets = self._targets(states, call)
         if not targets:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
         return None if after is None else (targets, after)
 
+    def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
+        """Where a call leads to from any of these states, whatever the statements; increasing."""
+        automaton, found = self._automaton, set[int]()
+        for q in states:
+            end = automaton.edge_start[q + 1]
+            at = bisect_left(automaton.edge_call, call, automaton.edge_start[q], end)
+            while at < end and automaton.edge_call[at] == call:
+                found.add(automaton.edge_target[at])
+                at += 1
+        return tuple(sorted(found))
+
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
         states, tally = place
-        accept = self._automaton.accept
         ends = self._constraints is None or self._constraints.may_stop(tally)
-        return ends and any(accept[q] for q in states)
+        return ends and any(self._automaton.accept[q] for q in states)
 
     def shown(self, held: Held) -> list[int]:
         """The places as a record has them: all their states, each once, -1 for NOWHERE."""
@@ -279,33 +286,28 @@ class SessionMachine:
         return found
 
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
-        found, code = set(held), None
+        found, code, calls = set(held), None, offer.calls.values()
+        done: dict[Observed, Held] = {}
         for place in held:
-            rows = [self.row(q) for q in place[0]]
-            calls = [call for call in offer.calls.values() if any(call in row for row in rows)]
-            after = {self.step(place, call) for call in calls}
-            if code is None and after <= {None}:
-                code = Code.STATEMENT_FORBIDS if calls else Code.NOT_PLANNED
-            found |= {NOWHERE if to is None else to for to in after}
-            if len(calls) < offer.answers:
+            after = [self.step(place, call) or NOWHERE for call in calls]
+            if code is None and after.count(NOWHERE) == len(after):
+                planned = any(self._targets(place[0], call) for call in calls)
+                code = Code.STATEMENT_FORBIDS if planned else Code.NOT_PLANNED
+            if len(held) == 1:
+                done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
+            found.update(after)
+            if len(after) < offer.answers:
                 found.add(NOWHERE)
         if code is None and len(found) > MAX_PLACES:
             code = Code.MANY_STATES
-        return _Look(code=code, unknown=tuple(sorted(found)))
+        return _Look(code=code, unknown=tuple(sorted(found)), done=done)
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""
-        found = self._rows.get(q)
-        if found is None:
-            row: dict[int, list[int]] = {}
-            for call, target in self._automaton.edges(q):
-                row.setdefault(call, []).append(target)
-            self._edges += len(row) + 4
-            if self._edges > _MAX_EDGES:
-                self._rows.clear()
-                self._edges = len(row) + 4
-            found = self._rows[q] = {call: tuple(sorted(to)) for call, to in row.items()}
-        return found
+        row: dict[int, list[int]] = {}
+        for call, target in self._automaton.edges(q):
+            row.setdefault(call, []).append(target)
+        return {call: tuple(to) for call, to in row.items()}
 
 
 def agrees(answer: Observed, known: Observed) -> bool:
@@ -539,9 +541,7 @@ class Course:
         if self._errors:
             how: How = "answered" if step.answered else "done" if step.done else "unknown"
             self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
-        if step.answered:
-            return
-        if not step.done:
-            self._held = machine.unknown(held, step.offer)
-        else:
+        if step.done:
             self._held = machine.done(held, step.offer, step.answer or ())
+        elif not step.answered:
+            self._held = machine.unknown(held, step.offer)
