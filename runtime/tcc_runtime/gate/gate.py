@@ -739,7 +739,7 @@ class Gate(Budgeted):
         if shared.across is None:
             return None
         with shared.lock:
-            found = admitted(shared, permit.tool, permit.arguments, permit.ref).found
+            found, _ = admitted(shared, permit.tool, permit.arguments, permit.ref)
         work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
         try:
             return await asyncio.shield(work)

@@ -889,21 +889,10 @@ def _nothing() -> None:
 # What changes it. Callers have the turn, the lock of the file and that of the session.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
-    """A call that may begin, and has no record yet.
-
-    Attributes:
-        found: which.
-        reference: what stands for the caller's id.
-    """
-
-    found: Permitted
-    reference: str | None
-
-
-def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> Admitted:
-    """A call that may begin now; only a refusal is recorded.
+def admitted(
+    shared: Shared, tool: str, arguments: object, ref: str | None
+) -> tuple[Permitted, str | None]:
+    """A call that may begin now, and what stands for the caller's id; only a refusal is recorded.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
@@ -921,7 +910,7 @@ def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> A
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):
         raise NotYet
-    return Admitted(found=found, reference=reference)
+    return found, reference
 
 
 def counted(shared: Shared, found: Permitted, known: Counting | None = None) -> Counting | None:
@@ -992,8 +981,7 @@ def admit(
         NotYet: it has to wait for an outcome of a call that is under way.
         Rejected: K101, K103, K104, K106 of the account.
     """
-    may = admitted(shared, tool, arguments, ref)
-    found, reference = may.found, may.reference
+    found, reference = admitted(shared, tool, arguments, ref)
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
     counting = counted(shared, found, counting)
