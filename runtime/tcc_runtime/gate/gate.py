@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
@@ -483,7 +483,7 @@ class Gate(Budgeted):
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
-        """Record that a call is refused for a reason that is none of the grammar's.
+        """Records the refusal of a call for a reason outside of the grammar.
 
         Args:
             code: R307 or R308.

@@ -551,7 +551,7 @@ class GuardedTool(BaseTool):
         config: RunnableConfig,
         run_manager: CallbackManagerForToolRun | None = None,
     ) -> Any:
-        """Ask, run the tool inside, record what came of it."""
+        """Asks, runs the tool inside, records its outcome."""
         inner = self._inner
         recorder, call = self._at_gate(call, config)
         permit = recorder.permit(call)

@@ -95,7 +95,7 @@ class GateSession(Protocol):
         """Let a call through, or raise ``Refused``; the turn is given back behind it."""
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket) -> NoReturn:
-        """Refuse a call for a reason that is none of the grammar's; the turn is given back."""
+        """Refuses a call for a reason outside of the grammar; the turn is given back."""
 
     def resolve(
         self,

@@ -56,7 +56,7 @@ _NOBODY: Final = bytes(32)
 
 
 class NotFound(Exception):
-    """A handle that is none, or none of this principal's, or whose session has ended."""
+    """The handle is unknown, belongs to another principal, or its session has ended."""
 
 
 class HostFull(Exception):
