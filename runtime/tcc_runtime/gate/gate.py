@@ -32,7 +32,8 @@ from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeErr
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
-from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
+from tcc_runtime.gate.journal import InFile, InMemory, now_ms
+from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of, read_given
 from tcc_runtime.gate.refusals import Decision, Refused

@@ -38,7 +38,8 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
-from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
+from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
