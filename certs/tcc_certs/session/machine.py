@@ -207,9 +207,8 @@ class SessionMachine:
 
     def memory(self) -> Memory:
         """What its monitors remember of a session that begins."""
-        if self.statements is None:
-            return Memory(self.monitors)
-        return self.statements.memory(self.monitors)
+        made = self.statements
+        return Memory(self.monitors) if made is None else made.memory(self.monitors)
 
     def commute(self, one: int, other: int) -> bool:
         """Whether calls of two tools may be under way together."""
@@ -403,9 +402,8 @@ class Course:
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
-            errors = self.machine.errors
-            if text is None and self._errors and errors is not None:
-                text = errors.forbids(self._errors, offer.tool, offer.values)
+            if text is None and self.machine.errors is not None:
+                text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
             statements = self.machine.statements
