@@ -79,7 +79,7 @@ class Relayed:
     Args:
         folder: for the ledger and the record of what was executed.
         artifact: what calls are held to.
-        server: the file of the server, in ``servers``.
+        server: the file of the server, in ``servers``; empty where the options name servers.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class Relayed:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tcc", "gate", str(artifact)),
-                *("--ledger", str(self.ledger), *options, "--", sys.executable),
-                str(SERVERS / server),
+                *("--ledger", str(self.ledger), *options),
+                *(("--", sys.executable, str(SERVERS / server)) if server else ()),
             ],
             env=environment(EXECUTED=str(self.executed_in), **(env or {})),
             stdin=subprocess.PIPE,

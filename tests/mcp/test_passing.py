@@ -438,3 +438,12 @@ def test_several_servers_and_what_passes_exclude_each_other(tmp_path: Path) -> N
     done = tcc("gate", str(artifact), "--ledger", str(tmp_path / "l"), "--server", server)
     assert done.returncode == 2 and "pass prompts" in done.stderr
     assert not (tmp_path / "l").exists()
+
+
+def test_a_client_that_waited_long_for_a_resource_is_not_idle(tmp_path: Path) -> None:
+    options = ("--idle", "1.5", "--deadline", "2.5")
+    with Relayed(tmp_path, compiled(tmp_path), *options, server="telling.py") as relay:
+        relay.greet()
+        assert relay.ask("resources/read", {"uri": "hang"})["error"]
+        time.sleep(0.3)
+        assert relay.ask("ping")["result"] == {}

@@ -570,6 +570,46 @@ def test_several_servers_ask_through_the_hub(tmp_path: Path) -> None:
     assert paid(tmp_path) == PAID
 
 
+class Hubbed(Asked):
+    """A gate with `pass input` before several servers, of which one is named `a`."""
+
+    def __init__(self, folder: Path, *options: str, **env: str) -> None:
+        bound = TEXT
+        for tool in ("open_case", "refund"):
+            head = next(line for line in bound.splitlines() if line.startswith(f"tool {tool}"))
+            bound = bound.replace(head, f'{head} {{ bind mcp "a" "{tool}" }}')
+        bound = bound.replace("{ parallel }", '{ parallel bind mcp "a" "look" }')
+        command = f"a={sys.executable} {SERVERS / 'asking.py'}"
+        super().__init__(
+            folder, compiled(folder, "input", bound), "--server", command, *options,
+            server="", env=env,
+        )  # fmt: skip
+
+
+def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path) -> None:
+    with Hubbed(tmp_path, "--protocol", "2026-07-28", "--deadline", "20") as relay:
+        first = relay.ask_round("dies")
+        time.sleep(0.4)  # until the hub has seen that its server ended
+        told = relay.ask_round("dies", first["requestState"], YES)
+        until_unknown(relay)
+        assert UNKNOWN in told["content"][0]["text"]
+        assert [one.get("outcome") for one in relay.records] == [None, None, "unknown"]
+
+
+def test_a_long_state_reaches_one_of_several_servers(tmp_path: Path) -> None:
+    with Hubbed(tmp_path, "--protocol", "2026-07-28", "--deadline", "15") as relay:
+        first = relay.ask_round("wide:1000000")
+        told = relay.ask_round("wide:1000000", first["requestState"], YES)
+        assert told["content"][0]["text"] == "1000000"
+
+
+def test_of_several_servers_one_of_the_handshake_asks_for_nothing(tmp_path: Path) -> None:
+    with Hubbed(tmp_path, "--protocol", "handshake", HANDSHAKE="1") as relay:
+        told = relay.ask_round("ask:1")
+        assert "inputRequests" not in told
+        assert [one.get("outcome") for one in relay.records] == [None, None, "unknown"]
+
+
 @pytest.mark.parametrize(("mode", "protocol"), [("auto", "handshake"), ("legacy", "2026-07-28")])
 def test_where_one_side_has_no_rounds_it_is_unknown(
     tmp_path: Path, mode: str, protocol: str
@@ -642,6 +682,28 @@ def test_over_http_a_state_is_of_one_principal(tmp_path: Path) -> None:
         for ledger in found.ledgers():
             lines = [json.loads(line) for line in ledger.read_text().splitlines()]
             assert [one["kind"] for one in lines] == ["session", "call", "outcome"]
+
+
+def test_over_http_nobody_waits_for_a_call_that_waits_for_its_client(tmp_path: Path) -> None:
+    with gate_over_http(tmp_path, made(tmp_path), "asking.py", "--deadline", "15") as found:
+        arguments = {"id": "ask:1", "amount": 1}
+        call: dict[str, Any] = {"name": "refund", "arguments": arguments}
+
+        def ask(state: str | None = None) -> dict[str, Any]:
+            more = {} if state is None else {"requestState": state, "inputResponses": YES}
+            meta = {VERSION: "2026-07-28", CAPABILITIES: ALL}
+            message = {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+                       "params": {**call, **more, "_meta": meta}}  # fmt: skip
+            headers = {"MCP_Protocol_Version": "2026-07-28", "Mcp_Method": "tools/call"}
+            headers |= {"Mcp_Name": "refund", "Authorization": f"Bearer {signed(sub='ann')}"}
+            told: dict[str, Any] = json.loads(found.ask(message, **headers)[2])
+            return told
+
+        state = ask()["result"]["requestState"]
+        began = time.monotonic()
+        found.greet(Authorization=f"Bearer {signed(sub='ann')}")
+        assert time.monotonic() - began < 8
+        assert ask(state)["result"]["content"][0]["text"] == "done ask:1"
 
 
 def until_unknown(relay: Relayed) -> None:

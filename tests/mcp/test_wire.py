@@ -119,3 +119,12 @@ def test_requests_and_answers_are_told_apart() -> None:
     failed = read_line(b'{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":5}}')
     assert failed == Response(identity=1, error=(-32603, ""))
     assert write_line({"a": "é\u2028\ud800"}) == b'{"a":"\\u00e9\\u2028\\ud800"}\n'
+
+
+def test_a_result_is_one_line_for_whoever_reads_it() -> None:
+    inner = '{"jsonrpc":"2.0","id":7,"result":{}}'
+    found = read_line(f'{{"jsonrpc":"2.0","id":1,"result":{{"a":\r{inner}\r}}}}'.encode())
+    assert isinstance(found, Response) and found.result is not None
+    line = write_line({"id": 1}, result='{"a":\r' + inner + "\r}")
+    assert line.splitlines() == [line.rstrip(b"\n")]
+    assert json.loads(line)["result"]["a"] == json.loads(inner)

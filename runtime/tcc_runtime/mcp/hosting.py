@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from blake3 import blake3
 
@@ -200,7 +201,9 @@ class Hosting:
         self._live: dict[tuple[str, bytes], Hosted] = {}
         self._of_principals: dict[bytes, Hosted] = {}
         self._over: dict[str, None] = {}  # connections that are over, the latest of them
-        self._beginning = asyncio.Lock()
+        self._beginning = asyncio.Lock()  # of new sessions: it waits for no ledger
+        # A principal's session waits for its ledger, and nobody else does.
+        self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
         self.stopping = False
         self.knows_principals = terms.kind == "principal"
         self.begins_new = terms.kind == "new"
@@ -244,9 +247,11 @@ class Hosting:
             HostFull, MissingClaim: as of :meth:`begin`.
         """
         given = self._terms.given(principal)
-        async with self._beginning:
+        async with self._alone(self._of(principal)):
             known = self._of_principals.get(self._of(principal))
-            if known is not None and not connects and not await known.has_ended():
+            # One with a call under way is not renewed; its ledger is locked until that call ends.
+            stays = known is not None and (known.is_busy or not connects)
+            if known is not None and stays and not await known.has_ended():
                 known.check_given(given)
                 known.used()
                 return known
@@ -306,7 +311,7 @@ class Hosting:
     async def _taken_up(self, identity: str, principal: Principal | None) -> Hosted:
         """A session of the store that is not live here."""
         given = self._terms.given(principal)
-        async with self._beginning:
+        async with self._alone(identity if principal is None else self._of(principal)):
             known = self._live.get((identity, self._of(principal)))
             if known is not None:
                 known.check_given(given)
@@ -318,7 +323,16 @@ class Hosting:
                 raise MissingClaim(identity) from None
             except (SettingsError, ResumeError):
                 raise NotFound from None
+            try:
+                self._check_room(principal)
+            except HostFull:
+                gate.close()
+                raise
             return self._host(gate, principal, given)
+
+    def _alone(self, whose: str | bytes) -> asyncio.Lock:
+        """The lock under which a principal's session, or that of an id, is taken up once."""
+        return self._taking.setdefault(whose, asyncio.Lock())
 
     def _host(self, gate: Gate, principal: Principal | None, given: Mapping[str, Any]) -> Hosted:
         handle = self._handle(gate.session_id, principal)
@@ -569,6 +583,7 @@ class _Running:
 
     lines: _Lines
     stopping: ThreadStopping
+    relay: Relay | None = None
     thread: threading.Thread | None = None
 
 
@@ -624,6 +639,12 @@ class Hosted:
     def under_way(self) -> int:
         """How many calls wait or are under way."""
         return len(self._calls)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call waits or is under way, also one that waits for its client."""
+        relay = None if self._running is None else self._running.relay
+        return bool(self._calls) or (relay is not None and relay.is_busy)
 
     @property
     def relays(self) -> bool:
@@ -705,6 +726,7 @@ class Hosted:
             client=running.lines, door=door, stopping=running.stopping, seconds=how.seconds,
             note=note, watch=self.hosting.meter,
         )  # fmt: skip
+        running.relay = relay
         start = Start(relay, door, how, running.stopping)
         try:
             trouble = relay.run(start.steps(lambda: self.gate))

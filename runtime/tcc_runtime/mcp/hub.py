@@ -21,8 +21,9 @@ from typing import Any, Final
 
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp.calls import is_input_required
 from tcc_runtime.mcp.upstream import (
-    MAX_CLIENT_LINE,
+    MAX_REQUEST_LINE,
     Command,
     Pipe,
     Protocol,
@@ -97,7 +98,7 @@ class HubProcess:
         reads, answers = os.pipe()
         asked, writes = os.pipe()
         self.pipe = Pipe(reads, writes, most)
-        self._hub = _Hub(servers, Pipe(asked, answers, 2 * MAX_CLIENT_LINE))
+        self._hub = _Hub(servers, Pipe(asked, answers, MAX_REQUEST_LINE))
         self._thread = threading.Thread(target=self._hub.run, daemon=True)
         self._thread.start()
 
@@ -459,6 +460,9 @@ class _Hub:
                 self._unreached(peer, call)
             elif message.error is not None:
                 self._error(call.identity, *_own(message.error))
+            elif not _may_ask(peer) and is_input_required(message.result or {}):
+                said = "the server asks for more, and nothing may be asked here"
+                self._error(call.identity, INTERNAL_ERROR, said)
             else:
                 self._pass(call.identity, message.result)
 
@@ -499,6 +503,11 @@ class _Hub:
     def _error(self, identity: Any, code: int, said: str) -> None:
         error = {"code": code, "message": said}
         self._relay.send(write_line({"jsonrpc": "2.0", "id": identity, "error": error}))
+
+
+def _may_ask(peer: _Peer) -> bool:
+    """Whether a server may ask before it answers: those of the handshake were told of nothing."""
+    return peer.upstream is not None and peer.upstream.stateless
 
 
 def _own(error: tuple[int, str]) -> tuple[int, str]:

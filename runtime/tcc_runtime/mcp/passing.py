@@ -107,7 +107,8 @@ class PassedRequests:
         if request.token is not None:
             params["_meta"] = {"progressToken": upstream.next_identity}
         number = upstream.request(request.method, params)
-        self.open[number] = OpenRequest(request=request, until=until)
+        # Its parameters are with the server, and need no memory here.
+        self.open[number] = OpenRequest(request=replace(request, params={}), until=until)
         return None
 
     def of(self, number: object) -> PassedRequest | None:

@@ -226,6 +226,11 @@ class Relay:
         self._lines.extendleft(line for _, line in reversed(self._early))
         self._early.clear()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is under way; from any thread."""
+        return bool(self._open)
+
     def _is_over(self) -> bool:
         if self._client.broken or self._idle_left() == 0:
             return True
@@ -453,6 +458,7 @@ class Relay:
                 return
             self._answered(opened, message)
         elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
+            self._heard = time.monotonic()
             self._client.send(answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
@@ -581,6 +587,7 @@ class Relay:
         if not self._passing.open:
             return
         for number, request in self._passing.due(now):
+            self._heard = time.monotonic()
             self._tell_cancelled(number)
             self._client.send(error_line(request.identity, INTERNAL_ERROR, reason))
 
@@ -712,6 +719,10 @@ class Relay:
 
     def _give_up(self, opened: OpenCall, reason: str) -> None:
         """A call that was let through, and not sent: its server had just gone."""
+        if opened.rounds:
+            # What the server did when it was asked first, nobody knows.
+            self._settle(opened, unknown("a later round was not sent", reason))
+            return
         self._open.pop(opened.identity, None)
         self._blocked = None
         with opened.leave:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
+from tcc_runtime.mcp.upstream import MAX_REQUEST_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
 from tcc_runtime.mcp.wire import (
     INTERNAL_ERROR,
     NAMED,
@@ -172,7 +172,7 @@ class RemoteProcess:
     # What is written to the pipe.
 
     def _dispatch(self) -> None:
-        lines = Lines(MAX_CLIENT_LINE * 2)
+        lines = Lines(MAX_REQUEST_LINE)
         while data := os.read(self._asked, _CHUNK):
             for line in lines.feed(data):
                 if line is not None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from tcc_runtime.errors import ServerError
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.upstream import (
-    MAX_CLIENT_LINE,
+    MAX_REQUEST_LINE,
     Pipe,
     Process,
     ServerProcess,
@@ -165,7 +165,7 @@ class _Sharing:
         """A session's connection; where the server ended just now it ends at once."""
         reads, answers = os.pipe()
         asked, writes = os.pipe()
-        session = _Session(Pipe(asked, answers, 2 * MAX_CLIENT_LINE))
+        session = _Session(Pipe(asked, answers, MAX_REQUEST_LINE))
         with self._lock:
             if self._over:
                 os.close(asked)

@@ -59,6 +59,9 @@ from tcc_runtime.mcp.wire import (
 
 MAX_CLIENT_LINE = 4 << 20
 MAX_SERVER_LINE = 16 << 20
+# A request in ASCII: a client's line is three times as long there, and a state has 12 bytes a
+# character.
+MAX_REQUEST_LINE = 3 * MAX_CLIENT_LINE + (12 << 20) + (1 << 20)
 
 _CHUNK = 1 << 16
 _UNBLOCKED = min(select.PIPE_BUF, 4096)

@@ -142,6 +142,8 @@ def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
     """The line of a message; `result` is the JSON text of one that is written already."""
     if result is None:
         return dumps(message).encode("ascii") + b"\n"
+    # A carriage return stands between tokens alone, and ends a line for some that read it.
+    result = result.replace("\r", " ")
     return f'{dumps(message)[:-1]},"result":{result}}}\n'.encode()
 
 

@@ -1,5 +1,6 @@
 """An MCP server written by hand, as since 2026-07-28, that asks as the `id` of a call says.
 
+With ``HANDSHAKE`` it speaks as before that, and asks all the same.
 Each call that comes, with all that comes with it, is appended to ``EXECUTED``.
 """
 
@@ -47,6 +48,22 @@ def call(identity: object, params: dict[str, Any]) -> None:
             say(identity, done if answered else {**more, "inputRequests": {"a": form()}})
         case ["state", size]:
             say(identity, done if state else {**more, "requestState": "x" * int(size)})
+        case ["wide", size]:
+            # Not in ASCII: as long as it is short.
+            told = {
+                "jsonrpc": "2.0",
+                "id": identity,
+                "result": {**asks, "requestState": "\U0001f600" * int(size)},
+            }
+            if state:
+                say(identity, {"content": [{"type": "text", "text": str(len(state))}]})
+                return
+            out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
+            out.flush()
+        case ["dies"]:
+            if not state:
+                say(identity, asks)
+            os._exit(3)
         case ["many", size]:
             say(identity, {**more, "inputRequests": {str(at): form() for at in range(int(size))}})
         case ["method", *method]:
@@ -98,7 +115,10 @@ def main() -> None:
                 log.write(json.dumps({"name": method, "arguments": params}) + "\n")
         if identity is None or method is None:
             continue
-        if method == "server/discover":
+        if method == "initialize" and "HANDSHAKE" in os.environ:
+            told = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+            say(identity, told)
+        elif method == "server/discover":
             say(identity, {"supportedVersions": [VERSION], "capabilities": {"tools": {}}})
         elif method == "tools/list":
             say(identity, {"tools": TOOLS})
