@@ -26,7 +26,7 @@ from tcc_runtime.gate.schemas import plain
 from tcc_runtime.gate.wrapping import TOLD_ERROR, UNDECIDED, is_error_text
 from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
-from tcc_runtime.mcp.wire import Id, Member, Response, dumps
+from tcc_runtime.mcp.wire import Id, Member, Response, dumps, is_input_required
 
 # What the relay needs of a gate, and what it tells a model of a refusal.
 
@@ -316,11 +316,6 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
         return Ending(outcome="unknown", result=members, reason=UNDECIDED)
     outcome: Literal["failed", "unknown"] = "failed" if tool.errors_failed else "unknown"
     return Ending(outcome=outcome, result=members, reason=TOLD_ERROR)
-
-
-def is_input_required(result: Mapping[str, Member]) -> bool:
-    """Whether a result asks for more before there is one."""
-    return "resultType" in result and result["resultType"].value == "input_required"
 
 
 def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.gate.schemas import plain
-from tcc_runtime.mcp.calls import is_input_required
 from tcc_runtime.mcp.upstream import (
     MAX_REQUEST_LINE,
     Command,
@@ -45,6 +44,7 @@ from tcc_runtime.mcp.wire import (
     Request,
     Response,
     dumps,
+    is_input_required,
     read_line,
     write_line,
 )

@@ -38,7 +38,6 @@ from tcc_runtime.mcp.calls import (
     WaitingCalls,
     ending_of,
     error_result,
-    is_input_required,
     is_kept,
     record,
     refusal_result,
@@ -82,6 +81,7 @@ from tcc_runtime.mcp.wire import (
     MalformedMessage,
     Request,
     Response,
+    is_input_required,
     read_line,
 )
 

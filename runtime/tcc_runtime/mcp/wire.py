@@ -215,6 +215,11 @@ def is_id(value: object) -> TypeGuard[Id]:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
 
 
+def is_input_required(result: Mapping[str, Member]) -> bool:
+    """Whether a result asks for more before there is one."""
+    return "resultType" in result and result["resultType"].value == "input_required"
+
+
 def _at_once(text: str) -> Mapping[str, Any] | None:
     """The members of a message without a result, whose texts nobody asks for, in one reading.
 
