@@ -570,6 +570,16 @@ def test_several_servers_ask_through_the_hub(tmp_path: Path) -> None:
     assert paid(tmp_path) == PAID
 
 
+def test_in_the_shadow_a_deep_call_is_never_the_same(tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(150):
+        deep = [deep]
+    with asking(tmp_path, "--shadow") as relay:
+        state = relay.ask_round("ask:1", amount=deep)["requestState"]
+        assert relay.ask_round("ask:1", state, YES)["requestState"] != state
+        assert relay.ask_round("ask:1", state, YES, amount=deep)["resultType"] == "input_required"
+
+
 class Hubbed(Asked):
     """A gate with `pass input` before several servers, of which one is named `a`."""
 

@@ -231,7 +231,10 @@ def called_again(call: ClientCall, under_way: Mapping[int, OpenCall]) -> OpenCal
 
 def is_same(call: ClientCall, opened: OpenCall) -> bool:
     """Whether a client makes the very call again that is under way."""
-    if call.tool != opened.call.tool or is_deeper(call.arguments, MAX_DEPTH):
+    if call.tool != opened.call.tool:
+        return False
+    # In the shadow a call may be under way that is nested more deeply than any that is compared.
+    if is_deeper([call.arguments, opened.call.arguments], MAX_DEPTH + 1):
         return False
     return canonical_text(call.arguments) == canonical_text(opened.call.arguments)
 
