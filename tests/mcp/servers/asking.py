@@ -17,6 +17,7 @@ VERSION = "2026-07-28"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}}
 TOOLS = [{"name": name, "inputSchema": SCHEMA} for name in ("open_case", "refund", "look")]
 out = sys.stdout.buffer
+DEAD = Path(os.environ["EXECUTED"] + ".dead")
 
 
 def say(identity: object, result: dict[str, Any]) -> None:
@@ -61,8 +62,8 @@ def call(identity: object, params: dict[str, Any]) -> None:
             out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
             out.flush()
         case ["dies"]:
-            if not state:
-                say(identity, asks)
+            DEAD.touch()  # it does not come back
+            say(identity, asks)
             os._exit(3)
         case ["many", size]:
             say(identity, {**more, "inputRequests": {str(at): form() for at in range(int(size))}})
@@ -107,6 +108,8 @@ def call(identity: object, params: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    if DEAD.exists():
+        return
     for raw in sys.stdin:
         message = json.loads(raw)
         identity, method, params = (message.get(name) for name in ("id", "method", "params"))
