@@ -15,9 +15,10 @@ from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
-from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
+from tcc_certs.proof.histories import Histories, attribute_of
 from tcc_certs.proof.sides import Side
-from tcc_certs.proof.spoken import Between, Spoken, Uncovered
+from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Values
@@ -65,10 +66,12 @@ class Kind:
     """A tool of the left, as the right has it.
 
     Attributes:
-        fields: names of the parameters with tokens; domains: their atoms; optional: each.
+        fields: names of the parameters and answers with tokens; domains: their atoms;
+            optional: each.
         refused: why the right refuses some call whatever the session is; empty: it does not.
         sums: number of the sum, its field or None.
         possible: whether every other parameter has a value, or may be left out.
+        told: which of the fields are answers.
     """
 
     tool: Tool
@@ -79,6 +82,7 @@ class Kind:
     refused: str
     sums: tuple[tuple[int, int | None], ...]
     possible: bool
+    told: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,6 +138,7 @@ class Compared:
         self._tokens: dict[tuple[str, str], int] = {}
         self.spoken = self._spoken()
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
+        self.given = self._given()
         self._cuts = self._cut()
         of_sort: dict[str, list[int]] = {}
         for sort in sorted(self._types):
@@ -146,7 +151,10 @@ class Compared:
         tools = enumerate(left.core.tools)
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
         self._ensure_exact()
-        self.histories = Histories([left.core, right.core], self.value_of)
+        try:
+            self.histories = Histories([left.core, right.core], self.value_of)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "core", "statements", str(why)) from None
 
     # What is compared.
 
@@ -161,6 +169,22 @@ class Compared:
                     raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
         most = self.left.longest if self.right.policies else 0
         ensure(most <= MOST_KEPT, Code.UNKNOWN_FEATURE, "core", f"plans of {MOST_KEPT}", most)
+        return found
+
+    def _given(self) -> list[OpenParameter]:
+        """What a session is given that statements speak of: where both sides have it, the same."""
+        found = []
+        sides = [{one.name: one for one in of.core.given} for of in (self.left, self.right)]
+        for name in sorted(one for tool, one in self.spoken.compared if tool == GIVEN):
+            mine, theirs = [of.get(name) for of in sides]
+            if mine is None or theirs not in (None, mine):
+                raise Rejected(Code.UNKNOWN_FEATURE, name, "given on both sides alike", "others")
+            self._type(mine.type)
+            if (GIVEN, name) in self.spoken.exact:
+                self._alone(mine)
+            for text in sorted(self.spoken.constants):
+                self._constant(mine.type, text)
+            found.append(mine)
         return found
 
     def _cut(self) -> list[int]:
@@ -178,11 +202,24 @@ class Compared:
 
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
+        every = [((GIVEN, one.name), self._domain(one.type)) for one in self.given]
         for kind in self.kinds:
-            for name, domain in zip(kind.fields, kind.domains, strict=True):
-                if (kind.tool.name, name) in self.spoken.exact:
-                    alone = all(self.atoms[at].only is not None for at in domain)
-                    ensure(alone, Code.UNKNOWN_FEATURE, name, "few whole numbers", "more")
+            pairs = zip(kind.fields, kind.domains, strict=True)
+            every += [((kind.tool.name, name), domain) for name, domain in pairs]
+        for named, domain in every:
+            if named in self.spoken.exact:
+                alone = all(self.atoms[at].only is not None for at in domain)
+                ensure(alone, Code.UNKNOWN_FEATURE, named[1], "few whole numbers", "more")
+
+    def texts(self, tool: str, name: str) -> tuple[tuple[str, ...], bool]:
+        """The texts that a field of a remembered call may have, and whether it has no tokens."""
+        at = attribute_of(name)
+        if at is None:
+            found = self.values(tool, name)
+            return found, bool(found)
+        sources = self.histories.attributes[at].sources
+        listed = [self.values(*one) for one in sources if one[0] in self.left.tools]
+        return tuple([text for some in listed for text in some if text]), False
 
     def values(self, tool: str, name: str) -> tuple[str, ...]:
         """The texts that the left side lists for a field; none of an open one."""
@@ -206,6 +243,10 @@ class Compared:
         listed: dict[str, Sequence[str]] = {}
         theirs: dict[str, OpenType] = {}
         if other is not None and number is not None:
+            try:
+                ensure_alike(tool, other)
+            except Uncovered as why:
+                raise Rejected(Code.UNKNOWN_FEATURE, tool.name, "fields alike", str(why)) from None
             answers = [sorted(p.name for p in of.parameters if p.observed) for of in (tool, other)]
             ensure(
                 answers[0] == answers[1],
@@ -218,6 +259,7 @@ class Compared:
             compared |= set(self.right.monitors.compared.get(number, ()))
             names = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
             names |= {p.name for p in other.parameters} | {p.name for p in other.opened}
+            names |= {p.name for p in tool.answers}
             compared |= {name for name in names if (tool.name, name) in self.spoken.compared}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
@@ -227,12 +269,14 @@ class Compared:
                     for text in mine.values:
                         self._constant(theirs[mine.name], text)
         found = []
-        for opened in tool.opened:
+        for opened in (*tool.opened, *tool.answers):
             spoken = (tool.name, opened.name) in self.spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
             sort = sort_of(opened.type)
-            ensure(sort != "json", Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort)
+            ensure(
+                is_scalar(opened.type), Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort
+            )
             self._type(opened.type)
             if opened.name in theirs and sort_of(theirs[opened.name]) == sort:
                 self._type(theirs[opened.name])
@@ -287,7 +331,10 @@ class Compared:
             if not one.optional and name not in mine:
                 refused = f"{name} is missing"
         named = [one.name for one in fields]
-        sums, possible = list[tuple[int, int | None]](), True
+        told = {one.name for one in tool.answers}
+        sums, possible = list[tuple[int, int | None]](), surely_fit(tool)
+        rest = [one for one in tool.answers if one.name not in named]
+        possible = possible and all(one.optional or _has_value(one.type) for one in rest)
         for one in tool.opened:
             their = theirs.get(one.name)
             added = any((tool.name, one.name) in side.caps for side in (self.left, self.right))
@@ -319,6 +366,7 @@ class Compared:
             refused=refused,
             sums=tuple(sums),
             possible=possible,
+            told=frozenset(told.intersection(named)),
         )
 
     def _sum(self, tool: str, mine: OpenParameter, theirs: OpenParameter) -> int:
@@ -438,6 +486,12 @@ def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
 def _has_value(kind: OpenType) -> bool:
     if isinstance(kind, JsonType):
         return kind.most >= 1
+    if not is_scalar(kind):
+        try:
+            some_value(kind)
+        except Uncovered:
+            return False
+        return True
     return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
 
 

@@ -31,6 +31,7 @@ from tcc_certs.proof.compared import (
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
+from tcc_certs.proof.spoken import Attribute
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors import Counts, Seen, Values
 from tcc_certs.values.declared import json_of
@@ -69,11 +70,27 @@ class System(KeyParts):
         self._named: dict[Part, list[tuple[int, Place]]] = {}
         self._mades: dict[tuple[int, tuple[Choice, ...]], CallParts] = {}
 
-    def start(self, part: Part) -> State:
-        """Before the first call."""
+    def starts(self, part: Part) -> list[State]:
+        """Before the first call, for each choice of what a session is given."""
         right = self.right.start if part.plans else NOT_WALKED
         left = self.left.start if part.walked else NOT_WALKED
-        return left, right, (), tuple([(0, 0)] * len(self.sums)) if part.plans else ()
+        sums = tuple([(0, 0)] * len(self.sums)) if part.plans else ()
+        if part.tracked is not None or not self.histories.attributes:
+            return [(left, right, (), sums)]
+        places = [self.histories.attributes.index(Attribute(name=one.name)) for one in self.given]
+        domains = [self._domain(one.type) for one in self.given]
+        found: list[State] = []
+        for chosen in self._chosen(part, domains, [one.optional for one in self.given], ()):
+            ensure(len(found) < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
+            pairs = zip(places, chosen, strict=True)
+            past = self.histories.begun({at: token for at, token in pairs if token is not None})
+            found.append((left, right, self._facts(past), sums))
+        return found
+
+    def _facts(self, past: Past) -> tuple[Fact, ...]:
+        """What statements of version 1.2 remember, as facts."""
+        now = self.histories.flat(past)
+        return tuple(sorted([(LATER + group, *fact) for group, *fact in now]))  # type: ignore[misc]
 
     # What has to be tried.
 
@@ -191,7 +208,17 @@ class System(KeyParts):
         return found
 
     def _choices(self, part: Part, kind: Kind, held: Sequence[int]) -> Iterator[tuple[Choice, ...]]:
-        if not kind.fields:
+        return self._chosen(part, kind.domains, kind.optional, held)
+
+    def _chosen(
+        self,
+        part: Part,
+        domains: Sequence[Sequence[int]],
+        optional: Sequence[bool],
+        held: Sequence[int],
+    ) -> Iterator[tuple[Choice, ...]]:
+        """Every choice of tokens for fields with these atoms."""
+        if not domains:
             return iter(((),))
         atoms = len(self.atoms)
         used: dict[int, list[int]] = {}
@@ -200,14 +227,14 @@ class System(KeyParts):
         chosen: list[Choice] = []
 
         def choose(at: int) -> Iterator[tuple[Choice, ...]]:
-            if at == len(kind.fields):
+            if at == len(domains):
                 yield tuple(chosen)
                 return
-            if kind.optional[at]:
+            if optional[at]:
                 chosen.append(None)
                 yield from choose(at + 1)
                 chosen.pop()
-            for atom in kind.domains[at]:
+            for atom in domains[at]:
                 there = used.setdefault(atom, [])
                 for token in list(there):
                     chosen.append(token)
@@ -275,9 +302,8 @@ class System(KeyParts):
             place = stepped
         facts = _marked(state[2], left, right) if left or right else state[2]
         if later is not None:
-            now = self.histories.flat(self.histories.after(past, later))
-            kept: list[Fact] = [fact for fact in facts if fact[0] < LATER]
-            facts = tuple(sorted([*kept, *[(LATER + group, *fact) for group, *fact in now]]))  # type: ignore[list-item]
+            kept = [fact for fact in facts if fact[0] < LATER]
+            facts = (*kept, *self._facts(self.histories.after(past, later)))
         return Move(call, tokens, (after, place, facts, sums), "")
 
     def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:
@@ -302,7 +328,7 @@ class System(KeyParts):
             found = self._mades[key] = CallParts(
                 tool=kind.tool.name,
                 parts=tuple(parts),
-                answers=frozenset([param.name for param in params if param.observed]),
+                answers=kind.told.union([param.name for param in params if param.observed]),
             )
         return found
 
@@ -399,7 +425,7 @@ class System(KeyParts):
                 tracked = part.tracked is None or of in part.tracked
                 opened[param.name] = of if of is not None and tracked else OTHER
         for name, token in given.items():
-            if token is None:
+            if token is None or name in kind.told:
                 continue
             at = token % len(self.atoms) if token >= 0 else OTHER - 1 - token
             atom = self.atoms[at]

@@ -41,10 +41,15 @@ class SessionCallJson(DocumentPart, frozen=True, kw_only=True):
 
 
 class SessionJson(DocumentPart, frozen=True, kw_only=True):
-    """A shortest session that decides a question."""
+    """A shortest session that decides a question.
+
+    Attributes:
+        given: what the session is given, where its grammar asks for that.
+    """
 
     calls: list[SessionCallJson]
     ends: Annotated[str, one_of("call", "finish", "stuck")]
+    given: dict[str, Any] | UnsetType = UNSET
 
 
 class WhyOutput(Output, frozen=True, kw_only=True):

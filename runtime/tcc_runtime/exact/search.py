@@ -127,8 +127,7 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
             return _included_plans(search)
-    search.add(system.start, -1, None)
-    level = [0]
+    level = _begun(search)
     while level:
         after: list[int] = []
         tried = 0
@@ -149,6 +148,12 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
             raise OpenQuestion("P504", f"{_added(system)} added up and compared")
         level = after
     return SearchResult(holds=True, states=len(search.met))
+
+
+def _begun(search: _Search) -> list[int]:
+    """The numbers of the states before the first call."""
+    numbers = [search.add(state, -1, move) for move, state in search.system.starts()]
+    return [number for number in numbers if number is not None]
 
 
 def _added(system: System) -> str:
@@ -189,8 +194,7 @@ def some_session(
         OpenQuestion: P507, and whatever a move meets.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
-    search.add(system.start, -1, None)
-    heap = [(0, 0, 0)]
+    heap = [(0, 0, at) for at in _begun(search)]
     while heap:
         check_time()
         _, depth, at = heappop(heap)
@@ -237,7 +241,7 @@ def _finishable(search: _Search) -> SearchResult:
     the way to an end is looked for with its greatest sums, to which each call adds its least.
     """
     system = search.system
-    search.add(system.start, -1, None)
+    _begun(search)
     at = 0
     while at < len(search.met):
         search.check_time()
@@ -299,7 +303,7 @@ def reached_tools(
         OpenQuestion: any code but P503.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
-    search.add(system.start, -1, None)
+    _begun(search)
     found: set[int] = set()
     at = 0
     while at < len(search.met):
@@ -387,7 +391,7 @@ def _renamed(memory: Items, renaming: Renaming) -> Items:
 def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> WitnessSession | None:
     """The session that leads to a state, and on by a move, with concrete values; None: no times."""
     path: list[_Met] = []
-    while search.met[at].move is not None:
+    while at >= 0 and search.met[at].move is not None:
         path.append(search.met[at])
         at = search.met[at].before
     path.reverse()
