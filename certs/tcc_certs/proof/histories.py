@@ -172,7 +172,7 @@ class Histories:
                 tools={tool.name: at for at, tool in enumerate(core.tools)},
                 session=numbers,
                 rests={
-                    (tool.name, one.name): ("*", tuple(map(constant, one.values[:-1])))
+                    (tool.name, one.name): ("*", tuple([constant(text) for text in one.values[:-1] if text]))
                     for tool in core.tools
                     for one in tool.parameters
                     if one.values[-1] == ANY

@@ -82,7 +82,7 @@ class LaterSession:
             text = None if index is None else param.values[index]
             states[param.name] = UNKNOWN if text is None else constant(text) if text else NONE
             if text == ANY:
-                states[param.name] = "*", tuple(map(constant, param.values[:-1]))
+                states[param.name] = "*", tuple([constant(one) for one in param.values[:-1] if one])
         for one in (*tool.opened, *tool.answers):
             there = one.name in given
             states[one.name] = typed(given[one.name], one.type) if there else NONE
