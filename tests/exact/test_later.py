@@ -12,7 +12,7 @@ from tcc.library import artifact_bytes, artifact_of
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
-from tcc_runtime.exact import certificate
+from tcc_runtime.exact import certificate, search
 from tests.exact import brute, test_brute
 from tests.exact.test_proofs import changed_at, code_of, file_of, lines_of
 
@@ -441,6 +441,18 @@ def test_what_other_sessions_use_is_never_proved() -> None:
     same = tcc.prove(wide, implies=wide)
     assert same.certificate is not None
     assert check_proof(same.certificate, [artifact_bytes(wide)] * 2).verdict == 0
+
+
+def test_that_it_hangs_on_other_sessions_is_told_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when all states were met."""
+    monkeypatch.setattr(search, "MOST_ACROSS", 50)
+    text = WIDE.replace("<= 3", "<= 9").replace("text max 4", "text max 4, by: text max 4")
+    wide = tcc.compile_text(f"{text}limit uses(pay) per to, by <= 9 across sessions\n")
+    for found in (tcc.prove(wide, finishable=True), tcc.prove(wide, implies=wide)):
+        if found.kind == "finishable":
+            assert (found.codes, found.states) == (("P501",), 50)
+        else:
+            assert found.proved  # the same limit on the same tools
 
 
 @pytest.mark.parametrize("kind", ["implies", "finishable"])
