@@ -19,9 +19,9 @@ from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_valu
 from tcc_certs.proof.histories import Histories, attribute_of
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
-from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Values
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant

@@ -22,7 +22,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.proof.fields import Uncovered, ensure_covered
 from tcc_certs.session.machine import Place, SessionMachine
-from tcc_certs.session.monitors import Monitors
+from tcc_certs.session.monitors.keyed import Monitors
 from tcc_certs.statements import Constraints, statement_constraints
 from tcc_certs.values.numbers import compare
 

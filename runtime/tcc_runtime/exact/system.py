@@ -28,8 +28,8 @@ from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
 from tcc_certs.proof.histories import CallParts, Histories, Past
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
-from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
