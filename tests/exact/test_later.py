@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -514,3 +515,93 @@ def test_statements_of_what_is_looked_up_are_read_and_left_open(
     code = "TCC704" if statement.startswith("limit") else "TCC705"
     left = [one.message for one in tcc.lint(path).undecided]
     assert any(one.startswith(f"not decided: {code}: ") for one in left) != decided
+
+
+GIVEN = f"""{NEWER}given user: text max 9, old?: text max 9 or null
+tool find(; id: text max 9) gives (s: ok | *; owner: text max 9, rank?: flag at "/of/rank")
+tool pay(; j: json, id: text max 9 at "/j/id", to: text max 9 at "/j/to")
+plan = any*
+limit depth <= 2
+let who = find.owner
+require find same id where seen.owner = session.user before pay
+"""
+FORGED_SESSIONS: list[tuple[str, Callable[[list[Any]], object], str]] = [
+    ("nothing is given", lambda x: x[0].pop("given"), "T101"),
+    ("less is given", lambda x: x[0].update(given=[]), "T301"),
+    ("more is given", lambda x: x[0]["given"].append(["who", "x"]), "T301"),
+    ("another is given", lambda x: x[0]["given"][0].__setitem__(1, "z"), "T301"),
+    ("an answer that is not told", lambda x: x[1][2].pop(1), "T301"),
+    ("an answer of another type", lambda x: x[1][2][1].__setitem__(1, "0123456789"), "T301"),
+    ("another answer", lambda x: x[1][2][1].__setitem__(1, "zz"), "T301"),
+    ("an answer that the tool has not", lambda x: x[1][2].append(["z", "x"]), "T301"),
+    ("an answer that is not listed", lambda x: x[1][1][0].__setitem__(1, "*"), "VALID"),
+    ("an answer that nobody lists", lambda x: x[1][1][0].__setitem__(1, "bad"), "T301"),
+    ("what stands elsewhere", lambda x: x[2][2][1].__setitem__(1, '{"id":"","to":"y"}'), "T301"),
+    ("what stands nowhere", lambda x: x[2][2][1].__setitem__(1, "{}"), "T301"),
+    ("nothing that it stands in", lambda x: x[2][2].pop(1), "T301"),
+    ("no value at a place", lambda x: x[2][2].pop(0), "T301"),
+]
+
+
+@pytest.mark.parametrize(("name", "forge", "code"), FORGED_SESSIONS)
+def test_a_forged_session_with_fields_is_refused(
+    name: str, forge: Callable[[list[Any]], object], code: str
+) -> None:
+    made = tcc.compile_text(GIVEN)
+    found = tcc.prove(made, "never pay")
+    assert found.session is not None and found.certificate is not None
+    assert found.session.given == {"user": ""}
+    assert [call.arguments for call in found.session.calls] == [
+        {"id": ""},
+        {"j": {"id": "", "to": ""}},
+    ]
+    given = [artifact_bytes(made)]
+    assert code_of(changed_at(lines_of(found.certificate), lambda lines: None), given) == "VALID"
+    assert code_of(changed_at(lines_of(found.certificate), forge), given) == code
+
+
+def _steps(lines: list[Any]) -> int:
+    """The line that says where the start is."""
+    return int(1 + lines[0]["parts"][0]["states"])
+
+
+FORGED_LISTS: list[tuple[str, Callable[[list[Any]], object], tuple[str, ...]]] = [
+    ("a start less", lambda x: x[_steps(x)].pop(), ("T201",)),
+    ("one start", lambda x: x.__setitem__(_steps(x), x[_steps(x)][0]), ("T101", "T201")),
+    ("another start", lambda x: x[_steps(x)].reverse(), ("T201", "T203", "T204", "T205")),
+    ("no attributes", lambda x: x[1][2].clear(), ("T101", "T201")),
+    ("attributes twice", lambda x: x[1][2][-1].__setitem__(3, 2), ("T101", "T201")),
+    ("another attribute", lambda x: x[1][2][-1].__setitem__(2, [9]), ("T201", "T203", "T204")),
+    ("attributes of another tool", lambda x: x[1][2][-1].__setitem__(1, 1 << 12), ("T101",)),
+    ("a number of attributes", lambda x: x[1][2][-1].__setitem__(1, 63), ("T101",)),
+    ("a text for an attribute", lambda x: x[1][2][-1][2].__setitem__(0, "x"), ("T101",)),
+]
+
+
+ALSO = "require pay where to != session.who\nlimit uses(pay) per session.old <= 1\n"
+
+
+@pytest.mark.parametrize(("name", "forge", "codes"), FORGED_LISTS)
+def test_a_forged_list_with_attributes_is_refused(
+    name: str, forge: Callable[[list[Any]], object], codes: tuple[str, ...]
+) -> None:
+    artifact = artifact_of(tcc.compile_text(f"{GIVEN}{ALSO}"))
+    text = "require find same id where seen.owner = session.user before pay"
+    found = tcc.prove(artifact, text)
+    assert found.proved and found.certificate is not None
+    given = [artifact_bytes(artifact)]
+    assert code_of(found.certificate, given) == "VALID"
+    assert code_of(changed_at(lines_of(found.certificate), forge), given) in codes
+
+
+def test_an_attribute_that_is_learned_is_not_the_one_of_another_let() -> None:
+    """Two sides that learn from other fields have two attributes."""
+    mine = tcc.compile_text(f"{GIVEN}require pay where to = session.who\n")
+    other = GIVEN.replace("let who = find.owner", "let who = find.id")
+    theirs = tcc.compile_text(f"{other}require pay where to = session.who\n")
+    found = tcc.prove(mine, implies=theirs)
+    assert (found.verdict, found.codes) == ("refuted", ())
+    assert found.certificate is not None
+    both = [artifact_bytes(mine), artifact_bytes(theirs)]
+    assert check_proof(found.certificate, both).verdict == 0
+    assert tcc.prove(mine, implies=mine).proved
