@@ -34,6 +34,7 @@ OPEN = {
     "flag": l.Type(kind="flag"),
 }
 NAMES = {kind: name for name, kind in OPEN.items()}
+LIKES = ("p|q", "[p-z]", "[a-z]+", "q.*")  # new texts of one type are alike to each
 LISTED = ("p", "q")  # texts of open fields, too
 ANSWERS = ("q", "bad")
 
@@ -413,7 +414,28 @@ def changed(rng: random.Random, made: l.Grammar, *, timed: bool) -> l.Grammar:
         says.append(say)
     if rng.random() < 0.3:
         says = [_nearly(rng, one) for one in says]
-    return replace(made, statements=_once(says))
+    found = replace(made, statements=_once(says))
+    return _retyped(rng, found) if rng.random() < 0.25 else found
+
+
+def _retyped(rng: random.Random, made: l.Grammar) -> l.Grammar:
+    """With other types, or listed values, of one argument, and what is learned from elsewhere."""
+    tools = list(made.tools)
+    at = rng.randrange(len(tools))
+    mine = [one for one in _open(tools[at]) if one.place is None]
+    if mine:
+        of = rng.choice(mine)
+        kinds = [one for one in OPEN.values() if one.kind == of.type.kind and one != of.type]
+        new = replace(of, type=rng.choice(kinds)) if kinds else of
+        if of.type.kind == "text" and not of.null and rng.random() < 0.3:
+            new = replace(of, type=None, values=LISTED)
+        fields = [new if one == of else one for one in tools[at].fields]
+        fields.sort(key=lambda one: (one.answer, not one.listed))
+        tools[at] = replace(tools[at], fields=tuple(fields))
+    lets = _lets(rng, tools) if made.lets and rng.random() < 0.3 else made.lets
+    if dict(attributes(replace(made, lets=lets))) != dict(attributes(made)):
+        lets = made.lets
+    return replace(made, tools=tuple(tools), lets=lets)
 
 
 def _nearly(rng: random.Random, say: l.Statement) -> l.Statement:
@@ -503,6 +525,13 @@ def _calls_of(rng: random.Random, tool: l.Tool, *, answers: bool = False) -> l.C
     return l.Pattern(tool=tool.name, where=tuple(where))
 
 
+def _set_of(rng: random.Random, tools: Sequence[l.Tool], one: l.Calls) -> l.Calls:
+    """Calls of several tools, or all but some."""
+    other = _calls_of(rng, rng.choice(tools), answers=True)
+    some: list[l.Calls] = [l.Any_(), l.But(one=l.Any_(), other=other)]
+    return rng.choice([*some, l.Either(sets=(one, other))] if one != other else some)
+
+
 def _same(
     rng: random.Random, seen: l.Tool, own: l.Tool, names: Names = ()
 ) -> tuple[tuple[str, l.Term], ...]:
@@ -526,6 +555,8 @@ def _alternative(
 ) -> l.Alternative:
     seen = rng.choice(tools)
     calls = _calls_of(rng, seen, answers=True)
+    if rng.random() < 0.1:
+        return l.Alternative(calls=_set_of(rng, tools, calls))
     same = _same(rng, seen, own, names) if rng.random() < 0.7 else ()
     where = [_relation(rng, seen, own, names)] if rng.random() < 0.5 else []
     least = 2 if rng.random() < 0.15 else 1
@@ -581,10 +612,20 @@ def _compared(
     if other and rng.random() < 0.6:
         where, field = rng.choice(other)
         return l.Compare(op=rng.choice(ops), left=left, right=_term(where, field))
+    if kind == "text" and LIKES and rng.random() < 0.25:
+        return l.Like(left=left, pattern=rng.choice(LIKES), negated=rng.random() < 0.4)
     if kind != "flag" and rng.random() < 0.3:
         values = tuple(dict.fromkeys([_constant(rng, kind), _constant(rng, kind)]))
         return l.In(left=left, right=l.Constants(values=values), negated=rng.random() < 0.4)
-    constant = l.Const(value=_constant(rng, kind))
+    constant: l.Term = l.Const(value=_constant(rng, kind))
+    if kind == "integer" and other and rng.random() < 0.5:
+        where, field = rng.choice(other)
+        constant = rng.choice(
+            [
+                l.Linear(parts=((1, _term(where, field)), (1, constant))),
+                l.Max(one=_term(where, field), other=constant),
+            ]
+        )
     maybe = scope != "session" and rng.random() < 0.1
     return l.Compare(op=rng.choice(ops), left=left, right=constant, maybe=maybe)
 

@@ -127,7 +127,7 @@ DECLINED = [
     f"{LIST}require a where x in seen.all before b\n",
     "given l: list of text\ntool b(; x: text max 9)\nrequire b where x in session.l\n",
     "tool a gives (; t: time)\ntool b(; x: time utc)\nrequire a where seen.t < x before b\n",
-    'tool b(; x: text max 9)\nrequire b where x ~ "a+"\n',
+    'tool b(; x: text)\nrequire b where x ~ "aaaaaaaaaaaaaaaaaaaa+"\n',
     "tool a gives (; t: time)\ntool b\nrequire a where seen.t < now before b\n",
     "tool a gives (s: ok | *)\ntool b(; x: text)\nlet w = a.s\nrequire b where x = session.w\n",
 ]

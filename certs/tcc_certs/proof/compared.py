@@ -22,10 +22,11 @@ from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.keyed import Values
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
-from tcc_certs.values.types import JsonType, NumberType, OpenType
+from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
@@ -140,6 +141,7 @@ class Compared:
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
         self.given = self._given()
         self._cuts = self._cut()
+        self._likes = self._like()
         of_sort: dict[str, list[int]] = {}
         for sort in sorted(self._types):
             for atom in atoms_of(sort, self._types[sort], self._constants.get(sort, ())):
@@ -152,7 +154,7 @@ class Compared:
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self.value_of)
+            self.histories = Histories([left.core, right.core], self.value_of, self.matches)
         except Uncovered as why:
             raise Rejected(Code.UNKNOWN_FEATURE, "core", "statements", str(why)) from None
 
@@ -200,6 +202,21 @@ class Compared:
             del self._types["number"]
         return [known.index(kind) for kind in made]
 
+    def _like(self) -> dict[str, int]:
+        """The places of types that separate texts at patterns."""
+        known = self._types.get("text", [])
+        try:
+            kinds = [kind for kind in known if isinstance(kind, TextType)]
+            made = self.spoken.pattern_types(kinds)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
+        known += [kind for kind in made.values() if kind not in known]
+        return {pattern: known.index(kind) for pattern, kind in made.items()}
+
+    def matches(self, pattern: str, value: Any) -> bool:
+        """Whether the text that a token stands for matches a pattern."""
+        return self._likes[pattern] in self.atoms[value[0] % len(self.atoms)].types
+
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
         every = [((GIVEN, one.name), self._domain(one.type)) for one in self.given]
@@ -231,6 +248,8 @@ class Compared:
         of = self.atoms[token % len(self.atoms)]
         if of.only is not None:
             return constant(of.only)
+        if of.sort == "text" and self._likes:
+            return DIGESTED, (token,)
         if of.sort != "number" or not self.spoken.cuts:
             return _LETTERS[of.sort], (token,)
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]

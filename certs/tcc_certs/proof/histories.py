@@ -103,11 +103,24 @@ class CallParts:
     answers: frozenset[str]
 
 
+class _Marks(dict["tuple[str, bytes]", "bool | None"]):
+    """Of each pattern and each text whether it matches, as a ledger's marks say it."""
+
+    def __init__(self, matches: Callable[[str, Any], bool]) -> None:
+        super().__init__()
+        self._matches = matches
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """See the class."""
+        return self._matches(*key)
+
+
 class Histories:
     """The statements of version 1.2 of two sides.
 
     Args:
         state_of: the value that a token stands for.
+        matches: whether the text that a state stands for matches a pattern.
 
     Attributes:
         windows: the spans of time, increasing.
@@ -117,8 +130,14 @@ class Histories:
         Uncovered: more fields of a tool than there is room for.
     """
 
-    def __init__(self, cores: Sequence[Core], state_of: Callable[[Part], State]) -> None:
+    def __init__(
+        self,
+        cores: Sequence[Core],
+        state_of: Callable[[Part], State],
+        matches: Callable[[str, Any], bool],
+    ) -> None:
         self._state_of = state_of
+        self._marks = _Marks(matches)
         self._tools = [tool.name for tool in cores[0].tools]
         self._numbers = {name: at for at, name in enumerate(self._tools)}
         held = [
@@ -329,6 +348,7 @@ class Histories:
             states=states,
             stamp=_NOW,
             session=self._session(rule, known),
+            marks=self._marks,
         )
         return memory.refuses(own) is not None
 
@@ -451,6 +471,7 @@ class Histories:
                 states=states,
                 stamp=_NOW - self._offsets[age],
                 session=self._session(rule, then) if rule.session else {},
+                marks=self._marks,
                 done=True,
                 told=at,
             )

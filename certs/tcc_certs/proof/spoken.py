@@ -30,7 +30,8 @@ from tcc_certs.core.policies import (
 )
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
 from tcc_certs.values.declared import text_of
-from tcc_certs.values.types import NumberType
+from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
+from tcc_certs.values.types import NumberType, TextType
 
 Part: TypeAlias = "Any"  # of a key: the text of a listed value, or a token
 _ORDERS = ("<", "<=", ">", ">=")
@@ -59,12 +60,14 @@ class Spoken:
     Attributes:
         compared: the fields, those of what a session is given with GIVEN as tool.
         constants: canonical texts that any of them may be compared with.
+        patterns: that any text may be held to.
         cuts: constants that a field is ordered against; exact: fields whose values are computed
             with, or ordered among each other.
     """
 
     compared: set[tuple[str, str]] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
 
@@ -139,6 +142,9 @@ class Spoken:
             case ("in" | "not in", one, ("list", _) as many):
                 self._term(core, one, sides, exact=False)
                 self._term(core, many, sides, exact=False)
+            case ("~" | "!~", one, str() as pattern):
+                self._term(core, one, sides, exact=False)
+                self.patterns.add(pattern)
             case (op, ("own" | "seen" | "session", _) as term, ("n", text)) if op in _ORDERS:
                 self._cut(self._names(core, term, sides), text)
             case (op, ("n", text), ("own" | "seen" | "session", _) as term) if op in _ORDERS:
@@ -177,6 +183,20 @@ class Spoken:
                     self._term(core, item, sides, exact=True)
             case _:
                 raise Uncovered(f"a term of the kind {tree[0]!r}")
+
+    def pattern_types(self, kinds: Sequence[TextType]) -> dict[str, TextType]:
+        """Types that separate the texts of others at the patterns that they are held to.
+
+        Raises:
+            Uncovered: of some text it would not be decided whether it matches.
+        """
+        least = min([kind.least for kind in kinds], default=0)
+        most = max([kind.most for kind in kinds], default=0)
+        for pattern in self.patterns if kinds else ():
+            if most > MAX_STEPS // pattern_of(pattern).size:
+                raise Uncovered(f"texts of {most} characters held to {pattern!r}")
+        made = [TextType(least=least, most=most, pattern=one) for one in sorted(self.patterns)]
+        return dict(zip(sorted(self.patterns), made, strict=True)) if kinds else {}
 
     def cut_types(self, kinds: Sequence[NumberType]) -> list[NumberType]:
         """Types that separate the numbers of others at the constants that they are ordered against.

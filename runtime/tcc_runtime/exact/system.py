@@ -30,10 +30,11 @@ from tcc_certs.proof.histories import CallParts, Histories, Past
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
-from tcc_certs.values.types import JsonType, NumberType, OpenType, check
+from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
 
@@ -146,11 +147,12 @@ class System:
             self._fields[at] = self._fields_of(at, tool)
         self.given = self._given()
         self._cuts = self._cut()
+        self._likes = self._like()
         self._make_atoms()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self._value_of)
+            self.histories = Histories([left.core, right.core], self._value_of, self._matches)
         except Uncovered as why:
             raise OpenQuestion("P501", str(why)) from None
         self._every = frozenset(range(len(left.core.monitors)))
@@ -227,6 +229,19 @@ class System:
         except Uncovered as why:
             raise OpenQuestion("P501", str(why)) from None
 
+    def _like(self) -> dict[str, int]:
+        """The places of types that separate texts at patterns."""
+        kinds = [k for k in self._types.get("text", ()) if isinstance(k, TextType)]
+        try:
+            made = self._spoken.pattern_types(kinds)
+        except Uncovered as why:
+            raise OpenQuestion("P501", str(why)) from None
+        return {pattern: self._type(kind) for pattern, kind in made.items()}
+
+    def _matches(self, pattern: str, token: Token) -> bool:
+        """Whether the text that a token stands for matches a pattern."""
+        return self._likes[pattern] in self.atoms[token[0]].types
+
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
         every = [(GIVEN, one.name, self._domain(one.type)) for one in self.given]
@@ -244,6 +259,8 @@ class System:
         if atom.only is not None:
             return constant(text_of(atom.only) or "")
         sort = next(sort for sort, some in self._of_sort.items() if token[0] in some)
+        if sort == "text" and self._likes:
+            return DIGESTED, token
         if sort != "number" or not self._spoken.cuts:
             return {"text": "s", "number": "n", "flag": "b"}[sort], token
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
