@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tcc.library.proving import prove
-from tcc_certs.proof import compared, histories, moves
+from tcc_certs.proof import compared, moves, rules
 from tcc_certs.proof.histories import CallParts, Histories
 from tcc_certs.proof.sides import Side
 from tcc_runtime.exact import search, system
@@ -151,12 +151,12 @@ def ages_joined(patch: pytest.MonkeyPatch) -> None:
 
 def order_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Which of two calls came first is nothing."""
-    patch.setattr(histories, "_in_order", lambda policy: False)
+    patch.setattr(rules, "_in_order", lambda policy: False)
 
 
 def counts_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Calls with the same fields are one."""
-    patch.setattr(histories, "_alike", lambda policy: 1)
+    patch.setattr(rules, "_alike", lambda policy: 1)
 
 
 def debts_forgotten(patch: pytest.MonkeyPatch) -> None:

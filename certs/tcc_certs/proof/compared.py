@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
-from tcc_certs.proof.histories import Histories, attribute_of
+from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.rules import attribute_of
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
+from tcc_certs.proof.sums import Sum, sum_between, text_of_units
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.keyed import Values
@@ -41,25 +42,6 @@ Choice: TypeAlias = "int | None"  # the token of a field; None: left out
 
 
 # Both sides of a question.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """A parameter that is added up, in units of 10^-places.
-
-    Attributes:
-        caps: of the left and of the right.  span: the least and the greatest value of both types;
-            None: they have none in common.  grid: of the sums; 0: there is none.
-        left_least: the least value of the left type.
-        odd: the least value that is of the left type alone, and whether all are above it.
-    """
-
-    caps: tuple[int | None, int | None]
-    span: tuple[int, int] | None
-    grid: int
-    left_least: int
-    odd: tuple[int, bool] | None
-    units: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,32 +371,9 @@ class Compared:
         )
 
     def _sum(self, tool: str, mine: OpenParameter, theirs: OpenParameter) -> int:
-        kind, other = mine.type, theirs.type
-        if not isinstance(kind, NumberType) or kind.low is None or kind.high is None:
-            raise Rejected(Code.UNKNOWN_FEATURE, mine.name, "a range of numbers", "another type")
-        ensure(not kind.low.startswith("-"), Code.UNKNOWN_FEATURE, mine.name, "0 or more", kind.low)
         caps = [side.caps.get((tool, mine.name)) for side in (self.left, self.right)]
         self._added.append((tool, mine.name))
-        ours = (Fraction(kind.low), Fraction(kind.high))
-        limits = list(ours)
-        whole, odd = kind.whole, None
-        if not isinstance(other, NumberType):
-            self.sums.append(_sum_of(caps, (), kind.whole, ours, (ours[0], False)))
-            return len(self.sums) - 1
-        if other.low is not None and other.high is not None:
-            low, high = Fraction(other.low), Fraction(other.high)
-            limits = [max(ours[0], low), min(ours[1], high)]
-            first = Fraction(-(-ours[0] // 1)) if whole else ours[0]
-            beyond = Fraction(high // 1 + 1) if whole else high
-            if ours[1] > high and max(first, beyond) <= ours[1]:
-                odd = (max(first, beyond), not whole and first <= high)
-            if first < low:
-                odd = (first, False)
-        if other.whole and not whole:
-            if odd is None or odd[0] > ours[0]:
-                odd = (ours[0], ours[0].denominator == 1)
-            whole = True
-        self.sums.append(_sum_of(caps, limits, whole, ours, odd, kind.whole))
+        self.sums.append(sum_between(mine, theirs, caps))
         return len(self.sums) - 1
 
     def _holds(self, atom: Atom, kind: OpenType) -> bool:
@@ -512,40 +471,6 @@ def _has_value(kind: OpenType) -> bool:
             return False
         return True
     return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
-
-
-def _sum_of(
-    caps: Sequence[str | None],
-    limits: Sequence[Fraction],
-    whole: bool,
-    ours: tuple[Fraction, Fraction],
-    odd: tuple[Fraction, bool] | None,
-    our_whole: bool = False,
-) -> Sum:
-    given = [*limits, *ours, *[Fraction(cap) for cap in caps if cap is not None]]
-    if odd is not None:
-        given.append(odd[0])
-    places = 0
-    while any((one * 10**places).denominator != 1 for one in given):
-        places += 1
-    unit = 10**places
-    least, most = (-(-limits[0] // 1), limits[1] // 1) if whole and limits else limits or (1, 0)
-    left_least = -(-ours[0] // 1) if our_whole else ours[0]
-    span = (int(least * unit), int(most * unit)) if least <= most else None
-    mine, theirs = [None if cap is None else int(Fraction(cap) * unit) for cap in caps]
-    return Sum(
-        caps=(mine, theirs),
-        span=span,
-        grid=unit if whole else 0,
-        left_least=int(left_least * unit),
-        odd=None if odd is None else (int(odd[0] * unit), odd[1]),
-        units=unit,
-    )
-
-
-def text_of_units(amount: int, units: int) -> str:
-    """The decimal of an amount of at least 0 in units of 10^-places."""
-    return format_decimal(amount, len(str(units)) - 1)
 
 
 def held_tokens(facts: Iterable[Fact]) -> list[int]:

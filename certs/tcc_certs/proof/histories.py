@@ -15,78 +15,24 @@ Cost: a decision that was not met before takes the calls that are remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
-from tcc_certs.core.opened import fields_of
-from tcc_certs.core.policies import (
-    MAX_WINDOW,
-    Ban,
-    Count,
-    Fields,
-    Need,
-    Owe,
-    Policy,
-    Total,
-)
+from tcc_certs.core.model import Core
+from tcc_certs.core.policies import MAX_WINDOW
 from tcc_certs.errors import Code, require
-from tcc_certs.proof.fields import ANY, Uncovered
-from tcc_certs.proof.spoken import Attribute, Part, alternatives_of, attributes_of, named_by
-from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.proof.fields import ANY
+from tcc_certs.proof.rules import MAX_LEFT_OUT, SESSION, Group, Marks, Rule, groups_of, learned_name
+from tcc_certs.proof.spoken import Part
 from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
 Past: TypeAlias = "tuple[tuple[Entry, ...], ...]"  # for each group its calls
 Flat: TypeAlias = "tuple[int, int, tuple[Part, ...], int]"  # group, slot, key, value
-MAX_LEFT_OUT = 12  # fields of a tool that a statement names
 MAX_ALIKE = 1 << 12  # calls with the same fields
 MAX_REMEMBERED = 1 << 15  # decisions that are kept
 _NOW = 2 * MAX_WINDOW
-
-
-# Statements, compiled.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rule:
-    """A statement of a side.
-
-    Attributes:
-        number: of its monitor, sums not counted.
-        session: the attributes that it speaks of, by name their places.
-        rests: for each tool and field that lists its values, the state of what is not listed.
-        lasting: the age from which on a call is nothing to it.
-    """
-
-    side: int
-    number: int
-    policies: Policies
-    tools: Mapping[str, int]
-    session: Mapping[str, int]
-    rests: Mapping[tuple[str, str], State]
-    lasting: int
-
-    def memory(self) -> Memory:
-        """Of no call."""
-        return Memory(self.policies)
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Group:
-    """Statements that share a history.
-
-    Attributes:
-        names: for each tool, by its name, the fields that are kept.
-        most: how many calls that are alike are kept; None: all.
-    """
-
-    ordered: bool
-    timed: bool
-    most: int | None
-    rules: list[_Rule] = field(default_factory=list)
-    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +47,6 @@ class CallParts:
     tool: str
     parts: tuple[tuple[str, Part], ...]
     answers: frozenset[str]
-
-
-class _Marks(dict["tuple[str, bytes]", "bool | None"]):
-    """Of each pattern and each text whether it matches, as a ledger's marks say it."""
-
-    def __init__(self, matches: Callable[[str, Any], bool]) -> None:
-        super().__init__()
-        self._matches = matches
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """See the class."""
-        return self._matches(*key)
 
 
 class Histories:
@@ -137,75 +71,12 @@ class Histories:
         matches: Callable[[str, Any], bool],
     ) -> None:
         self._state_of = state_of
-        self._marks = _Marks(matches)
+        self._marks = Marks(matches)
         self._tools = [tool.name for tool in cores[0].tools]
         self._numbers = {name: at for at, name in enumerate(self._tools)}
-        held = [
-            (side, number, one.policy)
-            for side, core in enumerate(cores)
-            for number, one in enumerate(
-                [one for one in core.monitors if not isinstance(one, SumMonitor)]
-            )
-            if isinstance(one, PolicyMonitor)
-        ]
-        self.windows = sorted({span for _, _, one in held for span in _windows(one) if span})
+        self.windows, self.attributes, self._groups = groups_of(cores)
         self._offsets = (0, *[span + 1 for span in self.windows])
-        self._groups: list[_Group] = []
-        named = [one for side, _, policy in held for one in _attributes(cores[side], policy)]
-        self.attributes = sorted(set(named))
-        line = _Group(ordered=True, timed=True, most=0)
-        for side, number, policy in held:
-            self._place(line, side, number, policy, cores[side])
-        if line.rules:
-            self._groups.append(line)
-        for group in self._groups:
-            group.names = {tool: tuple(sorted(names)) for tool, names in group.names.items()}
-        if self.attributes:
-            every = tuple(map(learned_name, range(len(self.attributes))))
-            self._groups.append(_Group(ordered=False, timed=False, most=1, names={_SESSION: every}))
-        many = max([len(names) for group in self._groups for names in group.names.values()] or [0])
-        if many > MAX_LEFT_OUT:
-            raise Uncovered(f"more than {MAX_LEFT_OUT} fields of a tool")
         self._known: dict[Any, Any] = {}
-
-    def _place(self, line: _Group, side: int, number: int, policy: Policy, core: Core) -> None:
-        spans = _windows(policy)
-        timed = any(span is not None for span in spans)
-        group = line if timed else _Group(ordered=_in_order(policy), timed=False, most=0)
-        if not timed:
-            self._groups.append(group)
-        most = _alike(policy)
-        group.most = None if most is None or group.most is None else max(most, group.most)
-        whole = None in spans or not spans
-        greatest = max([span for span in spans if span is not None], default=0)
-        tools = tuple(map(fields_of, core.tools))
-        looks = {one.name: one for one in core.looks}
-        spoken = attributes_of(core, policy)
-        numbers = {name: self.attributes.index(one) for name, one in spoken.items()}
-        fields = Fields(tools=tools, session=frozenset(spoken), looks=looks)
-        group.rules.append(
-            _Rule(
-                side=side,
-                number=number,
-                policies=Policies([policy], fields),
-                tools={tool.name: at for at, tool in enumerate(core.tools)},
-                session=numbers,
-                rests={
-                    (tool.name, one.name): (
-                        "*",
-                        tuple([constant(text) for text in one.values[:-1] if text]),
-                    )
-                    for tool in core.tools
-                    for one in tool.parameters
-                    if one.values[-1] == ANY
-                },
-                lasting=len(self.windows) + 1 if whole else 1 + self.windows.index(greatest),
-            )
-        )
-        for tool, names in named_by(core, policy).items():
-            name = core.tools[tool].name
-            learned = [learned_name(at) for at in numbers.values() if self.attributes[at].sources]
-            group.names[name] = tuple({*group.names.get(name, ()), *names, *learned})
 
     @property
     def empty(self) -> bool:
@@ -257,7 +128,7 @@ class Histories:
                     known[at] = told[names[0]]
         return (self._attributes_entry(known),)
 
-    def _session(self, rule: _Rule, known: Mapping[int, Part]) -> dict[str, State]:
+    def _session(self, rule: Rule, known: Mapping[int, Part]) -> dict[str, State]:
         """The attributes as a statement has them; what is not learned yet is not there."""
         return {
             name: self._state(known[at]) if at in known else NONE
@@ -320,8 +191,8 @@ class Histories:
 
     def _refuses(
         self,
-        rule: _Rule,
-        group: _Group,
+        rule: Rule,
+        group: Group,
         entries: Sequence[Entry],
         made: CallParts,
         known: Mapping[int, Part],
@@ -357,7 +228,7 @@ class Histories:
         found = []
         whole = self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
-            if _SESSION in group.names:
+            if SESSION in group.names:
                 found.append(self._learned(past, made))
                 continue
             key = group, entries, whole, past[-1] if self.attributes else ()
@@ -390,7 +261,7 @@ class Histories:
         self._known[key] = value
         return value
 
-    def _with(self, group: _Group, entries: Sequence[Entry], made: CallParts) -> list[Entry]:
+    def _with(self, group: Group, entries: Sequence[Entry], made: CallParts) -> list[Entry]:
         names = group.names.get(made.tool)
         if names is None:
             return list(entries)
@@ -400,14 +271,14 @@ class Histories:
         return [*entries, (self._numbers[made.tool], out, 0, key)]
 
     def _settled(
-        self, group: _Group, entries: Sequence[Entry], made: CallParts, known: Mapping[int, Part]
+        self, group: Group, entries: Sequence[Entry], made: CallParts, known: Mapping[int, Part]
     ) -> tuple[Entry, ...]:
         every = self._with(group, entries, made)
         kept = [every[at] for at in self._places(group, every, known)]
         return tuple(kept if group.ordered else sorted(kept))
 
     def _places(
-        self, group: _Group, entries: Sequence[Entry], known: Mapping[int, Part]
+        self, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
     ) -> list[int]:
         """The places of calls that are still remembered."""
         wanted = [False] * len(entries)
@@ -443,7 +314,7 @@ class Histories:
         return False
 
     def _events(
-        self, rule: _Rule, group: _Group, entries: Sequence[Entry], known: Mapping[int, Part]
+        self, rule: Rule, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
     ) -> Iterator[Event | None]:
         """The calls as a statement has them; None where its side has no such tool.
 
@@ -476,7 +347,7 @@ class Histories:
                 told=at,
             )
 
-    def _field(self, rule: _Rule, tool: str, name: str, part: Part) -> State:
+    def _field(self, rule: Rule, tool: str, name: str, part: Part) -> State:
         return rule.rests[tool, name] if part == ANY else self._state(part)
 
     def _state(self, part: Part) -> State:
@@ -532,55 +403,13 @@ class Histories:
         code = value // (len(self.windows) + 1) if of.ordered else slot
         tool, out = divmod(code, 1 << MAX_LEFT_OUT)
         name = self._tools[tool] if tool < len(self._tools) else ""
-        if _SESSION in of.names:
-            name = "" if tool else _SESSION
+        if SESSION in of.names:
+            name = "" if tool else SESSION
         names = of.names.get(name)
         if names is None or out >> len(names) or (not of.ordered and value > MAX_ALIKE):
             return None
         return [(name, one) for at, one in enumerate(names) if not out >> at & 1]
 
 
-_SESSION = "\0"  # in the place of a tool's name: the attributes of the session
-
-
-def learned_name(number: int) -> str:
-    """The name of an attribute among the fields of a call that was decided when it was known."""
-    return f"{_SESSION}{number}"
-
-
-def attribute_of(name: str) -> int | None:
-    """The place of the attribute that a field of a remembered call is; None: it is another one."""
-    return int(name[1:]) if name[:1] == _SESSION else None
-
-
-def _attributes(core: Core, policy: Policy) -> list[Attribute]:
-    return list(attributes_of(core, policy).values())
-
-
 def _code(tool: int, out: int) -> int:
     return (tool << MAX_LEFT_OUT) + out
-
-
-def _windows(policy: Policy) -> list[int | None]:
-    """The spans of time in which calls count, None where there is none."""
-    if isinstance(policy, Need | Ban):
-        return [one.within for one in alternatives_of(policy) if one.calls is not None]
-    return [policy.within] if isinstance(policy, Count | Total) else [None]
-
-
-def _in_order(policy: Policy) -> bool:
-    """Whether it matters which of two calls came first."""
-    if isinstance(policy, Need):
-        return policy.order == "each" or any(one.last for one in policy.alternatives)
-    if isinstance(policy, Ban):
-        return bool(policy.unless) or any(one.last for one in policy.alternatives)
-    return isinstance(policy, Owe)
-
-
-def _alike(policy: Policy) -> int | None:
-    """How many calls with the same fields it tells apart; None: any number."""
-    if isinstance(policy, Need) and policy.order == "each":
-        return None
-    if isinstance(policy, Count | Total):
-        return None
-    return max([1, *[one.least for one in alternatives_of(policy)]])

@@ -29,9 +29,10 @@ from tcc_certs.proof.compared import (
     named,
 )
 from tcc_certs.proof.histories import CallParts, Past
-from tcc_certs.proof.parts import KeyParts
+from tcc_certs.proof.parts import KeyParts, known_keys, of_key
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import Attribute
+from tcc_certs.proof.sums import cut, fits, odd_fits
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.keyed import Counts, Seen, Values
 from tcc_certs.values.declared import json_of
@@ -349,16 +350,16 @@ class System(KeyParts):
             if place is not None:
                 span = self.worth(of, tokens[place])
                 least = span[0]
-            elif of.odd is not None and _odd_fits(low + of.odd[0], of.caps[0], of.odd[1]):
+            elif of.odd is not None and odd_fits(low + of.odd[0], of.caps[0], of.odd[1]):
                 over = "a value that the other side has not"
-            if not _fits(low + least, of.caps[0]):
+            if not fits(low + least, of.caps[0]):
                 return None
-            if span is None or not _fits(low + span[0], of.caps[0]):
+            if span is None or not fits(low + span[0], of.caps[0]):
                 if not over:
                     return None
                 continue
-            most = _cut(high + span[1], of.caps[0], of.grid)
-            if not _fits(most, of.caps[1]):
+            most = cut(high + span[1], of.caps[0], of.grid)
+            if not fits(most, of.caps[1]):
                 over = over or "a sum of the other side"
             found[number] = low + span[0], most
         return tuple(found), over
@@ -369,9 +370,7 @@ class System(KeyParts):
         given = dict(zip(kind.fields, tokens, strict=True))
         opened = {name: max(token, OTHER) for name, token in given.items() if token is not None}
         seen = self.left.monitors.see(made.tool, chosen_values(kind.tool, made.values), opened, {})
-        mine = [
-            (one, made.values) for one in map(_known_keys, seen) if one.rule.number in part.uses
-        ]
+        mine = [(one, made.values) for one in map(known_keys, seen) if one.rule.number in part.uses]
         left = tuple([one for one, _ in mine])
         if part.rule is None and not part.plans:
             return _with(left, made.values), (), 0, "", True
@@ -385,8 +384,8 @@ class System(KeyParts):
         seen = self.right.monitors.see(number, chosen_values(tool, values), theirs, {})
         right = tuple(
             [
-                one if part.rule is None else _of_key(one, part.key)
-                for one in map(_known_keys, seen)
+                one if part.rule is None else of_key(one, part.key)
+                for one in map(known_keys, seen)
                 if (part.rule is None and part.tracked is None) or one.rule.number == part.rule
             ]
         )
@@ -451,24 +450,6 @@ def _with(seen: Sequence[Seen], values: Values) -> _Watched:
     return tuple([(one, values) for one in seen])
 
 
-def _known_keys(one: Seen) -> Seen:
-    """Without keys that hold a value which is not tracked: nothing is asked or kept of them."""
-    a = None if one.a is None or OTHER in one.a else one.a
-    b = None if one.b is None or OTHER in one.b else one.b
-    return Seen(rule=one.rule, a=a, b=b, adds=one.adds)
-
-
-def _of_key(one: Seen, key: Key) -> Seen:
-    """Without keys that are not the one which is asked about."""
-
-    def same(found: Key | None) -> Key | None:
-        if found is None or any(a not in (None, b) for a, b in zip(key, found, strict=True)):
-            return None
-        return found
-
-    return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)
-
-
 _Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
 
 
@@ -504,21 +485,3 @@ def _marked(facts: tuple[Fact, ...], left: _Marks, right: _Marks) -> tuple[Fact,
             made[at : at + there] = [(*name, count)] if count else []
             changed = True
     return tuple(made) if changed else facts
-
-
-def _fits(total: int, cap: int | None) -> bool:
-    return cap is None or total <= cap
-
-
-def _odd_fits(total: int, cap: int | None, above: bool) -> bool:
-    """Whether some total fits; of values that are all above one it has to be below the cap."""
-    return cap is None or total + above <= cap
-
-
-def _cut(most: int, cap: int | None, grid: int) -> int:
-    """The greatest sum: at most the cap, on the grid.
-
-    Intervals.v: sums_and_cuts_are_consecutive.
-    """
-    end = most if cap is None else min(most, cap)
-    return end // grid * grid if grid else end
