@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.measure import head, row
 from tcc_certs.core.policies import Alternative, Ban, Count, Fields, Need, Policy, Total
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import Field, ListType, RecordType
 from tcc_certs.values.places import read as read_field
 from tcc_certs.values.types import TextType

@@ -24,7 +24,7 @@ from tcc_certs.errors import Code, require
 from tcc_certs.proof.fields import ANY
 from tcc_certs.proof.rules import MAX_LEFT_OUT, SESSION, Group, Marks, Rule, groups_of, learned_name
 from tcc_certs.proof.spoken import Part
-from tcc_certs.session.monitors.relations import Event
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
@@ -309,7 +309,7 @@ class Histories:
                 for event in self._events(rule, group, entries, known):
                     if event is not None:
                         memory.add(event)
-                if memory.owes:
+                if memory.owed:
                     return True
         return False
 

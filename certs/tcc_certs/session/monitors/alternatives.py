@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
 from operator import attrgetter, eq, ge, gt, le, lt, ne
-from typing import Any, TypeAlias
+from typing import Any
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
+from tcc_certs.session.monitors.keyed import Event, Truth, Undo
 from tcc_certs.session.monitors.relations import (
     FLIPPED,
     LACKING,
     MAX_WAYS,
     NO_NAMES,
     VAGUE,
-    Event,
-    Truth,
     both,
     compiled_relation,
     compiled_set,
@@ -33,7 +32,6 @@ from tcc_certs.session.monitors.relations import (
 from tcc_certs.values.places import State
 
 MOST_KEPT = 64
-Undo: TypeAlias = "list[Callable[[], object]]"
 
 _SEEN = frozenset(["seen"])
 
@@ -137,7 +135,7 @@ def _all_gone(
 
 def is_vague(key: Iterable[State]) -> bool:
     """Whether a part of a key may be several values."""
-    return any(kind in VAGUE for kind, _ in key)
+    return not VAGUE.isdisjoint([kind for kind, _ in key])
 
 
 class Pool:

@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.monitors.relations import DIGESTED, Truth
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (
@@ -300,7 +300,7 @@ def members_of(
     return found
 
 
-_MARKS: Mapping[Truth, str] = {True: "1", False: "0", None: "-"}
+_MARKS: Mapping[bool | None, str] = {True: "1", False: "0", None: "-"}
 
 
 class Leaves:
@@ -393,7 +393,7 @@ def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
 
 # What is read.
 
-_SAID: Mapping[str, Truth] = {"1": True, "0": False, "-": None}
+_SAID: Mapping[str, bool | None] = {"1": True, "0": False, "-": None}
 
 
 class Reading:
@@ -409,7 +409,7 @@ class Reading:
 
     def __init__(self, named: Named, constants: Sequence[bytes]) -> None:
         self.named = named
-        self.marks: dict[tuple[str, bytes], Truth] = {}
+        self.marks: dict[tuple[str, bytes], bool | None] = {}
         self._constants: dict[bytes, State] = {}
         for (kind, text), found in zip(named.constants, constants, strict=True):
             short = found[:SHORT]
