@@ -67,11 +67,12 @@ Qed.
 Section Sound.
 Context {str : Type} (o : strings str) (H : bytes -> bytes).
 Hypothesis strings_mean : mean o H.
-Variables F room : Z.
+Variables (F : Z) (how : counting).
 Variable lines : list (line str).
 Variable rows : list (row str).
-Hypothesis ok : states_ok o F room lines rows = true.
-Let D := columns o H strings_mean F room lines rows ok.
+Hypothesis ok : states_ok o F how lines rows = true.
+Hypothesis deterministic : many how = false.
+Let D := columns o H strings_mean F how lines rows ok.
 Let t := table rows.
 Definition answers (o : offer_z) : list call := map Z.to_nat (fst o).
 Definition closed (o : offer_z) := snd o.
@@ -89,8 +90,8 @@ Proof.
   cbn [leads_z nat_place leads]. rewrite rows_table.
   replace (q <? 0) with false by (symmetry; apply Z.ltb_ge; lia).
   rewrite (row_inside o rows (Z.to_nat q)) by lia.
-  assert (B := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows ok (Z.to_nat q))).
-  unfold follow. cbn [D edges columns]. revert B.
+  assert (B := s_bounds o F how lines rows _ (all_seen o H strings_mean F how lines rows ok (Z.to_nat q))).
+  unfold follow. cbn [D edges columns]. rewrite laid_same in * by exact deterministic. revert B.
   induction (redges (row_of o rows (Z.to_nat q))) as [|e l IH]; intros B; cbn [find map]; [split; [reflexivity | exact I]|].
   inversion B as [|? ? Be Bl]; subst. unfold edge_of at 1. cbn [fst snd].
   replace (Nat.eqb (Z.to_nat (fst e)) (Z.to_nat a)) with (fst e =? a).
@@ -206,7 +207,7 @@ Theorem conforms_sound calls ended : conforms rows calls ended = true ->
 Proof.
   unfold conforms. cbv zeta. fold t. intros E xs Hx.
   destruct (goes t [Some (len rows 0 - 1)] calls) as [l|] eqn:G; [|discriminate].
-  assert (R := proj1 (proj2 (proj2 (proj2 (proj2 (parts_ok o F room lines rows ok)))))).
+  assert (R := proj1 (proj2 (proj2 (proj2 (proj2 (parts_ok o F how lines rows ok)))))).
   assert (0 < length rows)%nat by (destruct rows; [congruence | simpl; lia]).
   assert (S0 : same_places [Some (len rows 0 - 1)] []).
   { rewrite len_is. split; [|constructor; [cbn [sound_place]; lia | constructor]].
@@ -214,7 +215,7 @@ Proof.
     split; [intros [<- | []]; eexists; split; [left; reflexivity|] | intros [z [[<- | []] <-]]; left]; cbn [nat_place];
       repeat f_equal; lia. }
   destruct (goes_passed calls _ _ _ S0 (passed_nothing _ _ _ _ _) G) as [Hp S1]. rewrite app_nil_r in *.
-  assert (C1 := C1_holds o H strings_mean F room lines rows ok). assert (A := alive_holds o H strings_mean F room lines rows ok).
+  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic). assert (A := alive_holds o H strings_mean F how lines rows ok).
   split; [|split].
   - destruct (passed_traces_are_prefixes D C1 (root rows) offer_z answers closed A _ Hp xs Hx) as [[_ K] | [_ [x [xs' [-> [_ K]]]]]].
     + left. exact K.

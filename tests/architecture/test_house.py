@@ -58,6 +58,7 @@ EXTRAS = {
 # A room that alone imports an extra or a dependency; nothing below it imports it.
 ROOMS = {
     "tcc_runtime": {
+        "gate": {"msgspec"},
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"},
         "mcp": {"cryptography", "h11", "jwt"},
     },
@@ -158,7 +159,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 LARGE = {
     "session/machine.py": 550,
     "core/policies.py": 650,
-    "session/monitors/digested.py": 581,
+    "session/monitors/digested.py": 586,
     "values/places.py": 530,
     "session/monitors/policies.py": 535,
     "session/monitors/relations.py": 580,

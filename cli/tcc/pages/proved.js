@@ -4,140 +4,140 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(h){"use strict";var
-eX="%Li",fw=" : flags Open_text and Open_binary are not compatible",fm="Invalid_argument",fv=0x7fffffff,cg='"',dg=1255,fu="REJECTED: ",a2=255,fD=0x800,aF=0xffff,dc="tools",e7="jsError",aC=0x8000,fl="%ni",fd=12520,bJ=256,fC="no member ",e6="critical",fO=4096,e5="End_of_file",eW="DECLINED: too large",dp="Unix.Unix_error",df="Failure",fJ="infinity",aP=0xff,db="mkdir",bI=1000,fI="beta",j="",ft="Stack_overflow",dt="ENOENT",fc="^",cb=": No such file or directory",aa="0",fs="/static/",fB="([^/]+)",bl=0x3f,dm=1000000000,dn=-97,fr="Not_found",ds=0xf,bK=128,de=-48,e4=0xdc00,fk="Sys_blocked_io",fM="grammar",fN="fd ",fz=125,fA="ENOTEMPTY",fb="Match_failure",M=248,H="camlinternalFormat.ml",fy="Division_by_zero",du=252,fL=1027,e3="Sys_error",bm=".",bk="+",dl="rmdir",fH=0xf0,fq="a call",e2="core",fj=246,fi="%u",e1="EEXIST",dr="%d",fa="%li",fp=1026,fh="fraction_bits",fo="false",fx="buffer.ml",cd="int_of_string",dj=127,aE=1024,fG=-32,eU="Pervasives.do_at_exit",eV="utf8",aN=" ",aj=0x80,fF=1023,dx="e",eT="Undefined_recursive_module",cc=120,e0=103,ff="limits",fg=" : flags Open_rdonly and Open_wronly are not compatible",eZ=512,a3="-",di="nan",bn=0x40000000,eY=0x7ff0,dw=": Not a directory",e$=0xe0,fe=" : file already exists",e_="relaxed",e9=0xdfff,aO=0xffffff,aD="/",dk="compare: functional value",fE="Assert_failure",dd="0x",eS="%i",fK="Out_of_memory",dh="ENOTDIR",e8=1073741823,fn="true",cf=254,dv="index out of bounds",dq=100,ce=250,ch="_bigarr02";function
-mq(d,b,e,c,f){if(c<=b)for(var
+e6="%Li",fD=" : flags Open_text and Open_binary are not compatible",ft="Invalid_argument",fC=0x7fffffff,co='"',dj=1255,fB="REJECTED: ",a7=255,fM=0x800,aH=0xffff,df="tools",fd="jsError",aE=0x8000,fs="%ni",fk=12520,bL=256,fT="rounded",fL="no member ",fY=4096,fc="End_of_file",e5="DECLINED: too large",dt="Unix.Unix_error",fK="nondeterministic",di="Failure",fS="infinity",aR=0xff,de="mkdir",bK=1000,fR="beta",k="",fA="Stack_overflow",dx="ENOENT",fj="^",cj=": No such file or directory",ae="0",fz="/static/",fJ="([^/]+)",bn=0x3f,dr=1000000000,ds=-97,fy="Not_found",dw=0xf,bM=128,dh=-48,fb=0xdc00,fr="Sys_blocked_io",fW="grammar",fX="fd ",fH=125,fI="ENOTEMPTY",fi="Match_failure",O=248,K="camlinternalFormat.ml",fG="Division_by_zero",dy=252,fV=1027,fa="Sys_error",bo=".",bm="+",dq="rmdir",fQ=0xf0,fx="a call",e$="core",fq=246,fp="%u",e_="EEXIST",dv="%d",fh="%li",fw=1026,fo="fraction_bits",fv="false",fF="buffer.ml",cl="int_of_string",dn=127,aG=1024,fE="gate",fP=-32,e3="Pervasives.do_at_exit",e4="utf8",dC=" plans",aP=" ",ao=0x80,fO=1023,dB="e",e2="Undefined_recursive_module",ck=120,e9=103,fm="limits",fn=" : flags Open_rdonly and Open_wronly are not compatible",e8=512,a8="-",dm="nan",bp=0x40000000,e7=0x7ff0,dA=": Not a directory",fg=0xe0,fl=" : file already exists",dl="relaxed",ff=0xdfff,aQ=0xffffff,aF="/",dp="compare: functional value",fN="Assert_failure",dg="0x",e1="%i",fU="Out_of_memory",dk="ENOTDIR",fe=1073741823,fu="true",cn=254,dz="index out of bounds",du=100,cm=250,cp="_bigarr02";function
+mO(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cs(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fO&&a==c.length)return d.apply(null,c);var
-e=j;for(;0<a;b+=aE,a-=aE)e+=d.apply(null,c.slice(b,b+Math.min(a,aE)));return e}function
-ck(b){if(h.Uint8Array)var
+cA(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=fY&&a==c.length)return d.apply(null,c);var
+e=k;for(;0<a;b+=aG,a-=aG)e+=d.apply(null,c.slice(b,b+Math.min(a,aG)));return e}function
+cs(b){if(h.Uint8Array)var
 c=new(h.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a4(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ck(b);var
+a9(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cs(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-as(a){return a}function
-aI(a,b,c,d,e){a4(as(a),b,c,d,e);return 0}function
-nc(b,a){throw[0,b,a]}function
-bs(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
-d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a6(a){if(a.t==2)a.c+=bs(a.l-a.c.length,"\0");else
-a.c=cs(a.c,0,a.c.length);a.t=0}function
-gi(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dj)return false;return true}else
+aw(a){return a}function
+aK(a,b,c,d,e){a9(aw(a),b,c,d,e);return 0}function
+nA(b,a){throw[0,b,a]}function
+bu(b,a){if(b==0)return k;if(a.repeat)return a.repeat(b);var
+d=k,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a$(a){if(a.t==2)a.c+=bu(a.l-a.c.length,"\0");else
+a.c=cA(a.c,0,a.c.length);a.t=0}function
+gt(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dn)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dO(e){for(var
-k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aj){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eZ){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(f<<6);if(f<e$){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(g<<6);if(f<fH){a=g-0xe2080;if(a<fD||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aF)c+=String.fromCharCode(0xd7c0+(a>>10),e4+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aE){c.substr(0,1);k+=c;c=j}}return k+c}function
-aG(c,a,b){this.t=c;this.c=a;this.l=b}aG.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a6(this);case
-0:if(gi(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aG.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dO(a)};aG.prototype.slice=function(){var
+dS(e){for(var
+j=k,c=k,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>e8){c.substr(0,1);j+=c;c=k;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(f<<6);if(f<fg){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(g<<6);if(f<fQ){a=g-0xe2080;if(a<fM||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aH)c+=String.fromCharCode(0xd7c0+(a>>10),fb+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aG){c.substr(0,1);j+=c;c=k}}return j+c}function
+aI(c,a,b){this.t=c;this.c=a;this.l=b}aI.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a$(this);case
+0:if(gt(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aI.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return dS(a)};aI.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aG(this.t,a,this.l)};function
-fY(a){return new
-aG(0,a,a.length)}function
-d(a){return fY(a)}function
-dJ(b,a){nc(b,d(a))}var
-w=[0];function
-I(a){dJ(w.Invalid_argument,a)}function
-ci(){I(dv)}function
-at(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aI(this.t,a,this.l)};function
+f8(a){return new
+aI(0,a,a.length)}function
+d(a){return f8(a)}function
+dO(b,a){nA(b,d(a))}var
+y=[0];function
+L(a){dO(y.Invalid_argument,a)}function
+cq(){L(dz)}function
+ax(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-fX(b,a){if(a>>>0>=b.l)ci();return at(b,a)}function
-mw(b,a){if(a>>>0>=b.l-3)ci();var
-c=at(b,a),d=at(b,a+1),e=at(b,a+2),f=at(b,a+3);return f<<24|e<<16|d<<8|c}var
-f6=Math.pow(2,-24);function
-gc(a){throw a}function
-cq(){gc(w.Division_by_zero)}function
-i(b,c,a){this.lo=b&aO;this.mi=c&aO;this.hi=a&aF}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
-i(this.lo,this.mi,this.hi)};i.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.neg=function(){var
+f7(b,a){if(a>>>0>=b.l)cq();return ax(b,a)}function
+mU(b,a){if(a>>>0>=b.l-3)cq();var
+c=ax(b,a),d=ax(b,a+1),e=ax(b,a+2),f=ax(b,a+3);return f<<24|e<<16|d<<8|c}var
+ge=Math.pow(2,-24);function
+gm(a){throw a}function
+cy(){gm(y.Division_by_zero)}function
+j(b,c,a){this.lo=b&aQ;this.mi=c&aQ;this.hi=a&aH}j.prototype.caml_custom="_j";j.prototype.copy=function(){return new
+j(this.lo,this.mi,this.hi)};j.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-i(a,b,c)};i.prototype.add=function(a){var
+j(a,b,c)};j.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-i(b,c,d)};i.prototype.sub=function(a){var
+j(b,c,d)};j.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-i(b,c,d)};i.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*f6|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f6|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-i(b,c,d)};i.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};i.prototype.isNeg=function(){return this.hi<<16<0};i.prototype.and=function(a){return new
-i(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};i.prototype.or=function(a){return new
-i(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};i.prototype.xor=function(a){return new
-i(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};i.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-i(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-i(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-i(0,0,this.lo<<a-48)};i.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-i(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-i(this.hi>>a-48,0,0)};i.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+j(b,c,d)};j.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*ge|0)+this.mi*a.lo+this.lo*a.mi,d=(c*ge|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+j(b,c,d)};j.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};j.prototype.isNeg=function(){return this.hi<<16<0};j.prototype.and=function(a){return new
+j(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};j.prototype.or=function(a){return new
+j(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};j.prototype.xor=function(a){return new
+j(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};j.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+j(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+j(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+j(0,0,this.lo<<a-48)};j.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+j(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+j(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+j(this.hi>>a-48,0,0)};j.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-i(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+j(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aF);return new
-i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aO;this.lo=this.lo<<1&aO};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aO;this.mi=(this.mi>>>1|this.hi<<23)&aO;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
+j(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aH);return new
+j(this.hi<<16>>a-32,b,b)};j.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aQ;this.lo=this.lo<<1&aQ};j.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aQ;this.mi=(this.mi>>>1|this.hi<<23)&aQ;this.hi=this.hi>>>1};j.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-i(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};i.prototype.div=function(a){var
-b=this;if(a.isZero())cq();var
-d=b.hi^a.hi;if(b.hi&aC)b=b.neg();if(a.hi&aC)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aC)c=c.neg();return c};i.prototype.mod=function(b){var
-a=this;if(b.isZero())cq();var
-d=a.hi;if(a.hi&aC)a=a.neg();if(b.hi&aC)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aF|this.hi<<16};function
-bq(a){return new
-i(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mx(d,c){if(c>>>0>=d.l-7)ci();var
+j(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};j.prototype.div=function(a){var
+b=this;if(a.isZero())cy();var
+d=b.hi^a.hi;if(b.hi&aE)b=b.neg();if(a.hi&aE)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aE)c=c.neg();return c};j.prototype.mod=function(b){var
+a=this;if(b.isZero())cy();var
+d=a.hi;if(a.hi&aE)a=a.neg();if(b.hi&aE)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aE)c=c.neg();return c};j.prototype.toInt=function(){return this.lo|this.mi<<24};j.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};j.prototype.toArray=function(){return[this.hi>>8,this.hi&aR,this.mi>>16,this.mi>>8&aR,this.mi&aR,this.lo>>16,this.lo>>8&aR,this.lo&aR]};j.prototype.lo32=function(){return this.lo|(this.mi&aR)<<24};j.prototype.hi32=function(){return this.mi>>>8&aH|this.hi<<16};function
+bs(a){return new
+j(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+mV(d,c){if(c>>>0>=d.l-7)cq();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=at(d,c+a);return bq(b)}function
-v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ck(a)}a.c[c]=b;return 0}function
-a5(b,a,c){if(a>>>0>=b.l)ci();return v(b,a,c)}function
-bp(c,a){if(c.fun)return bp(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=ax(d,c+a);return bs(b)}function
+x(a,c,b){b&=aR;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cs(a)}a.c[c]=b;return 0}function
+a_(b,a,c){if(a>>>0>=b.l)cq();return x(b,a,c)}function
+br(c,a){if(c.fun)return br(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bp(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return br(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bp(c,d)}}function
-bL(){I(dv)}function
-g(a,b){if(b>>>0>=a.length-1)bL();return a}function
-mA(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aJ(a){a.t&6&&a6(a);return a.c}var
-nn=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-nm(a){if(nn)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return br(c,d)}}function
+bN(){L(dz)}function
+g(a,b){if(b>>>0>=a.length-1)bN();return a}function
+mY(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aL(a){a.t&6&&a$(a);return a.c}var
+nL=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+nK(a){if(nL)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dD(c){var
+dI(c){var
 a=new(h.Float32Array)(1);a[0]=c;var
 b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-co(b,c,a){return new
-i(b,c,a)}function
-cn(a){if(!isFinite(a)){if(isNaN(a))return co(1,0,eY);return a>0?co(0,0,eY):co(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aC:a>=0?0:aC;if(f)a=-a;var
-b=nm(a)+fF;if(b<=0){b=0;a/=Math.pow(2,-fp)}else{a/=Math.pow(2,b-fL);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+cw(b,c,a){return new
+j(b,c,a)}function
+cv(a){if(!isFinite(a)){if(isNaN(a))return cw(1,0,e7);return a>0?cw(0,0,e7):cw(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aE:a>=0?0:aE;if(f)a=-a;var
+b=nK(a)+fO;if(b<=0){b=0;a/=Math.pow(2,-fw)}else{a/=Math.pow(2,b-fV);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&ds|f|b<<4;return co(g,e,c)}function
-bO(a){return a.toArray()}function
-fV(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==ch)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aF)c.write(16,b.dims[a]);else{c.write(16,aF);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dw|f|b<<4;return cw(g,e,c)}function
+bQ(a){return a.toArray()}function
+f5(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cp)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aH)c.write(16,b.dims[a]);else{c.write(16,aH);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,29 +154,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bO(b.get(a));for(var
+e=bQ(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bO(cn(b.get(a)));for(var
+e=bQ(cv(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dD(b.get(a));c.write(32,e)}break;case
+e=dI(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dD(d[1]));c.write(32,dD(d[2]))}break;case
+d=b.get(a);c.write(32,dI(d[1]));c.write(32,dI(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bO(cn(f[1]));for(var
+f=b.get(a),e=bQ(cv(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bO(cn(f[2]));for(var
+e=bQ(cv(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-fT(a){switch(a){case
+f3(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mt(c,e){var
+mR(c,e){var
 b=h,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -190,49 +190,49 @@ b=h,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)I("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)L("Bigarray.create: unsupported kind");var
 d=new
-a(e*fT(c));return d}function
-dE(c){var
+a(e*f3(c));return d}function
+dJ(c){var
 a=new(h.Int32Array)(1);a[0]=c;var
 b=new(h.Float32Array)(a.buffer);return b[0]}function
-dF(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ds)==0?b&aC?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&ds);if(c>0){a+=16;a*=Math.pow(2,c-fL)}else
-a*=Math.pow(2,-fp);if(b&aC)a=-a;return a}function
-dy(b){var
+dK(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&aE?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-fV)}else
+a*=Math.pow(2,-fw);if(b&aE)a=-a;return a}function
+dD(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)I("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-mP(b,a){return new
-i(b&aO,b>>>24&aP|(a&aF)<<8,a>>>16&aF)}function
-dG(a){return a.hi32()}function
-dH(a){return a.lo32()}var
-mu=ch;function
-aY(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aY.prototype.caml_custom=mu;aY.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)L("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+nb(b,a){return new
+j(b&aQ,b>>>24&aR|(a&aH)<<8,a>>>16&aH)}function
+dL(a){return a.hi32()}function
+dM(a){return a.lo32()}var
+mS=cp;function
+aZ(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aZ.prototype.caml_custom=mS;aZ.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))I("bigarray.js: invalid offset");if(this.dims.length!=b.length)I("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bL();c=c*this.dims[a]+b[a]}else
+Array))L("bigarray.js: invalid offset");if(this.dims.length!=b.length)L("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bN();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bL();c=c*this.dims[a]+(b[a]-1)}return c};aY.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bN();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return mP(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return nb(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cf,e,c];default:return this.data[a]}};aY.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dH(b);this.data[a*2+1]=dG(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cn,e,c];default:return this.data[a]}};aZ.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dM(b);this.data[a*2+1]=dL(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aY.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aZ.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dH(b),e=dG(b);if(c==e)this.data.fill(c);else
+c=dM(b),e=dL(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aY.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aZ.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bo(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bo.prototype=new
-aY();bo.prototype.offset=function(a){if(typeof
+bq(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bq.prototype=new
+aZ();bq.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-I("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bL();return a};bo.prototype.get=function(a){return this.data[a]};bo.prototype.set=function(a,b){this.data[a]=b;return 0};bo.prototype.fill=function(a){this.data.fill(a);return 0};function
-fR(c,d,a,b){var
-e=fT(c);if(dy(a)*e!=b.length)I("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bo(c,d,a,b);return new
-aY(c,d,a,b)}function
-av(a){if(!w.Failure)w.Failure=[M,d(df),-3];dJ(w.Failure,a)}function
-fS(b,v,r){var
-i=b.read32s();if(i<0||i>16)av("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==ch)for(var
+L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bN();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
+f1(c,d,a,b){var
+e=f3(c);if(dD(a)*e!=b.length)L("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bq(c,d,a,b);return new
+aZ(c,d,a,b)}function
+ay(a){if(!y.Failure)y.Failure=[O,d(di),-3];dO(y.Failure,a)}function
+f2(b,v,r){var
+i=b.read32s();if(i<0||i>16)ay("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aR,o=p>>8&1,h=[];if(r==cp)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aF){var
-t=b.read32u(),u=b.read32u();if(t!=0)av("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aH){var
+t=b.read32u(),u=b.read32u();if(t!=0)ay("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dy(h),f=mt(j,d),g=fR(j,o,h,f);switch(j){case
+d=dD(h),f=mR(j,d),g=f1(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -285,50 +285,50 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)av("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)ay("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bq(e);g.set(a,q)}break;case
+q=bs(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dF(bq(e));g.set(a,k)}break;case
+k=dK(bs(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dE(b.read32s());g.set(a,k)}break;case
+k=dJ(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dE(b.read32s()),l=dE(b.read32s());g.set(a,[cf,m,l])}break;case
+m=dJ(b.read32s()),l=dJ(b.read32s());g.set(a,[cn,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dF(bq(e));for(var
+m=dK(bs(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dF(bq(e));g.set(a,[cf,m,l])}break}v[0]=(4+i)*4;return fR(j,o,h,f)}function
-fQ(a,b,c){return a.compare(b,c)}function
-br(a,b){return Math.imul(a,b)}function
-W(b,a){a=br(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=br(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-mK(a,b){a=W(a,dH(b));a=W(a,dG(b));return a}function
-dB(a,b){return mK(a,cn(b))}function
-fU(c){var
-b=dy(c.dims),d=0;switch(c.kind){case
+l=dK(bs(e));g.set(a,[cn,m,l])}break}v[0]=(4+i)*4;return f1(j,o,h,f)}function
+f0(a,b,c){return a.compare(b,c)}function
+bt(a,b){return Math.imul(a,b)}function
+W(b,a){a=bt(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bt(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+m8(a,b){a=W(a,dM(b));a=W(a,dL(b));return a}function
+dG(a,b){return m8(a,cv(b))}function
+f4(c){var
+b=dD(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bJ)b=bJ;var
+12:if(b>bL)b=bL;var
 e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
 1:e|=c.data[a+0];d=W(d,e)}break;case
 4:case
-5:if(b>bK)b=bK;var
+5:if(b>bM)b=bM;var
 e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
@@ -339,75 +339,75 @@ a=0;a<b;a++)d=W(d,c.data[a]);break;case
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dB(d,c.data[a]);break;case
+a=0;a<b;a++)d=dG(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dB(d,c.data[a]);break}return d}function
-mN(a,b){b[0]=4;return a.read32s()}function
-m7(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dG(d,c.data[a]);break}return d}function
+m$(a,b){b[0]=4;return a.read32s()}function
+nt(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:av("input_value: native integer value too large");default:av("input_value: ill-formed native integer")}}function
-mW(c,d){var
+2:ay("input_value: native integer value too large");default:ay("input_value: ill-formed native integer")}}function
+ni(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bq(b)}function
-mT(e,d,b){var
-c=bO(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bs(b)}function
+nf(e,d,b){var
+c=bQ(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-mO(a,b,c){return a.compare(b)}function
-mQ(a){return a.lo32()^a.hi32()}var
-bN={"_j":{deserialize:mW,serialize:mT,fixed_length:8,compare:mO,hash:mQ},"_i":{deserialize:mN,fixed_length:4},"_n":{deserialize:m7,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fS(a,b,"_bigarray")},serialize:fV,compare:fQ,hash:fU},"_bigarr02":{deserialize:function(a,b){return fS(a,b,ch)},serialize:fV,compare:fQ,hash:fU}};function
-dz(a){return bN[a.caml_custom]&&bN[a.caml_custom].compare}function
-fZ(f,c,d,e){var
-b=dz(c);if(b){var
+na(a,b,c){return a.compare(b)}function
+nc(a){return a.lo32()^a.hi32()}var
+bP={"_j":{deserialize:ni,serialize:nf,fixed_length:8,compare:na,hash:nc},"_i":{deserialize:m$,fixed_length:4},"_n":{deserialize:nt,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f2(a,b,"_bigarray")},serialize:f5,compare:f0,hash:f4},"_bigarr02":{deserialize:function(a,b){return f2(a,b,cp)},serialize:f5,compare:f0,hash:f4}};function
+dE(a){return bP[a.caml_custom]&&bP[a.caml_custom].compare}function
+f9(f,c,d,e){var
+b=dE(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bP(a){return a
+bR(a){return a
 instanceof
-aG}function
-cp(a){return bP(a)}function
-f0(a){if(typeof
-a==="number")return bI;else
-if(bP(a))return du;else
-if(cp(a))return 1252;else
+aI}function
+cx(a){return bR(a)}function
+f_(a){if(typeof
+a==="number")return bK;else
+if(bR(a))return dy;else
+if(cx(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
-b=a[0]|0;return b==cf?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a7){var
+b=a[0]|0;return b==cn?0:b}else
 if(a
 instanceof
-String)return fd;else
+String)return fk;else
 if(typeof
-a=="string")return fd;else
+a=="string")return fk;else
 if(a
 instanceof
-Number)return bI;else
-if(a&&a.caml_custom)return dg;else
+Number)return bK;else
+if(a&&a.caml_custom)return dj;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-mX(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-fW(a,b){a.t&6&&a6(a);b.t&6&&a6(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-ng(a,b){return fW(a,b)}function
-cj(a,b,d){var
+nj(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+f6(a,b){a.t&6&&a$(a);b.t&6&&a$(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+nE(a,b){return f6(a,b)}function
+cr(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=f0(a);if(f==ce){a=a[1];continue}var
-g=f0(b);if(g==ce){b=b[1];continue}if(f!==g){if(f==bI){if(g==dg)return fZ(a,b,-1,d);return-1}if(g==bI){if(f==dg)return fZ(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:I(dk);break;case
+f=f_(a);if(f==cm){a=a[1];continue}var
+g=f_(b);if(g==cm){b=b[1];continue}if(f!==g){if(f==bK){if(g==dj)return f9(a,b,-1,d);return-1}if(g==bK){if(f==dj)return f9(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:L(dp);break;case
 248:var
-c=mX(a[2],b[2]);if(c!=0)return c|0;break;case
-249:I(dk);break;case
-250:I("equal: got Forward_tag, should not happen");break;case
-251:I("equal: abstract value");break;case
+c=nj(a[2],b[2]);if(c!=0)return c|0;break;case
+249:L(dp);break;case
+250:L("equal: got Forward_tag, should not happen");break;case
+251:L("equal: abstract value");break;case
 252:if(a!==b){var
-c=fW(a,b);if(c!=0)return c|0}break;case
-253:I("equal: got Double_tag, should not happen");break;case
-254:I("equal: got Double_array_tag, should not happen");break;case
-255:I("equal: got Custom_tag, should not happen");break;case
-1247:I(dk);break;case
+c=f6(a,b);if(c!=0)return c|0}break;case
+253:L("equal: got Double_tag, should not happen");break;case
+254:L("equal: got Double_array_tag, should not happen");break;case
+255:L("equal: got Custom_tag, should not happen");break;case
+1247:L(dp);break;case
 1255:var
-i=dz(a);if(i!=dz(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)I("compare: abstract value");var
+i=dE(a);if(i!=dE(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)L("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,269 +415,269 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aJ(a),b=aJ(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aL(a),b=aL(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-au(a,b){return cj(a,b,true)}function
-F(a){if(a<0)I("Bytes.create");return new
-aG(a?2:9,j,a)}function
-f1(b,a){if(a==0)cq();return b/a|0}function
-mC(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bs(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ck(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dI(d){d=aJ(d);var
-e=d.length;if(e>31)I("format_int: format too long");var
-a={justify:bk,signstyle:a3,filler:aN,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+ap(a,b){return cr(a,b,true)}function
+H(a){if(a<0)L("Bytes.create");return new
+aI(a?2:9,k,a)}function
+f$(b,a){if(a==0)cy();return b/a|0}function
+m0(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=k;a.t=2}else{a.c=bu(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cs(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+dN(d){d=aL(d);var
+e=d.length;if(e>31)L("format_int: format too long");var
+a={justify:bm,signstyle:a8,filler:aP,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=a3;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dA(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a3))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=j;if(a.justify==bk&&a.filler==aN)for(var
-c=e;c<a.width;c++)b+=aN;if(a.signedconv)if(a.sign<0)b+=a3;else
-if(a.signstyle!=a3)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=dd;if(a.justify==bk&&a.filler==aa)for(var
-c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a3)for(var
-c=e;c<a.width;c++)b+=aN;return d(b)}function
-f3(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=a8;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=ae;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+dF(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a8))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=k;if(a.justify==bm&&a.filler==aP)for(var
+c=e;c<a.width;c++)b+=aP;if(a.signedconv)if(a.sign<0)b+=a8;else
+if(a.signstyle!=a8)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ae;if(a.alternate&&a.base==16)b+=dg;if(a.justify==bm&&a.filler==ae)for(var
+c=e;c<a.width;c++)b+=ae;b+=f;if(a.justify==a8)for(var
+c=e;c<a.width;c++)b+=aP;return d(b)}function
+gb(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bk)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(aa);if(b>0)a=a+bm+new
-Array(b+1).join(aa);return a}else
+c=parseInt(a.toString().split(bm)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(ae);if(b>0)a=a+bo+new
+Array(b+1).join(ae);return a}else
 return a.toFixed(b)}}var
-a,e=dI(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=di;e.filler=aN}else
-if(!isFinite(c)){a="inf";e.filler=aN}else
+a,e=dN(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dm;e.filler=aP}else
+if(!isFinite(c)){a="inf";e.filler=aP}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dx),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(dB),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)}}break}return dA(e,a)}function
-cl(e,b){if(aJ(e)==dr)return d(j+b);var
-a=dI(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)}}break}return dF(e,a)}function
+ct(e,b){if(aL(e)==dv)return d(k+b);var
+a=dN(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aN;var
-f=a.prec-c.length;if(f>0)c=bs(f,aa)+c}return dA(a,c)}var
-m_=0;function
-cm(){return m_++}function
-f8(a){return a.toUtf16()}function
-bR(){return typeof
+c=b.toString(a.base);if(a.prec>=0){a.filler=aP;var
+f=a.prec-c.length;if(f>0)c=bu(f,ae)+c}return dF(a,c)}var
+nw=0;function
+cu(){return nw++}function
+gg(a){return a.toUtf16()}function
+bT(){return typeof
 h.process!=="undefined"&&typeof
 h.process.versions!=="undefined"&&typeof
 h.process.versions.node!=="undefined"}function
-no(){function
-a(a){if(a.charAt(0)===aD)return[j,a.substring(1)];return}function
+nM(){function
+a(a){if(a.charAt(0)===aF)return[k,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bR()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dP=no();function
-gg(a){return a.slice(-1)!==aD?a+aD:a}if(bR()&&h.process&&h.process.cwd)var
-bM=h.process.cwd().replace(/\\/g,aD);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||k,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bT()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+dT=nM();function
+gr(a){return a.slice(-1)!==aF?a+aF:a}if(bT()&&h.process&&h.process.cwd)var
+bO=h.process.cwd().replace(/\\/g,aF);else
 var
-bM="/static";bM=gg(bM);function
-m1(a){a=f8(a);if(!dP(a))a=bM+a;var
-e=dP(a),d=e[1].split(aD),b=[];for(var
+bO="/static";bO=gr(bO);function
+nn(a){a=gg(a);if(!dT(a))a=bO+a;var
+e=dT(a),d=e[1].split(aF),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-nj(e){for(var
-f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aj){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eZ){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fD){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bl)}else
-if(a<0xd800||a>=e9)b+=String.fromCharCode(e$|a>>12,aj|a>>6&bl,aj|a&bl);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e4||h>e9)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fH|a>>18,aj|a>>12&bl,aj|a>>6&bl,aj|a&bl)}if(b.length>aE){b.substr(0,1);f+=b;b=j}}return f+b}function
-mz(a){var
-b=9;if(!gi(a))b=8,a=nj(a);return new
-aG(b,a,a.length)}function
-aw(a){return mz(a)}var
-nq=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e1,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dt,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dh,fA,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-a9(d,f,e,a){var
-b=nq.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aw(f||j),aw(e||j)];return c}var
-ga={};function
-a7(a){return ga[a]}function
-a8(b,a){throw[0,b].concat(a)}function
-my(a){return new
-aG(4,a,a.length)}function
-s(a){dJ(w.Sys_error,a)}function
-na(a){s(a+cb)}function
-ag(a){return a.l}function
-fP(){}function
-N(a){this.data=a}N.prototype=new
-fP();N.prototype.truncate=function(a){var
-b=this.data;this.data=F(a|0);a4(b,0,this.data,0,a)};N.prototype.length=function(){return ag(this.data)};N.prototype.write=function(b,d,g,a){var
+nH(e){for(var
+f=k,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>e8){b.substr(0,1);f+=b;b=k;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<fM){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=ff)b+=String.fromCharCode(fg|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fb||h>ff)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fQ|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aG){b.substr(0,1);f+=b;b=k}}return f+b}function
+mX(a){var
+b=9;if(!gt(a))b=8,a=nH(a);return new
+aI(b,a,a.length)}function
+az(a){return mX(a)}var
+nO=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e_,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dk,fI,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+bc(d,f,e,a){var
+b=nO.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,az(f||k),az(e||k)];return c}var
+gk={};function
+ba(a){return gk[a]}function
+bb(b,a){throw[0,b].concat(a)}function
+mW(a){return new
+aI(4,a,a.length)}function
+u(a){dO(y.Sys_error,a)}function
+ny(a){u(a+cj)}function
+al(a){return a.l}function
+fZ(){}function
+P(a){this.data=a}P.prototype=new
+fZ();P.prototype.truncate=function(a){var
+b=this.data;this.data=H(a|0);a9(b,0,this.data,0,a)};P.prototype.length=function(){return al(this.data)};P.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=F(b+a),f=this.data;this.data=e;a4(f,0,this.data,0,c)}aI(d,g,this.data,b,a);return 0};N.prototype.read=function(c,a,d,b){var
-e=this.length();a4(this.data,c,a,d,b);return 0};N.prototype.read_one=function(a){return fX(this.data,a)};N.prototype.close=function(){};N.prototype.constructor=N;function
-_(b,a){this.content={};this.root=b;this.lookupFun=a}_.prototype.nm=function(a){return this.root+a};_.prototype.create_dir_if_needed=function(d){var
-c=d.split(aD),b=j;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aD;if(this.content[b])continue;this.content[b]=Symbol("directory")}};_.prototype.slash=function(a){return/\/$/.test(a)?a:a+aD};_.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=H(b+a),f=this.data;this.data=e;a9(f,0,this.data,0,c)}aK(d,g,this.data,b,a);return 0};P.prototype.read=function(c,a,d,b){var
+e=this.length();a9(this.data,c,a,d,b);return 0};P.prototype.read_one=function(a){return f7(this.data,a)};P.prototype.close=function(){};P.prototype.constructor=P;function
+ab(b,a){this.content={};this.root=b;this.lookupFun=a}ab.prototype.nm=function(a){return this.root+a};ab.prototype.create_dir_if_needed=function(d){var
+c=d.split(aF),b=k;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aF;if(this.content[b])continue;this.content[b]=Symbol("directory")}};ab.prototype.slash=function(a){return/\/$/.test(a)?a:a+aF};ab.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-N(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};_.prototype.mkdir=function(c,e,d){var
-b=d&&a7(dp);if(this.exists(c))if(b)a8(b,a9(e1,db,this.nm(c)));else
-s(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a8(b,a9(dt,db,this.nm(a)));else
-s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,db,this.nm(a)));else
-s(a+dw);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
-b=f&&a7(dp),c=a==j?j:this.slash(a),e=new
-RegExp(fc+c+fB);if(!this.exists(a))if(b)a8(b,a9(dt,dl,this.nm(a)));else
-s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,dl,this.nm(a)));else
-s(a+dw);for(var
+P(aw(b[1]))}}};ab.prototype.exists=function(a){if(a==k)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};ab.prototype.mkdir=function(c,e,d){var
+b=d&&ba(dt);if(this.exists(c))if(b)bb(b,bc(e_,de,this.nm(c)));else
+u(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||k;if(!this.exists(a))if(b)bb(b,bc(dx,de,this.nm(a)));else
+u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,de,this.nm(a)));else
+u(a+dA);this.create_dir_if_needed(this.slash(c))};ab.prototype.rmdir=function(a,f){var
+b=f&&ba(dt),c=a==k?k:this.slash(a),e=new
+RegExp(fj+c+fJ);if(!this.exists(a))if(b)bb(b,bc(dx,dq,this.nm(a)));else
+u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,dq,this.nm(a)));else
+u(a+dA);for(var
 d
 in
-this.content)if(d.match(e))if(b)a8(b,a9(fA,dl,this.nm(a)));else
-s(this.nm(a)+": Directory not empty");delete
-this.content[c]};_.prototype.readdir=function(a){var
-f=a==j?j:this.slash(a);if(!this.exists(a))s(a+cb);if(!this.is_dir(a))s(a+dw);var
+this.content)if(d.match(e))if(b)bb(b,bc(fI,dq,this.nm(a)));else
+u(this.nm(a)+": Directory not empty");delete
+this.content[c]};ab.prototype.readdir=function(a){var
+f=a==k?k:this.slash(a);if(!this.exists(a))u(a+cj);if(!this.is_dir(a))u(a+dA);var
 g=new
-RegExp(fc+f+fB),d={},c=[];for(var
+RegExp(fj+f+fJ),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};_.prototype.is_dir=function(a){if(a==j)return true;var
-b=this.slash(a);return this.content[b]?1:0};_.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};ab.prototype.is_dir=function(a){if(a==k)return true;var
+b=this.slash(a);return this.content[b]?1:0};ab.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)s(this.nm(a)+fg);if(b.text&&b.binary)s(this.nm(a)+fw);this.lookup(a);if(this.content[a]){if(this.is_dir(a))s(this.nm(a)+" : is a directory");if(b.create&&b.excl)s(this.nm(a)+fe);var
+this.content[a];return b};ab.prototype.open=function(a,b){if(b.rdonly&&b.wronly)u(this.nm(a)+fn);if(b.text&&b.binary)u(this.nm(a)+fD);this.lookup(a);if(this.content[a]){if(this.is_dir(a))u(this.nm(a)+" : is a directory");if(b.create&&b.excl)u(this.nm(a)+fl);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-N(F(0));return this.content[a]}else
-na(this.nm(a))};_.prototype.register=function(c,a){var
-b;if(this.content[c])s(this.nm(c)+fe);if(bP(a))b=new
-N(a);if(cp(a))b=new
-N(as(a));else
+P(H(0));return this.content[a]}else
+ny(this.nm(a))};ab.prototype.register=function(c,a){var
+b;if(this.content[c])u(this.nm(c)+fl);if(bR(a))b=new
+P(a);if(cx(a))b=new
+P(aw(a));else
 if(a
 instanceof
 Array)b=new
-N(my(a));else
+P(mW(a));else
 if(typeof
 a==="string")b=new
-N(fY(a));else
+P(f8(a));else
 if(a.toString){var
-d=as(aw(a.toString()));b=new
-N(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-s(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
-k(a){return ag(a)}function
-ab(b,a){return at(b,a)}function
-ms(d){var
-c=k(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-mr(a){if(a.t!=4)ck(a);return a.c}function
-aH(a){this.fs=require("fs");this.fd=a}aH.prototype=new
-fP();aH.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){s(a.toString())}};aH.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){s(a.toString())}};aH.prototype.write=function(f,b,c,e){var
-a=ms(b);if(!(a
+d=aw(az(a.toString()));b=new
+P(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+u(this.nm(c)+" : registering file with invalid content type")};ab.prototype.constructor=ab;function
+l(a){return al(a)}function
+af(b,a){return ax(b,a)}function
+mQ(d){var
+c=l(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=af(d,a);return b}function
+mP(a){if(a.t!=4)cs(a);return a.c}function
+aJ(a){this.fs=require("fs");this.fd=a}aJ.prototype=new
+fZ();aJ.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){u(a.toString())}};aJ.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){u(a.toString())}};aJ.prototype.write=function(f,b,c,e){var
+a=mQ(b);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){s(a.toString())}return 0};aH.prototype.read=function(g,d,c,f){var
-a=mr(d);if(!(a
+d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){u(a.toString())}return 0};aJ.prototype.read=function(g,d,c,f){var
+a=mP(d);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){s(a.toString())}for(var
-b=0;b<f;b++)a5(d,c+b,e[c+b]);return 0};aH.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){s(a.toString())}return a[0]};aH.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){s(a.toString())}};aH.prototype.constructor=aH;function
-O(a){this.fs=require("fs");this.root=a}O.prototype.nm=function(a){return this.root+a};O.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};O.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){s(a.toString())}};O.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.open=function(f,c,g){var
+e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){u(a.toString())}for(var
+b=0;b<f;b++)a_(d,c+b,e[c+b]);return 0};aJ.prototype.read_one=function(c){var
+b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){u(a.toString())}return a[0]};aJ.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){u(a.toString())}};aJ.prototype.constructor=aJ;function
+Q(a){this.fs=require("fs");this.root=a}Q.prototype.nm=function(a){return this.root+a};Q.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Q.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){u(a.toString())}};Q.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aH(d)}catch(a){this.raise_nodejs_error(a,g)}};O.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),eV);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.raise_nodejs_error=function(a,d){var
-b=a7(dp);if(d&&b){var
-c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
-s(a.toString())};O.prototype.stats_from_js=function(a){var
+aJ(d)}catch(a){this.raise_nodejs_error(a,g)}};Q.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),e4);return az(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.raise_nodejs_error=function(a,d){var
+b=ba(dt);if(d&&b){var
+c=bc(a.code,a.syscall,a.path,a.errno);bb(b,c)}else
+u(a.toString())};Q.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};O.prototype.constructor=O;function
-f4(b){var
-a=dP(b);if(!a)return;return a[0]+aD}var
-cr=f4(bM)||av("unable to compute caml_root"),bt=[];if(bR())bt.push({path:cr,device:new
-O(cr)});else
-bt.push({path:cr,device:new
-_(cr)});bt.push({path:fs,device:new
-_(fs)});function
-gj(b){var
-g=m1(b),b=g.join(aD),f=gg(b),c;for(var
-e=0;e<bt.length;e++){var
-a=bt[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bR()){var
-d=f4(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Q.prototype.constructor=Q;function
+gc(b){var
+a=dT(b);if(!a)return;return a[0]+aF}var
+cz=gc(bO)||ay("unable to compute caml_root"),bv=[];if(bT())bv.push({path:cz,device:new
+Q(cz)});else
+bv.push({path:cz,device:new
+ab(cz)});bv.push({path:fz,device:new
+ab(fz)});function
+gu(b){var
+g=nn(b),b=g.join(aF),f=gr(b),c;for(var
+e=0;e<bv.length;e++){var
+a=bv[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
+d=gc(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-O(d)};bt.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;s("no device found for "+f)}function
-mB(c,b){var
-a=gj(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
-gh(b,a){var
-b=d(b),a=d(a);return mB(b,a)}function
-mE(){var
+Q(d)};bv.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;u("no device found for "+f)}function
+mZ(c,b){var
+a=gu(c);if(!a.device.register)ay("cannot register file");a.device.register(a.rest,b);return 0}function
+gs(b,a){var
+b=d(b),a=d(a);return mZ(b,a)}function
+m2(){var
 b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gh(b[a].name,b[a].content);h.jsoo_create_file=gh;h.caml_fs_tmp=[];return 0}function
-mF(a,b){return+(cj(a,b,false)>=0)}function
-dC(d,b){var
+a=0;a<b.length;a++)gs(b[a].name,b[a].content);h.jsoo_create_file=gs;h.caml_fs_tmp=[];return 0}function
+m3(a,b){return+(cr(a,b,false)>=0)}function
+dH(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
-mL(a,b){return dC(a,aJ(b))}function
-mI(d,b){var
+m9(a,b){return dH(a,aL(b))}function
+m6(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=W(d,c)}d^=e;return d}function
-f9(a){switch(a.t&6){default:a6(a);case
+gh(a){switch(a.t&6){default:a$(a);case
 0:return a.c;case
 4:return a.c}}function
-mH(b,c){var
-a=f9(c);return typeof
-a==="string"?dC(b,a):mI(b,a)}function
-mJ(a){a^=a>>>16;a=br(a,0x85ebca6b|0);a^=a>>>13;a=br(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-mG(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bJ)d=bJ;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bN[a.caml_custom]&&bN[a.caml_custom].hash){var
-k=bN[a.caml_custom].hash(a);b=W(b,k);c--}}else
+m5(b,c){var
+a=gh(c);return typeof
+a==="string"?dH(b,a):m6(b,a)}function
+m7(a){a^=a>>>16;a=bt(a,0x85ebca6b|0);a^=a>>>13;a=bt(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+m4(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bL)d=bL;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bP[a.caml_custom]&&bP[a.caml_custom].hash){var
+k=bP[a.caml_custom].hash(a);b=W(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=W(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bP(a)){b=mH(b,a);c--}else
-if(cp(a)){b=mL(b,a);c--}else
+if(bR(a)){b=m5(b,a);c--}else
+if(cx(a)){b=m9(b,a);c--}else
 if(typeof
-a==="string"){b=dC(b,a);c--}else
+a==="string"){b=dH(b,a);c--}else
 if(a===(a|0)){b=W(b,a+a+1);c--}else
-if(a===+a){b=dB(b,a);c--}}b=mJ(b);return b&0x3FFFFFFF}function
-mM(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(di);return aw(a>0?fJ:"-infinity")}var
+if(a===+a){b=dG(b,a);c--}}b=m7(b);return b&0x3FFFFFFF}function
+m_(a,c,l){if(!isFinite(a)){if(isNaN(a))return az(dm);return az(a>0?fS:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-k=d<0?j:bk,e=j;if(i)e=a3;else
+j=d<0?k:bm,e=k;if(i)e=a8;else
 switch(l){case
-43:e=bk;break;case
-32:e=aN;break;default:break}if(c>=0&&c<13){var
+43:e=bm;break;case
+32:e=aP;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bm);if(h<0)b+=bm+bs(c,aa);else{var
-f=h+1+c;if(b.length<f)b+=bs(f-b.length,aa);else
-b=b.substr(0,f)}}return aw(e+dd+b+"p"+k+d.toString(10))}function
-mS(a){return+a.isZero()}function
-mV(a){return new
-i(a&aO,a>>24&aO,a>>31&aF)}function
-f7(a){return a.toInt()}function
-mR(a){return+a.isNeg()}function
-mU(a){return a.neg()}function
-f5(g,c){var
-a=dI(g);if(a.signedconv&&mR(c)){a.sign=-1;c=mU(c)}var
-b=j,h=mV(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(f7(e.modulus))+b}while(!mS(c));if(a.prec>=0){a.filler=aN;var
-d=a.prec-b.length;if(d>0)b=bs(d,aa)+b}return dA(a,b)}function
-m$(c){var
-a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
+h=b.indexOf(bo);if(h<0)b+=bo+bu(c,ae);else{var
+f=h+1+c;if(b.length<f)b+=bu(f-b.length,ae);else
+b=b.substr(0,f)}}return az(e+dg+b+"p"+j+d.toString(10))}function
+ne(a){return+a.isZero()}function
+nh(a){return new
+j(a&aQ,a>>24&aQ,a>>31&aH)}function
+gf(a){return a.toInt()}function
+nd(a){return+a.isNeg()}function
+ng(a){return a.neg()}function
+gd(g,c){var
+a=dN(g);if(a.signedconv&&nd(c)){a.sign=-1;c=ng(c)}var
+b=k,h=nh(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(gf(e.modulus))+b}while(!ne(c));if(a.prec>=0){a.filler=aP;var
+d=a.prec-b.length;if(d>0)b=bu(d,ae)+b}return dF(a,b)}function
+nx(c){var
+a=0,e=l(c),b=10,d=1;if(e>0)switch(af(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&af(c,a)==48)switch(af(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -686,17 +686,17 @@ a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gb(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-mY(f){var
-h=m$(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gb(e);if(b<0||b>=d)av(cd);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gb(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cd)}if(c!=g)av(cd);a=i*a;if(d==10&&(a|0)!=a)av(cd);return a|0}function
-m0(a,b){return+(cj(a,b,false)<=0)}function
-aQ(a,d){if(a<0)bL();var
+gl(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+nk(f){var
+h=nx(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?af(f,c):0,b=gl(e);if(b<0||b>=d)ay(cl);var
+a=b;for(c++;c<g;c++){e=af(f,c);if(e==95)continue;b=gl(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ay(cl)}if(c!=g)ay(cl);a=i*a;if(d==10&&(a|0)!=a)ay(cl);return a|0}function
+nm(a,b){return+(cr(a,b,false)<=0)}function
+aM(a,d){if(a<0)bN();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dM(a){return d(cs(a,0,a.length))}var
-m2=function(){function
+dQ(a){return d(cA(a,0,a.length))}var
+no=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -704,40 +704,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=aj<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=f9(i);if(typeof
+e=[],h=gh(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dM(k(e,f))}}();function
-m3(c,b,a){return m2(as(c),b,a)}var
-aR=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dQ(k(e,f))}}();function
+np(c,b,a){return no(aw(c),b,a)}var
+aS=new
 Array();function
-m4(c){var
-a=aR[c];if(!a.opened)s("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
-b=w.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
-ge(e,f){var
-a=aR[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-nk(a){var
-a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nq(c){var
+a=aS[c];if(!a.opened)u("Cannot flush a closed channel");if(!a.buffer||a.buffer==k)return 0;if(a.fd&&y.fds[a.fd]&&y.fds[a.fd].output){var
+b=y.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=k;return 0}function
+go(e,f){var
+a=aS[e],c=d(f),b=l(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+nI(a){var
+a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-nl(a){var
-a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nJ(a){var
+a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-ct(c,e,d,a){if(w.fds===undefined)w.fds=new
+cB(c,e,d,a){if(y.fds===undefined)y.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;w.fds[c]=b;if(!w.fd_last_idx||c>w.fd_last_idx)w.fd_last_idx=c;return c}function
-nx(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;y.fds[c]=b;if(!y.fd_last_idx||c>y.fd_last_idx)y.fd_last_idx=c;return c}function
+nU(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)s(aJ(c)+fg);if(a.text&&a.binary)s(aJ(c)+fw);var
-d=gj(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return ct(f+1,ge,e,a)}ct(0,ge,new
-N(F(0)));ct(1,nl,new
-N(F(0)));ct(2,nk,new
-N(F(0)));function
-m5(a){var
-c=w.fds[a];if(c.flags.wronly)s(fN+a+" is writeonly");var
-d=null;if(a==0&&bR()){var
-e=require("fs");d=function(){return aw(e.readFileSync(0,eV))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aR[b.fd]=b;return b.fd}function
-f_(c){var
-b=w.fds[c];if(b.flags.rdonly)s(fN+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aR[a.fd]=a;return a.fd}function
-m6(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)u(aL(c)+fn);if(a.text&&a.binary)u(aL(c)+fD);var
+d=gu(c),e=d.device.open(d.rest,a),f=y.fd_last_idx?y.fd_last_idx:0;return cB(f+1,go,e,a)}cB(0,go,new
+P(H(0)));cB(1,nJ,new
+P(H(0)));cB(2,nI,new
+P(H(0)));function
+nr(a){var
+c=y.fds[a];if(c.flags.wronly)u(fX+a+" is writeonly");var
+d=null;if(a==0&&bT()){var
+e=require("fs");d=function(){return az(e.readFileSync(0,e4))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aS[b.fd]=b;return b.fd}function
+gi(c){var
+b=y.fds[c];if(b.flags.rdonly)u(fX+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:k};aS[a.fd]=a;return a.fd}function
+ns(){var
 b=0;for(var
-a=0;a<aR.length;a++)if(aR[a]&&aR[a].opened&&aR[a].out)b=[0,aR[a].fd,b];return b}function
-f$(b,a){if(a==0)cq();return b%a}function
-bQ(a,b){return+(cj(a,b,false)!=0)}function
-m8(a,b){a[0]=ce;a[1]=b;return 0}function
-m9(a){if(a
+a=0;a<aS.length;a++)if(aS[a]&&aS[a].opened&&aS[a].out)b=[0,aS[a].fd,b];return b}function
+gj(b,a){if(a==0)cy();return b%a}function
+bS(a,b){return+(cr(a,b,false)!=0)}function
+nu(a,b){a[0]=cm;a[1]=b;return 0}function
+nv(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bP(a))return du;else
-if(cp(a))return du;else
+if(bR(a))return dy;else
+if(cx(a))return dy;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a2;else
-return bI}function
-ak(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);w[b+1]=c;if(a)w[a]=c}function
-nd(a,b){ga[aJ(a)]=b;return 0}function
-mv(a,b){if(a===b)return 1;a.t&6&&a6(a);b.t&6&&a6(b);return a.c==b.c?1:0}function
-dK(a,b){return mv(a,b)}function
-nf(){I(dv)}function
-x(b,a){if(a>>>0>=k(b))nf();return ab(b,a)}function
-dL(a,b){return 1-dK(a,b)}function
+if(a&&a.caml_custom)return a7;else
+return bK}function
+aq(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);y[b+1]=c;if(a)y[a]=c}function
+nB(a,b){gk[aL(a)]=b;return 0}function
+mT(a,b){if(a===b)return 1;a.t&6&&a$(a);b.t&6&&a$(b);return a.c==b.c?1:0}function
+dP(a,b){return mT(a,b)}function
+nD(){L(dz)}function
+z(b,a){if(a>>>0>=l(b))nD();return af(b,a)}function
+gp(a,b){return 1-dP(a,b)}function
 X(a){return a}function
-nh(){return 0x7FFFFFFF/4|0}function
-nb(){gc(w.Not_found)}function
-gf(c){var
-a=h,b=f8(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);nb()}function
-ni(){if(h.crypto)if(typeof
+nF(){return 0x7FFFFFFF/4|0}function
+nz(){gm(y.Not_found)}function
+gq(c){var
+a=h,b=gg(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return az(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return az(h.jsoo_static_env[b]);nz()}function
+nG(){if(h.crypto)if(typeof
 h.crypto.getRandomValues==="function"){var
 a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
 if(h.crypto.randomBytes==="function"){var
 b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dN(a){var
+dR(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-P(b,a){return{joo_tramp:b,joo_args:a}}function
-gd(a){return a}function
-aS(a){if(a
+R(b,a){return{joo_tramp:b,joo_args:a}}function
+gn(a){return a}function
+aT(a){if(a
 instanceof
 Array)return a;if(h.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gd(w.Stack_overflow);if(h.InternalError&&a
+h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gn(y.Stack_overflow);if(h.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gd(w.Stack_overflow);if(a
+h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gn(y.Stack_overflow);if(a
 instanceof
-h.Error&&a7(e7))return[0,a7(e7),a];return[0,w.Failure,aw(String(a))]}function
-np(b){h.tccCheck=function(a){return aJ(b(dM(a)))};return 0}function
-bT(a){return a>=-bn&&a<bn?a:BigInt(a)}function
-ax(a){return a>=BigInt(-bn)&&a<BigInt(bn)?Number(a):a}function
-p(a,b){return typeof
+h.Error&&ba(fd))return[0,ba(fd),a];return[0,y.Failure,az(String(a))]}function
+nN(b){h.tccCheck=function(a){return aL(b(dQ(a)))};return 0}function
+bV(a){return a>=-bp&&a<bp?a:BigInt(a)}function
+aA(a){return a>=BigInt(-bp)&&a<BigInt(bp)?Number(a):a}function
+n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bT(a+b):ax(BigInt(a)+BigInt(b))}function
-bS(a,b){return a<b?-1:a>b?1:0}function
-bu(b,c){if(typeof
+b=="number"?bV(a+b):aA(BigInt(a)+BigInt(b))}function
+bU(a,b){return a<b?-1:a>b?1:0}function
+bw(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ax(a)}function
-gk(a){return a>=-fv&&a<=fv?1:0}function
-aT(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aA(a)}function
+gv(a){return a>=-fC&&a<=fC?1:0}function
+aU(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bn&&c<bn)return c+0}return ax(BigInt(a)*BigInt(b))}function
-al(a){return typeof
-a=="number"?bT(0-a):ax(-a)}function
-nr(b){var
+c=a*b;if(c>-bp&&c<bp)return c+0}return aA(BigInt(a)*BigInt(b))}function
+Y(a){return typeof
+a=="number"?bV(0-a):aA(-a)}function
+nP(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-ns(a){return ax(BigInt(a))}function
-A(a){return bT(a)}function
-dQ(a){return ax(BigInt(aJ(a)))}function
-nt(a,b){var
+nQ(a){return aA(BigInt(a))}function
+C(a){return bV(a)}function
+dU(a){return aA(BigInt(aL(a)))}function
+nR(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gl(a,b){return ax(nt(BigInt(a),b))}function
+gw(a,b){return aA(nR(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ax(BigInt(a)<<BigInt(b))}function
-bU(a,b){return typeof
-a=="number"&&b<31?a>>b:ax(BigInt(a)>>BigInt(b))}function
-ay(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aA(BigInt(a)<<BigInt(b))}function
+bW(a,b){return typeof
+a=="number"&&b<31?a>>b:aA(BigInt(a)>>BigInt(b))}function
+M(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bT(a-b):ax(BigInt(a)-BigInt(b))}function
-gm(a){return typeof
-a=="number"?bT(a+1):ax(a+BigInt(1))}function
-nu(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=aa+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dM(c)}function
-dR(a){return Number(a)}function
-nv(a){return Number(a)}function
-nw(a){return d(a.toString())}function
-mZ(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-mD(b){var
-a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mZ(b[1]))var
+b=="number"?bV(a-b):aA(BigInt(a)-BigInt(b))}function
+gx(a){return typeof
+a=="number"?bV(a+1):aA(a+BigInt(1))}function
+nS(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=ae+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dQ(c)}function
+dV(a){return Number(a)}function
+nT(a){return Number(a)}function
+cC(a){return d(a.toString())}function
+nl(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+m1(b){var
+a=k;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&nl(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,336 +861,340 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aG)a+=cg+c.toString()+cg;else
+aI)a+=co+c.toString()+co;else
 if(typeof
-c=="string")a+=cg+c.toString()+cg;else
+c=="string")a+=co+c.toString()+co;else
 a+="_"}a+=")"}else
-if(b[0]==M)a+=b[1];return a}function
-f2(a){if(a
+if(b[0]==O)a+=b[1];return a}function
+ga(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==M)){var
-c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=mD(a),b=a7(eU);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==O)){var
+c=ba("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=m1(a),b=ba(e3);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-ne(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){f2(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)f2(a.error)})}ne();function
-e(a,b){return a.length==1?a(b):bp(a,[b])}function
-l(a,b,c){return a.length==2?a(b,c):bp(a,[b,c])}function
-eR(a,b,c,d){return a.length==3?a(b,c,d):bp(a,[b,c,d])}mE();var
-cw=[M,d(fK),-1],dT=[M,d(e3),-2],cv=[M,d(df),-3],cu=[M,d(fm),-4],dU=[M,d(fy),-6],ah=[M,d(fr),-7],cx=[M,d(ft),-9],B=[M,d(fE),-11];ak(11,[M,d(eT),-12],eT);ak(10,B,fE);ak(9,[M,d(fk),-10],fk);ak(8,cx,ft);ak(7,[M,d(fb),-8],fb);ak(6,ah,fr);ak(5,dU,fy);ak(4,[M,d(e5),-5],e5);ak(3,cu,fm);ak(2,cv,df);ak(1,dT,e3);ak(0,cw,fK);var
-go=d(fn),gp=d(fo),gr=d("\\\\"),gs=d("\\'"),gt=d("\\b"),gu=d("\\t"),gv=d("\\n"),gw=d("\\r"),gq=d("Char.chr"),gE=[0,0,0],gA=d("List.init"),gz=d("hd"),gH=d("String.blit / Bytes.blit_string"),gG=d("Bytes.blit"),gF=d("String.sub / Bytes.sub"),gM=d("String.contains_from / Bytes.contains_from"),gJ=d(j),gI=d("String.concat"),gQ=d("Array.blit"),gP=d("Array.init"),gS=d(dr),gT=d("CamlinternalLazy.Undefined"),gZ=d("Buffer.add: cannot grow buffer"),gY=[0,d(fx),93,2],gX=[0,d(fx),94,2],g8=d("%c"),g9=d("%s"),g_=d(eS),g$=d(fa),ha=d(fl),hb=d(eX),hc=d("%f"),hd=d("%B"),he=d("%{"),hf=d("%}"),hg=d("%("),hh=d("%)"),hi=d("%a"),hj=d("%t"),hk=d("%?"),hl=d("%r"),hm=d("%_r"),hn=[0,d(H),850,23],hy=[0,d(H),814,21],hq=[0,d(H),815,21],hz=[0,d(H),818,21],hr=[0,d(H),819,21],hA=[0,d(H),822,19],hs=[0,d(H),823,19],hB=[0,d(H),826,22],ht=[0,d(H),827,22],hC=[0,d(H),831,30],hu=[0,d(H),832,30],hw=[0,d(H),836,26],ho=[0,d(H),837,26],hx=[0,d(H),846,28],hp=[0,d(H),847,28],hv=[0,d(H),851,23],iH=d(fi),iF=[0,d(H),1558,4],iG=d("Printf: bad conversion %["),iI=[0,d(H),1626,39],iJ=[0,d(H),1649,31],iK=[0,d(H),1650,31],iL=d("Printf: bad conversion %_"),iM=d("@{"),iN=d("@["),iD=d(di),iB=d("neg_infinity"),iC=d(fJ),iA=d(bm),iv=[0,e0],ii=d("%+nd"),ij=d("% nd"),il=d("%+ni"),im=d("% ni"),io=d("%nx"),ip=d("%#nx"),iq=d("%nX"),ir=d("%#nX"),is=d("%no"),it=d("%#no"),ih=d("%nd"),ik=d(fl),iu=d("%nu"),h6=d("%+ld"),h7=d("% ld"),h9=d("%+li"),h_=d("% li"),h$=d("%lx"),ia=d("%#lx"),ib=d("%lX"),ic=d("%#lX"),id=d("%lo"),ie=d("%#lo"),h5=d("%ld"),h8=d(fa),ig=d("%lu"),hT=d("%+Ld"),hU=d("% Ld"),hW=d("%+Li"),hX=d("% Li"),hY=d("%Lx"),hZ=d("%#Lx"),h0=d("%LX"),h1=d("%#LX"),h2=d("%Lo"),h3=d("%#Lo"),hS=d("%Ld"),hV=d(eX),h4=d("%Lu"),hG=d("%+d"),hH=d("% d"),hJ=d("%+i"),hK=d("% i"),hL=d("%x"),hM=d("%#x"),hN=d("%X"),hO=d("%#X"),hP=d("%o"),hQ=d("%#o"),hF=d(dr),hI=d(eS),hR=d(fi),g0=d("@]"),g1=d("@}"),g2=d("@?"),g3=d("@\n"),g4=d("@."),g5=d("@@"),g6=d("@%"),g7=d("@"),hD=d("CamlinternalFormat.Type_mismatch"),iO=d("x"),iR=d("Hashtbl: unsupported hash table format"),mo=d("OCAMLRUNPARAM"),mm=d("CAMLRUNPARAM"),iP=d(j),iS=d("Z.Overflow"),iV=[0,0],kI=[0,0],kK=[0,0],kN=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kO=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kU=d(j),lc=d(fo),ld=d(fn),lf=[2,1],lg=[2,0],le=d("a word"),lR=d(e_),lO=d(j),lw=d(e_),lr=d("data_offsets"),lp=d("short"),lq=d("header"),ls=d("manifest"),lt=d("rank"),lu=d("no state"),lv=d(e6),lx=d("DECLINED: a feature"),ly=d("plans"),l8=d("race_count"),lz=d("cost_to_go"),lA=d("residual_to_go"),lB=d("edge_start"),lC=d("accept"),lD=d("state_digest"),lE=d("edge_call"),lF=d("edge_target"),lG=d("options"),lH=d(fI),lI=d(fh),lJ=d(fh),lK=d("call_cost_low"),lL=d("call_cost_high"),lM=d("call_weight"),lN=d("call_text"),lP=d("leaf_policy"),lQ=d("root"),lS=d(e2),lT=d(dc),lU=d(e2),lV=d("call_epsilon"),lW=d("call_latency_ms"),lX=d("call_price"),lY=d(e6),lZ=d("requires"),l0=d(ff),l1=d("forbids"),l2=d(ff),l3=d("tilt"),l4=d(fM),l5=d("version"),l6=d(fM),l7=d("name"),ln=d(j),lm=d(fq),lk=d(fq),li=d(fC),lj=d(dc),lo=d(dc),ll=d("calls"),la=d("a residual"),k$=d("DECLINED: a beta of more than 64 digits"),lb=d(fI),k_=d(j),k9=d("no list"),k8=d("no number"),k7=d("a number"),k6=d("no text"),k4=d("no object"),k5=d(fC),k3=[3,0],k2=[2,0],k0=d("escape"),k1=d(dd),kZ=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kY=d("JSON ends"),kX=d("Reader.Unread"),md=d("DECLINED"),me=d(fu),mf=[0,0,d(eW)],mg=[0,0,d("REJECTED: no artifact")],mh=[0,0,d(eW)],mi=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mj=d(fu),l_=[0,[4,6,[0,2,2],0,0],d("%02x")],l$=d(j),ma=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
-y(a){if(typeof
+nC(){var
+a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){ga(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)ga(a.error)})}nC();function
+e(a,b){return a.length==1?a(b):br(a,[b])}function
+m(a,b,c){return a.length==2?a(b,c):br(a,[b,c])}function
+e0(a,b,c,d){return a.length==3?a(b,c,d):br(a,[b,c,d])}m2();var
+cF=[O,d(fU),-1],dX=[O,d(fa),-2],cE=[O,d(di),-3],cD=[O,d(ft),-4],dY=[O,d(fG),-6],am=[O,d(fy),-7],cG=[O,d(fA),-9],D=[O,d(fN),-11];aq(11,[O,d(e2),-12],e2);aq(10,D,fN);aq(9,[O,d(fr),-10],fr);aq(8,cG,fA);aq(7,[O,d(fi),-8],fi);aq(6,am,fy);aq(5,dY,fG);aq(4,[O,d(fc),-5],fc);aq(3,cD,ft);aq(2,cE,di);aq(1,dX,fa);aq(0,cF,fU);var
+gz=d(fu),gA=d(fv),gC=d("\\\\"),gD=d("\\'"),gE=d("\\b"),gF=d("\\t"),gG=d("\\n"),gH=d("\\r"),gB=d("Char.chr"),gP=[0,0,0],gL=d("List.init"),gK=d("hd"),gS=d("String.blit / Bytes.blit_string"),gR=d("Bytes.blit"),gQ=d("String.sub / Bytes.sub"),gX=d("String.contains_from / Bytes.contains_from"),gU=d(k),gT=d("String.concat"),g1=d("Array.blit"),g0=d("Array.init"),g3=d(dv),g4=d("CamlinternalLazy.Undefined"),g_=d("Buffer.add: cannot grow buffer"),g9=[0,d(fF),93,2],g8=[0,d(fF),94,2],hh=d("%c"),hi=d("%s"),hj=d(e1),hk=d(fh),hl=d(fs),hm=d(e6),hn=d("%f"),ho=d("%B"),hp=d("%{"),hq=d("%}"),hr=d("%("),hs=d("%)"),ht=d("%a"),hu=d("%t"),hv=d("%?"),hw=d("%r"),hx=d("%_r"),hy=[0,d(K),850,23],hJ=[0,d(K),814,21],hB=[0,d(K),815,21],hK=[0,d(K),818,21],hC=[0,d(K),819,21],hL=[0,d(K),822,19],hD=[0,d(K),823,19],hM=[0,d(K),826,22],hE=[0,d(K),827,22],hN=[0,d(K),831,30],hF=[0,d(K),832,30],hH=[0,d(K),836,26],hz=[0,d(K),837,26],hI=[0,d(K),846,28],hA=[0,d(K),847,28],hG=[0,d(K),851,23],iS=d(fp),iQ=[0,d(K),1558,4],iR=d("Printf: bad conversion %["),iT=[0,d(K),1626,39],iU=[0,d(K),1649,31],iV=[0,d(K),1650,31],iW=d("Printf: bad conversion %_"),iX=d("@{"),iY=d("@["),iO=d(dm),iM=d("neg_infinity"),iN=d(fS),iL=d(bo),iG=[0,e9],iu=d("%+nd"),iv=d("% nd"),ix=d("%+ni"),iy=d("% ni"),iz=d("%nx"),iA=d("%#nx"),iB=d("%nX"),iC=d("%#nX"),iD=d("%no"),iE=d("%#no"),it=d("%nd"),iw=d(fs),iF=d("%nu"),ig=d("%+ld"),ih=d("% ld"),ij=d("%+li"),ik=d("% li"),il=d("%lx"),im=d("%#lx"),io=d("%lX"),ip=d("%#lX"),iq=d("%lo"),ir=d("%#lo"),ie=d("%ld"),ii=d(fh),is=d("%lu"),h4=d("%+Ld"),h5=d("% Ld"),h7=d("%+Li"),h8=d("% Li"),h9=d("%Lx"),h_=d("%#Lx"),h$=d("%LX"),ia=d("%#LX"),ib=d("%Lo"),ic=d("%#Lo"),h3=d("%Ld"),h6=d(e6),id=d("%Lu"),hR=d("%+d"),hS=d("% d"),hU=d("%+i"),hV=d("% i"),hW=d("%x"),hX=d("%#x"),hY=d("%X"),hZ=d("%#X"),h0=d("%o"),h1=d("%#o"),hQ=d(dv),hT=d(e1),h2=d(fp),g$=d("@]"),ha=d("@}"),hb=d("@?"),hc=d("@\n"),hd=d("@."),he=d("@@"),hf=d("@%"),hg=d("@"),hO=d("CamlinternalFormat.Type_mismatch"),iZ=d("x"),i2=d("Hashtbl: unsupported hash table format"),mM=d("OCAMLRUNPARAM"),mK=d("CAMLRUNPARAM"),i0=d(k),i3=d("Z.Overflow"),kU=[0,0],kW=[0,0],kZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],k0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],k6=d(k),lo=d(fv),lp=d(fu),lr=[2,1],ls=[2,0],lq=d("a word"),l5=d(dl),l2=d(k),lI=[0,d(fE),[0,d(fK),[0,d(dl),[0,d(fT),0]]]],lD=d("data_offsets"),lB=d("short"),lC=d("header"),lE=d("manifest"),lF=d("rank"),lG=d("no state"),lH=d("critical"),lJ=d("DECLINED: a feature"),lK=d("options"),lL=d(fE),mp=d(fT),mq=d("round_counts"),mo=d("plans"),lM=d("plans_exponent"),lN=d("plans_mantissa"),ml=d("race_count"),mm=d("race_exponent"),mn=d("race_mantissa"),lO=d("cost_to_go"),lP=d("residual_to_go"),lQ=d("edge_start"),lR=d("accept"),lS=d("state_digest"),lT=d("edge_call"),lU=d("edge_target"),lV=d(fR),lW=d(fo),lX=d(fo),lY=d("call_cost_low"),lZ=d("call_cost_high"),l0=d("call_weight"),l1=d("call_text"),l3=d("leaf_policy"),l4=d("root"),l6=d(e$),l7=d(df),l8=d(e$),l9=d("call_epsilon"),l_=d("call_latency_ms"),l$=d("call_price"),ma=d(dl),mb=d("requires"),mc=d(fm),md=d("forbids"),me=d(fm),mf=d(fK),mg=d("tilt"),mh=d(fW),mi=d("version"),mj=d(fW),mk=d("name"),lz=d(k),ly=d(fx),lw=d(fx),lu=d(fL),lv=d(df),lA=d(df),lx=d("calls"),lm=d("a residual"),ll=d("DECLINED: a beta of more than 64 digits"),ln=d(fR),lk=d(k),lj=d("no list"),li=d("no number"),lh=d("a number"),lg=d("no text"),le=d("no object"),lf=d(fL),ld=[3,0],lc=[2,0],la=d("escape"),lb=d(dg),k$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],k_=d("JSON ends"),k9=d("Reader.Unread"),mx=d("DECLINED"),my=d(fB),mz=[0,0,d(e5)],mA=[0,0,d("REJECTED: no artifact")],mB=[0,0,d(e5)],mC=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(dC),0]]]]],d("at most %s 2^%s plans")],mE=d(dC),mF=d(" derivations"),mG=d(dC),mD=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],mH=d(fB),ms=[0,[4,6,[0,2,2],0,0],d("%02x")],mt=d(k),mu=[0,d(k),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+A(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,y(a[1])];case
-1:return[1,y(a[1])];case
-2:return[2,y(a[1])];case
-3:return[3,y(a[1])];case
-4:return[4,y(a[1])];case
-5:return[5,y(a[1])];case
-6:return[6,y(a[1])];case
-7:return[7,y(a[1])];case
+0:return[0,A(a[1])];case
+1:return[1,A(a[1])];case
+2:return[2,A(a[1])];case
+3:return[3,A(a[1])];case
+4:return[4,A(a[1])];case
+5:return[5,A(a[1])];case
+6:return[6,A(a[1])];case
+7:return[7,A(a[1])];case
 8:var
-c=a[1];return[8,c,y(a[2])];case
+c=a[1];return[8,c,A(a[2])];case
 9:var
-b=a[1];return[9,b,b,y(a[3])];case
-10:return[10,y(a[1])];case
-11:return[11,y(a[1])];case
-12:return[12,y(a[1])];case
-13:return[13,y(a[1])];default:return[14,y(a[1])]}}function
-Y(a,b){if(typeof
+b=a[1];return[9,b,b,A(a[3])];case
+10:return[10,A(a[1])];case
+11:return[11,A(a[1])];case
+12:return[12,A(a[1])];case
+13:return[13,A(a[1])];default:return[14,A(a[1])]}}function
+Z(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,Y(a[1],b)];case
-1:return[1,Y(a[1],b)];case
-2:return[2,Y(a[1],b)];case
-3:return[3,Y(a[1],b)];case
-4:return[4,Y(a[1],b)];case
-5:return[5,Y(a[1],b)];case
-6:return[6,Y(a[1],b)];case
-7:return[7,Y(a[1],b)];case
+0:return[0,Z(a[1],b)];case
+1:return[1,Z(a[1],b)];case
+2:return[2,Z(a[1],b)];case
+3:return[3,Z(a[1],b)];case
+4:return[4,Z(a[1],b)];case
+5:return[5,Z(a[1],b)];case
+6:return[6,Z(a[1],b)];case
+7:return[7,Z(a[1],b)];case
 8:var
-c=a[1];return[8,c,Y(a[2],b)];case
+c=a[1];return[8,c,Z(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
-10:return[10,Y(a[1],b)];case
-11:return[11,Y(a[1],b)];case
-12:return[12,Y(a[1],b)];case
-13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
-t(a,b){if(typeof
+d=a[2],e=a[1];return[9,e,d,Z(a[3],b)];case
+10:return[10,Z(a[1],b)];case
+11:return[11,Z(a[1],b)];case
+12:return[12,Z(a[1],b)];case
+13:return[13,Z(a[1],b)];default:return[14,Z(a[1],b)]}}function
+w(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,t(a[1],b)];case
-1:return[1,t(a[1],b)];case
+0:return[0,w(a[1],b)];case
+1:return[1,w(a[1],b)];case
 2:var
-c=a[1];return[2,c,t(a[2],b)];case
+c=a[1];return[2,c,w(a[2],b)];case
 3:var
-d=a[1];return[3,d,t(a[2],b)];case
+d=a[1];return[3,d,w(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,t(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,w(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,t(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,w(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,t(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,w(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,t(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,w(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,t(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,w(a[4],b)];case
 9:var
-u=a[1];return[9,u,t(a[2],b)];case
-10:return[10,t(a[1],b)];case
+t=a[1];return[9,t,w(a[2],b)];case
+10:return[10,w(a[1],b)];case
 11:var
-v=a[1];return[11,v,t(a[2],b)];case
+u=a[1];return[11,u,w(a[2],b)];case
 12:var
-w=a[1];return[12,w,t(a[2],b)];case
+v=a[1];return[12,v,w(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,t(a[3],b)];case
+x=a[2],y=a[1];return[13,y,x,w(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,t(a[3],b)];case
-15:return[15,t(a[1],b)];case
-16:return[16,t(a[1],b)];case
+z=a[2],A=a[1];return[14,A,z,w(a[3],b)];case
+15:return[15,w(a[1],b)];case
+16:return[16,w(a[1],b)];case
 17:var
-B=a[1];return[17,B,t(a[2],b)];case
+B=a[1];return[17,B,w(a[2],b)];case
 18:var
-C=a[1];return[18,C,t(a[2],b)];case
-19:return[19,t(a[1],b)];case
+C=a[1];return[18,C,w(a[2],b)];case
+19:return[19,w(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,t(a[3],b)];case
+D=a[2],E=a[1];return[20,E,D,w(a[3],b)];case
 21:var
-F=a[1];return[21,F,t(a[2],b)];case
-22:return[22,t(a[1],b)];case
+F=a[1];return[21,F,w(a[2],b)];case
+22:return[22,w(a[1],b)];case
 23:var
-G=a[1];return[23,G,t(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,t(a[3],b)]}}function
-dS(a){throw[0,cv,a]}function
-am(a){throw[0,cu,a]}function
-dV(b,a){return mF(b,a)?b:a}function
-cy(a){return 0<=a?a:-a|0}function
-aK(d,c){var
-a=k(d),e=k(c),b=F(a+e|0);aI(d,0,b,0,a);aI(c,0,b,a,e);return X(b)}function
-gn(a){return a?go:gp}m5(0);f_(1);f_(2);function
-dW(b){function
+G=a[1];return[23,G,w(a[2],b)];default:var
+H=a[2],I=a[1];return[24,I,H,w(a[3],b)]}}function
+dW(a){throw[0,cE,a]}function
+ar(a){throw[0,cD,a]}function
+dZ(b,a){return m3(b,a)?b:a}function
+cH(a){return 0<=a?a:-a|0}function
+as(d,c){var
+a=l(d),e=l(c),b=H(a+e|0);aK(d,0,b,0,a);aK(c,0,b,a,e);return X(b)}function
+gy(a){return a?gz:gA}nr(0);gi(1);gi(2);function
+d0(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{m4(d)}catch(a){a=aS(a);if(a[1]!==dT)throw a;var
+c=a[2],d=a[1];try{nq(d)}catch(a){a=aT(a);if(a[1]!==dX)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(m6(0))}nd(d(eU),dW);function
-dX(a){if(0<=a&&!(a2<a))return a;return am(gq)}var
-cz=nh(0),bv=(4*cz|0)-1|0;function
-gx(c){var
+a=c;continue}return 0}}return a(ns(0))}nB(d(e3),d0);function
+d1(a){if(0<=a&&!(a7<a))return a;return ar(gB)}var
+cI=nF(0),bx=(4*cI|0)-1|0;function
+gI(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gy(a){return a?a[1]:dS(gz)}function
-bw(d){var
+gJ(a){return a?a[1]:dW(gK)}function
+by(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dY(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dY(a+1|0,c,b)]}function
-cA(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bw(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dY(0,b,d)}return am(gA)}function
-a_(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a_(b,c)]}return 0}function
-dZ(c,b,a){if(a){var
-d=a[2],e=l(b,c,a[1]);return[0,e,dZ(c+1|0,b,d)]}return 0}function
-bV(c,b){var
+d2(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,d2(a+1|0,c,b)]}function
+cJ(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return by(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return d2(0,b,d)}return ar(gL)}function
+a0(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a0(b,c)]}return 0}function
+d3(c,b,a){if(a){var
+d=a[2],e=m(b,c,a[1]);return[0,e,d3(c+1|0,b,d)]}return 0}function
+bX(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gB(e,d,c){var
+gM(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=l(e,b,a[1]),a=f;continue}return b}}function
-gC(d,c){var
+f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
+gN(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-gD(d,c){var
+d4(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===au(b[1],d))return f;var
-a=e;continue}throw ah}}function
-d0(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d0(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gE}function
-d1(b,a){return a<=b?b:a}function
-aU(a,c){var
-b=F(a);mC(b,0,a,c);return b}function
-d2(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
-d=F(a);a4(c,b,d,0,a);return d}return am(gF)}function
-d3(c,b,a){return X(d2(c,b,a))}function
-d4(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a4(e,c,d,b,a);return am(gG)}function
-aL(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aI(e,c,d,b,a);return am(gH)}function
-d5(b,a){return X(aU(b,a))}function
-an(c,b,a){return X(d2(as(c),b,a))}function
-cB(l,g){if(g){var
-h=k(l),c=0,b=g,q=0;for(;;){if(b){var
+e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
+a=e;continue}return 0}}function
+gO(d,c){var
+a=c;for(;;){if(a){var
+b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
+a=e;continue}throw am}}function
+d5(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=d5(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gP}function
+d6(b,a){return a<=b?b:a}function
+aV(a,c){var
+b=H(a);m0(b,0,a,c);return b}function
+d7(c,b,a){if(0<=b&&0<=a&&!((al(c)-a|0)<b)){var
+d=H(a);a9(c,b,d,0,a);return d}return ar(gQ)}function
+d8(c,b,a){return X(d7(c,b,a))}function
+d9(e,c,d,b,a){if(0<=a&&0<=c&&!((al(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return a9(e,c,d,b,a);return ar(gR)}function
+aN(e,c,d,b,a){if(0<=a&&0<=c&&!((l(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return aK(e,c,d,b,a);return ar(gS)}function
+d_(b,a){return X(aV(b,a))}function
+at(c,b,a){return X(d7(aw(c),b,a))}function
+cK(k,g){if(g){var
+h=l(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gI),c=o,b=n;continue}var
-m=k(i)+c|0}else
+j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:ar(gT),c=o,b=n;continue}var
+m=l(i)+c|0}else
 var
 m=c;var
-f=F(m),e=q,d=g;for(;;){if(d){var
+f=H(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aI(a,0,f,e,k(a));aI(l,0,f,e+k(a)|0,h);var
-e=(e+k(a)|0)+h|0,d=p;continue}aI(a,0,f,e,k(a))}return X(f)}}}return gJ}function
-gK(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ah;if(ab(e,a)===b)return a;var
+p=d[2];aK(a,0,f,e,l(a));aK(k,0,f,e+l(a)|0,h);var
+e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return X(f)}}}return gU}function
+gV(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw am;if(af(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gL(b,a,d){var
-c=k(b);if(0<=a&&!(c<a))try{gK(b,c,a,d);var
-e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gM)}function
-gN(b,a){return gL(b,0,a)}function
-d6(b,a){return mx(as(b),a)}var
-gO=dK;function
-bx(b,c){if(0===b)return[0];if(0<=b){var
-d=aQ(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+gW(b,a,d){var
+c=l(b);if(0<=a&&!(c<a))try{gV(b,c,a,d);var
+e=1;return e}catch(a){a=aT(a);if(a===am)return 0;throw a}return ar(gX)}function
+gY(b,a){return gW(b,0,a)}function
+d$(b,a){return mV(aw(b),a)}var
+gZ=dP;function
+bz(b,c){if(0===b)return[0];if(0<=b){var
+d=aM(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return am(gP)}function
-d7(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mq(e,c,d,b,a);return am(gQ)}function
-gR(d,b){var
+a=h;continue}break}}return d}return ar(g0)}function
+ea(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mO(e,c,d,b,a);return ar(g1)}function
+g2(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aQ(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=aM(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cC(c){var
+cL(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cD(a){if(a){var
+cM(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aQ(d,h),e=1,b=g;for(;;){if(b){var
+f=aM(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-gU=[M,gT,cm(0)];function
-gV(a){throw gU}function
-gW(a){var
-c=a[1];a[1]=gV;try{var
-b=e(c,0);m8(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
-bW(a){var
-b=1<=a?a:1,c=bv<b?bv:b,d=F(c);return[0,d,0,c,d]}function
-bX(a){return d3(a[1],0,a[2])}function
-d8(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bv<b[1])if((d+c|0)<=bv)b[1]=bv;else
-dS(gZ);var
-e=F(b[1]);d4(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gX]}throw[0,B,gY]}}function
-ao(a,c){var
-b=a[2];if(a[3]<=b)d8(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
-a$(a,c){var
-b=k(c),d=a[2]+b|0;if(a[3]<d)d8(a,b);aI(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cE(a){return 5===a[2]?12:-6}function
-d9(a){return[0,0,F(a)]}function
-d_(a,g){var
-b=ag(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=F(d1(b*2|0,c));d4(a[2],0,e,0,b);a[2]=e;var
+g5=[O,g4,cu(0)];function
+g6(a){throw g5}function
+g7(a){var
+c=a[1];a[1]=g6;try{var
+b=e(c,0);nu(a,b);return b}catch(b){b=aT(b);a[1]=function(a){throw b};throw b}}function
+bY(a){var
+b=1<=a?a:1,c=bx<b?bx:b,d=H(c);return[0,d,0,c,d]}function
+bZ(a){return d8(a[1],0,a[2])}function
+eb(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bx<b[1])if((d+c|0)<=bx)b[1]=bx;else
+dW(g_);var
+e=H(b[1]);d9(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,D,g8]}throw[0,D,g9]}}function
+au(a,c){var
+b=a[2];if(a[3]<=b)eb(a,1);x(a[1],b,c);a[2]=b+1|0;return 0}function
+bd(a,c){var
+b=l(c),d=a[2]+b|0;if(a[3]<d)eb(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
+cN(a){return 5===a[2]?12:-6}function
+ec(a){return[0,0,H(a)]}function
+ed(a,g){var
+b=al(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=H(d6(b*2|0,c));d9(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-ba(a,b){d_(a,1);a5(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-Q(a,c){var
-b=k(c);d_(a,b);aL(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-d$(a){return d3(a[2],0,a[1])}function
-cF(b,c){var
+be(a,b){ed(a,1);a_(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+S(a,c){var
+b=l(c);ed(a,b);aN(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+ee(a){return d8(a[2],0,a[1])}function
+cO(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];Q(b,g8);var
+d=a[1];S(b,hh);var
 a=d;continue;case
 1:var
-e=a[1];Q(b,g9);var
+e=a[1];S(b,hi);var
 a=e;continue;case
 2:var
-f=a[1];Q(b,g_);var
+f=a[1];S(b,hj);var
 a=f;continue;case
 3:var
-g=a[1];Q(b,g$);var
+g=a[1];S(b,hk);var
 a=g;continue;case
 4:var
-h=a[1];Q(b,ha);var
+h=a[1];S(b,hl);var
 a=h;continue;case
 5:var
-i=a[1];Q(b,hb);var
+i=a[1];S(b,hm);var
 a=i;continue;case
 6:var
-j=a[1];Q(b,hc);var
+j=a[1];S(b,hn);var
 a=j;continue;case
 7:var
-k=a[1];Q(b,hd);var
+k=a[1];S(b,ho);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];Q(b,he);cF(b,m);Q(b,hf);var
+l=a[2],m=a[1];S(b,hp);cO(b,m);S(b,hq);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];Q(b,hg);cF(b,o);Q(b,hh);var
+n=a[3],o=a[1];S(b,hr);cO(b,o);S(b,hs);var
 a=n;continue;case
 10:var
-p=a[1];Q(b,hi);var
+p=a[1];S(b,ht);var
 a=p;continue;case
 11:var
-q=a[1];Q(b,hj);var
+q=a[1];S(b,hu);var
 a=q;continue;case
 12:var
-r=a[1];Q(b,hk);var
+r=a[1];S(b,hv);var
 a=r;continue;case
 13:var
-s=a[1];Q(b,hl);var
+s=a[1];S(b,hw);var
 a=s;continue;default:var
-t=a[1];Q(b,hm);var
+t=a[1];S(b,hx);var
 a=t;continue}}function
-D(a){if(typeof
+F(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,D(a[1])];case
-1:return[1,D(a[1])];case
-2:return[2,D(a[1])];case
-3:return[3,D(a[1])];case
-4:return[4,D(a[1])];case
-5:return[5,D(a[1])];case
-6:return[6,D(a[1])];case
-7:return[7,D(a[1])];case
+0:return[0,F(a[1])];case
+1:return[1,F(a[1])];case
+2:return[2,F(a[1])];case
+3:return[3,F(a[1])];case
+4:return[4,F(a[1])];case
+5:return[5,F(a[1])];case
+6:return[6,F(a[1])];case
+7:return[7,F(a[1])];case
 8:var
-b=a[1];return[8,b,D(a[2])];case
+b=a[1];return[8,b,F(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,D(a[3])];case
-10:return[10,D(a[1])];case
-11:return[11,D(a[1])];case
-12:return[12,D(a[1])];case
-13:return[13,D(a[1])];default:return[14,D(a[1])]}}function
-R(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,F(a[3])];case
+10:return[10,F(a[1])];case
+11:return[11,F(a[1])];case
+12:return[12,F(a[1])];case
+13:return[13,F(a[1])];default:return[14,F(a[1])]}}function
+T(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=R(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=T(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=R(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
+c=T(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
 2:var
-d=R(a[1]),H=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,H];case
+d=T(a[1]),G=d[4],H=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,H,G];case
 3:var
-f=R(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
+f=T(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
 4:var
-g=R(a[1]),S=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,S];case
+g=T(a[1]),R=g[4],S=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,S,R];case
 5:var
-h=R(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=T(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
 6:var
-i=R(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=T(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
 7:var
-j=R(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=T(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=R(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=T(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=R(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=R(G(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=T(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=T(I(F(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=R(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=T(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=R(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=T(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=R(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=T(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=R(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=R(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-G(c,b){var
+q=T(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=T(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+I(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1201,12 +1205,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,B,hn]}else
+9:a=6;break;default:throw[0,D,hy]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,G(t,b[1])];case
+0:return[0,I(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1217,7 +1221,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,G(u,b[1])];case
+1:return[1,I(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1229,7 +1233,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,G(v,b[1])];case
+2:return[2,I(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1241,7 +1245,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,G(w,b[1])];case
+3:return[3,I(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1253,7 +1257,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,G(x,b[1])];case
+4:return[4,I(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1265,7 +1269,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,G(y,b[1])];case
+5:return[5,I(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1277,7 +1281,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,G(z,b[1])];case
+6:return[6,I(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1289,7 +1293,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,G(A,b[1])];case
+7:return[7,I(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1298,52 +1302,52 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:l=1}if(l)a=7;break;case
 8:var
-m=0,C=c[2],E=c[1];if(typeof
+m=0,B=c[2],C=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-F=b[1],H=G(C,b[2]);return[8,G(E,F),H];case
+E=b[1],G=I(B,b[2]);return[8,I(C,E),G];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,B,hw];break;case
+14:a=4;break;default:m=1}if(m)throw[0,D,hH];break;case
 9:var
-n=0,I=c[3],J=c[2],K=c[1];if(typeof
+n=0,H=c[3],J=c[2],K=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],M=b[2],N=b[1],s=R(G(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,G(I,L)];case
+L=b[3],M=b[2],N=b[1],s=T(I(F(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,I(H,L)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,B,hx];break;case
+14:a=4;break;default:n=1}if(n)throw[0,D,hI];break;case
 10:var
 P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,G(P,b[1])];throw[0,B,hy];case
+b!=="number"&&10===b[0])return[10,I(P,b[1])];throw[0,D,hJ];case
 11:var
 o=0,Q=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,G(Q,b[1])];default:o=1}if(o)throw[0,B,hz];break;case
+11:return[11,I(Q,b[1])];default:o=1}if(o)throw[0,D,hK];break;case
 12:var
-p=0,S=c[1];if(typeof
+p=0,R=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,G(S,b[1])];default:p=1}if(p)throw[0,B,hA];break;case
+12:return[12,I(R,b[1])];default:p=1}if(p)throw[0,D,hL];break;case
 13:var
-q=0,T=c[1];if(typeof
+q=0,S=c[1];if(typeof
 b==="number")q=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,G(T,b[1])];default:q=1}if(q)throw[0,B,hB];break;default:var
+13:return[13,I(S,b[1])];default:q=1}if(q)throw[0,D,hM];break;default:var
 r=0,U=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1351,206 +1355,206 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,G(U,b[1])];default:r=1}if(r)throw[0,B,hC]}switch(a){case
-0:throw[0,B,hq];case
-1:throw[0,B,hr];case
-2:throw[0,B,hs];case
-3:throw[0,B,ht];case
-4:throw[0,B,hu];case
-5:throw[0,B,ho];case
-6:throw[0,B,hp];default:throw[0,B,hv]}}var
-J=[M,hD,cm(0)];function
-bY(b,a){if(typeof
+14:return[14,I(U,b[1])];default:r=1}if(r)throw[0,D,hN]}switch(a){case
+0:throw[0,D,hB];case
+1:throw[0,D,hC];case
+2:throw[0,D,hD];case
+3:throw[0,D,hE];case
+4:throw[0,D,hF];case
+5:throw[0,D,hz];case
+6:throw[0,D,hA];default:throw[0,D,hG]}}var
+N=[O,hO,cu(0)];function
+b0(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw J}}function
-by(e,b,d){var
-a=bY(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw N}}function
+bA(e,b,d){var
+a=b0(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw J}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-$(b,c,a){if(typeof
-b==="number")return[0,0,r(c,a)];else
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw N}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+ac(b,c,a){if(typeof
+b==="number")return[0,0,t(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=$(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=ac(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=$(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=ac(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=$(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=ac(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=$(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=ac(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=$(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=ac(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=$(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=ac(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=$(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=ac(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=$(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=ac(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],z=b[2];if(bQ([0,b[1]],[0,o]))throw J;var
-p=$(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],x=a[2],y=b[2];if(bS([0,b[1]],[0,o]))throw N;var
+p=ac(y,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bQ([0,y(E)],F))throw J;var
-H=[0,y(d)];if(bQ([0,y(C)],H))throw J;var
-q=R(G(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
-s=$(y(B),c,A),K=s[2];return[0,[9,f,d,D(s[1])],K]}break;case
+d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bS([0,A(D)],E))throw N;var
+G=[0,A(d)];if(bS([0,A(C)],G))throw N;var
+q=T(I(F(f),d)),H=q[4];e(q[2],0);e(H,0);var
+r=ac(A(B),c,z),J=r[2];return[0,[9,f,d,F(r[1])],J]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-t=$(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
+s=ac(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=$(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+u=ac(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-v=$(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
+v=ac(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw J}function
-r(b,a){if(typeof
+w=ac(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw N}function
+t(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-t=r(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
+s=t(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=r(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+u=t(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
 2:var
-af=b[2],v=bY(b[1],a),e=v[2],ag=v[1];if(typeof
+ae=b[2],v=b0(b[1],a),e=v[2],af=v[1];if(typeof
 e!=="number"&&1===e[0]){var
-w=r(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw J;case
+w=t(ae,e[1]);return[0,[2,af,w[1]],w[2]]}throw N;case
 3:var
-ah=b[2],x=bY(b[1],a),f=x[2],ai=x[1];if(typeof
+ah=b[2],x=b0(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
-z=r(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw J;case
+y=t(ah,f[1]);return[0,[3,ai,y[1]],y[2]]}throw N;case
 4:var
-aj=b[4],ak=b[1],g=by(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+aj=b[4],ak=b[1],g=bA(b[2],b[3],a),h=g[3],al=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],A=r(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw J;case
+am=g[2],z=t(aj,h[1]);return[0,[4,ak,al,am,z[1]],z[2]]}throw N;case
 5:var
-an=b[4],ao=b[1],i=by(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+an=b[4],ao=b[1],i=bA(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=r(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw J;case
+aq=i[2],B=t(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw N;case
 6:var
-ar=b[4],as=b[1],k=by(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ar=b[4],as=b[1],k=bA(b[2],b[3],a),l=k[3],at=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=r(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw J;case
+au=k[2],C=t(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw N;case
 7:var
-av=b[4],aw=b[1],m=by(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=bA(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=r(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw J;case
+ay=m[2],D=t(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw N;case
 8:var
-az=b[4],aA=b[1],o=by(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=bA(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],E=r(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw J;case
+aC=o[2],E=t(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw N;case
 9:var
-aD=b[2],F=bY(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],F=b0(b[1],a),q=F[2],aE=F[1];if(typeof
 q!=="number"&&7===q[0]){var
-G=r(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw J;case
+G=t(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw N;case
 10:var
-H=r(b[1],a);return[0,[10,H[1]],H[2]];case
+H=t(b[1],a);return[0,[10,H[1]],H[2]];case
 11:var
-aF=b[1],I=r(b[2],a);return[0,[11,aF,I[1]],I[2]];case
+aF=b[1],I=t(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 12:var
-aG=b[1],K=r(b[2],a);return[0,[12,aG,K[1]],K[2]];case
+aG=b[1],J=t(b[2],a);return[0,[12,aG,J[1]],J[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bQ([0,b[2]],[0,L]))throw J;var
-M=r(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
+K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bS([0,b[2]],[0,K]))throw N;var
+L=t(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bQ([0,y(aM)],aO))throw J;var
-O=r(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
+M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bS([0,A(aM)],aO))throw N;var
+O=t(aL,A(aK));return[0,[14,aN,M,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=r(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+P=t(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=r(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+Q=t(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
 17:var
-aP=b[1],R=r(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],R=t(b[2],a);return[0,[17,aP,R[1]],R[2]];case
 18:var
-S=b[2],s=b[1];if(0===s[0]){var
-W=s[1],aT=W[2],X=r(W[1],a),aU=X[1],Y=r(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=s[1],aV=Z[2],_=r(Z[1],a),aW=_[1],aa=r(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
+S=b[2],r=b[1];if(0===r[0]){var
+W=r[1],aT=W[2],X=t(W[1],a),aU=X[1],Y=t(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
+Z=r[1],aV=Z[2],_=t(Z[1],a),aW=_[1],$=t(S,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=r(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+T=t(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=r(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],U=t(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],V=r(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
+aS=b[1],V=t(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
-0:return ac(c,d,a);case
-1:return ac(c,d,a);case
+0:return ag(c,d,a);case
+1:return ag(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-ab=r(d,a[1]);return[0,[23,2,ab[1]],ab[2]]}throw J;default:return ac(c,d,a)}else
+aa=t(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw N;default:return ag(c,d,a)}else
 switch(c[0]){case
-0:return ac(c,d,a);case
-1:return ac(c,d,a);case
-2:return ac(c,d,a);case
-3:return ac(c,d,a);case
-4:return ac(c,d,a);case
-5:return ac(c,d,a);case
-6:return ac(c,d,a);case
-7:return ac(c,d,a);case
-8:return ac([8,c[1],c[2]],d,a);case
+0:return ag(c,d,a);case
+1:return ag(c,d,a);case
+2:return ag(c,d,a);case
+3:return ag(c,d,a);case
+4:return ag(c,d,a);case
+5:return ag(c,d,a);case
+6:return ag(c,d,a);case
+7:return ag(c,d,a);case
+8:return ag([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ad=$(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
-10:return ac(c,d,a);default:return ac(c,d,a)}}throw J}function
-ac(d,c,b){var
-a=r(c,b);return[0,[23,d,a[1]],a[2]]}function
-ad(l,g,a){var
-b=k(a),h=0<=g?l:0,d=cy(g);if(d<=b)return a;var
-m=2===h?48:32,c=aU(d,m);switch(h){case
-0:aL(a,0,c,0,b);break;case
-1:aL(a,0,c,d-b|0,b);break;default:var
+aX=c[1],ab=ac(c[2],d,a),ad=ab[2];return[0,[23,[9,aX,ab[1]],ad[1]],ad[2]];case
+10:return ag(c,d,a);default:return ag(c,d,a)}}throw N}function
+ag(d,c,b){var
+a=t(c,b);return[0,[23,d,a[1]],a[2]]}function
+ah(k,g,a){var
+b=l(a),h=0<=g?k:0,d=cH(g);if(d<=b)return a;var
+m=2===h?48:32,c=aV(d,m);switch(h){case
+0:aN(a,0,c,0,b);break;case
+1:aN(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a5(c,0,x(a,0));aL(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==z(a,0)&&45!==z(a,0)&&32!==z(a,0)){e=1;i=1}if(!i){a_(c,0,z(a,0));aN(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===x(a,0)){var
-j=0;if(cc!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a5(c,1,x(a,1));aL(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aL(a,0,c,d-b|0,b)}}return X(c)}function
-bb(l,b){var
-c=cy(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dn>>>0))e=1}else
+f=0;if(1<b&&48===z(a,0)){var
+j=0;if(ck!==z(a,1)&&88!==z(a,1)){f=1;j=1}if(!j){a_(c,1,z(a,1));aN(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)aN(a,0,c,d-b|0,b)}}return X(c)}function
+bf(k,b){var
+c=cH(k),a=l(b),d=z(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ds>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(cc===x(b,1)||88===x(b,1))j=1;if(j){var
-h=aU(c+2|0,48);a5(h,1,x(b,1));aL(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
+j=0;if(ck===z(b,1)||88===z(b,1))j=1;if(j){var
+h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aU(c+1|0,48);a5(g,0,d);aL(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
-i=aU(c,48);aL(b,0,i,c-a|0,a);return X(i)}return b}function
-hE(l){var
-j=0,E=k(l);for(;;){if(E<=j)var
-p=l;else{var
-o=ab(l,j)+fG|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+g=aV(c+1|0,48);a_(g,0,d);aN(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
+i=aV(c,48);aN(b,0,i,c-a|0,a);return X(i)}return b}function
+hP(k){var
+j=0,E=l(k);for(;;){if(E<=j)var
+p=k;else{var
+o=af(k,j)+fP|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
-e=as(l),a=[0,0],u=ag(e)-1|0,A=0;if(!(u<0)){var
+e=aw(k),a=[0,0],u=al(e)-1|0,A=0;if(!(u<0)){var
 i=A;for(;;){var
-f=at(e,i),g=0;if(32<=f){var
+f=ax(e,i),g=0;if(32<=f){var
 m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
 if(56<m-1>>>0){g=1;r=1}if(!r){var
 n=1;g=2}}else
@@ -1561,33 +1565,33 @@ n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
 D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===ag(e)){var
-s=ag(e),t=F(s);a4(e,0,t,0,s);var
-x=t}else{var
-b=F(a[1]);a[1]=0;var
-w=ag(e)-1|0,B=0;if(!(w<0)){var
+i=D;continue}break}}if(a[1]===al(e)){var
+s=al(e),t=H(s);a9(e,0,t,0,s);var
+w=t}else{var
+b=H(a[1]);a[1]=0;var
+v=al(e)-1|0,B=0;if(!(v<0)){var
 h=B;for(;;){var
-c=at(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dj<=c)d=1;else
+c=ax(e,h),d=0;if(35<=c)if(92===c)d=2;else
+if(dn<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:v(b,a[1],92);a[1]++;v(b,a[1],98);break;case
-9:v(b,a[1],92);a[1]++;v(b,a[1],116);break;case
-10:v(b,a[1],92);a[1]++;v(b,a[1],110);break;case
-13:v(b,a[1],92);a[1]++;v(b,a[1],114);break;default:d=1}switch(d){case
-1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dq|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
-2:v(b,a[1],92);a[1]++;v(b,a[1],c);break;case
-3:v(b,a[1],c);break}a[1]++;var
-C=h+1|0;if(w!==h){var
+8:x(b,a[1],92);a[1]++;x(b,a[1],98);break;case
+9:x(b,a[1],92);a[1]++;x(b,a[1],116);break;case
+10:x(b,a[1],92);a[1]++;x(b,a[1],110);break;case
+13:x(b,a[1],92);a[1]++;x(b,a[1],114);break;default:d=1}switch(d){case
+1:x(b,a[1],92);a[1]++;x(b,a[1],48+(c/du|0)|0);a[1]++;x(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;x(b,a[1],48+(c%10|0)|0);break;case
+2:x(b,a[1],92);a[1]++;x(b,a[1],c);break;case
+3:x(b,a[1],c);break}a[1]++;var
+C=h+1|0;if(v!==h){var
 h=C;continue}break}}var
-x=b}var
-p=X(x)}var
-y=k(p),z=aU(y+2|0,34);aI(p,0,z,1,y);return X(z)}}function
-ea(c,f){var
-g=cy(f),e=iv[1];switch(c[2]){case
+w=b}var
+p=X(w)}var
+y=l(p),z=aV(y+2|0,34);aK(p,0,z,1,y);return X(z)}}function
+ef(c,f){var
+g=cH(f),e=iG[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1595,7 +1599,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=e0;break;case
+a=e9;break;case
 4:var
 a=71;break;case
 5:var
@@ -1605,210 +1609,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=d9(16);ba(b,37);switch(c[1]){case
+b=ec(16);be(b,37);switch(c[1]){case
 0:break;case
-1:ba(b,43);break;default:ba(b,32)}if(8<=c[2])ba(b,35);ba(b,46);Q(b,d(j+g));ba(b,a);return d$(b)}function
-bZ(n,a){if(13<=n){var
-g=[0,0],h=k(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<ab(a,c)+de>>>0))g[1]++;var
+1:be(b,43);break;default:be(b,32)}if(8<=c[2])be(b,35);be(b,46);S(b,d(k+g));be(b,a);return ee(b)}function
+b1(n,a){if(13<=n){var
+g=[0,0],h=l(a)-1|0,o=0;if(!(h<0)){var
+c=o;for(;;){if(!(9<af(a,c)+dh>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=F(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a5(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=H(l(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){a_(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=l(a)-1|0,p=0;if(!(m<0)){var
 b=p;for(;;){var
-f=ab(a,b);if(9<f+de>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=af(a,b);if(9<f+dh>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
 b=q;continue}break}}return X(j)}return a}function
-iw(b,c){switch(b){case
+iH(b,c){switch(b){case
 1:var
-a=hG;break;case
+a=hR;break;case
 2:var
-a=hH;break;case
-4:var
-a=hJ;break;case
-5:var
-a=hK;break;case
-6:var
-a=hL;break;case
-7:var
-a=hM;break;case
-8:var
-a=hN;break;case
-9:var
-a=hO;break;case
-10:var
-a=hP;break;case
-11:var
-a=hQ;break;case
-0:case
-13:var
-a=hF;break;case
-3:case
-14:var
-a=hI;break;default:var
-a=hR}return bZ(b,cl(a,c))}function
-ix(b,c){switch(b){case
-1:var
-a=h6;break;case
-2:var
-a=h7;break;case
-4:var
-a=h9;break;case
-5:var
-a=h_;break;case
-6:var
-a=h$;break;case
-7:var
-a=ia;break;case
-8:var
-a=ib;break;case
-9:var
-a=ic;break;case
-10:var
-a=id;break;case
-11:var
-a=ie;break;case
-0:case
-13:var
-a=h5;break;case
-3:case
-14:var
-a=h8;break;default:var
-a=ig}return bZ(b,cl(a,c))}function
-iy(b,c){switch(b){case
-1:var
-a=ii;break;case
-2:var
-a=ij;break;case
-4:var
-a=il;break;case
-5:var
-a=im;break;case
-6:var
-a=io;break;case
-7:var
-a=ip;break;case
-8:var
-a=iq;break;case
-9:var
-a=ir;break;case
-10:var
-a=is;break;case
-11:var
-a=it;break;case
-0:case
-13:var
-a=ih;break;case
-3:case
-14:var
-a=ik;break;default:var
-a=iu}return bZ(b,cl(a,c))}function
-iz(b,c){switch(b){case
-1:var
-a=hT;break;case
-2:var
-a=hU;break;case
-4:var
-a=hW;break;case
-5:var
-a=hX;break;case
-6:var
-a=hY;break;case
-7:var
-a=hZ;break;case
-8:var
-a=h0;break;case
-9:var
-a=h1;break;case
-10:var
-a=h2;break;case
-11:var
-a=h3;break;case
-0:case
-13:var
 a=hS;break;case
+4:var
+a=hU;break;case
+5:var
+a=hV;break;case
+6:var
+a=hW;break;case
+7:var
+a=hX;break;case
+8:var
+a=hY;break;case
+9:var
+a=hZ;break;case
+10:var
+a=h0;break;case
+11:var
+a=h1;break;case
+0:case
+13:var
+a=hQ;break;case
 3:case
 14:var
-a=hV;break;default:var
-a=h4}return bZ(b,f5(a,c))}function
-aM(c,i,b){function
+a=hT;break;default:var
+a=h2}return b1(b,ct(a,c))}function
+iI(b,c){switch(b){case
+1:var
+a=ig;break;case
+2:var
+a=ih;break;case
+4:var
+a=ij;break;case
+5:var
+a=ik;break;case
+6:var
+a=il;break;case
+7:var
+a=im;break;case
+8:var
+a=io;break;case
+9:var
+a=ip;break;case
+10:var
+a=iq;break;case
+11:var
+a=ir;break;case
+0:case
+13:var
+a=ie;break;case
+3:case
+14:var
+a=ii;break;default:var
+a=is}return b1(b,ct(a,c))}function
+iJ(b,c){switch(b){case
+1:var
+a=iu;break;case
+2:var
+a=iv;break;case
+4:var
+a=ix;break;case
+5:var
+a=iy;break;case
+6:var
+a=iz;break;case
+7:var
+a=iA;break;case
+8:var
+a=iB;break;case
+9:var
+a=iC;break;case
+10:var
+a=iD;break;case
+11:var
+a=iE;break;case
+0:case
+13:var
+a=it;break;case
+3:case
+14:var
+a=iw;break;default:var
+a=iF}return b1(b,ct(a,c))}function
+iK(b,c){switch(b){case
+1:var
+a=h4;break;case
+2:var
+a=h5;break;case
+4:var
+a=h7;break;case
+5:var
+a=h8;break;case
+6:var
+a=h9;break;case
+7:var
+a=h_;break;case
+8:var
+a=h$;break;case
+9:var
+a=ia;break;case
+10:var
+a=ib;break;case
+11:var
+a=ic;break;case
+0:case
+13:var
+a=h3;break;case
+3:case
+14:var
+a=h6;break;default:var
+a=id}return b1(b,gd(a,c))}function
+aO(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return mM(b,i,a)}function
+a=32}return m_(b,i,a)}function
 r(c){var
-a=mA(b);return 3===a?b<0.?iB:iC:4<=a?iD:c}switch(c[2]){case
+a=mY(b);return 3===a?b<0.?iM:iN:4<=a?iO:c}switch(c[2]){case
 5:var
-e=f3(ea(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
+e=gb(ef(c,i),b),d=0,v=l(e);for(;;){if(d===v)var
 q=0;else{var
-l=x(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
-if(21<l-1>>>0)m=1;if(!m){var
+k=z(e,d)-46|0,m=0;if(23<k>>>0){if(55===k)m=1}else
+if(21<k-1>>>0)m=1;if(!m){var
 d=d+1|0;continue}var
 q=1}var
-y=q?e:aK(e,iA);return r(y)}case
+w=q?e:as(e,iL);return r(w)}case
 6:return j(0);case
 7:var
-h=as(j(0)),f=ag(h);if(0===f)var
+h=aw(j(0)),f=al(h);if(0===f)var
 p=h;else{var
-n=F(f),o=f-1|0,s=0;if(!(o<0)){var
+n=H(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=at(h,a),t=25<g+dn>>>0?g:g+fG|0;v(n,a,t);var
+g=ax(h,a),t=25<g+ds>>>0?g:g+fP|0;x(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
 p=n}return X(p);case
-8:return r(j(0));default:return f3(ea(c,i),b)}}function
-bH(d,I,H,G){var
-b=I,a=H,c=G;for(;;)if(typeof
+8:return r(j(0));default:return gb(ef(c,i),b)}}function
+bJ(d,I,G,E){var
+b=I,a=G,c=E;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-K=c[1];return function(c){return n(b,[5,a,c],K)};case
+J=c[1];return function(c){return o(b,[5,a,c],J)};case
 1:var
-L=c[1];return function(c){var
+K=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=gr;else
-if(dj<=c)e=1;else
+d=gC;else
+if(dn<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=gs;else
+d=gD;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gt;break;case
+d=gE;break;case
 9:var
-d=gu;break;case
+d=gF;break;case
 10:var
-d=gv;break;case
+d=gG;break;case
 13:var
-d=gw;break;default:e=1}switch(e){case
+d=gH;break;default:e=1}switch(e){case
 1:var
-f=F(4);v(f,0,92);v(f,1,48+(c/dq|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
+f=H(4);x(f,0,92);x(f,1,48+(c/du|0)|0);x(f,2,48+((c/10|0)%10|0)|0);x(f,3,48+(c%10|0)|0);var
 d=X(f);break;case
 2:var
-g=F(1);v(g,0,c);var
+g=H(1);x(g,0,c);var
 d=X(g);break}var
-h=k(d),i=aU(h+2|0,39);aI(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
+h=l(d),i=aV(h+2|0,39);aK(d,0,i,1,h);return o(b,[4,a,X(i)],K)};case
 2:var
-M=c[2],N=c[1];return cG(b,a,M,N,function(a){return a});case
-3:return cG(b,a,c[2],c[1],hE);case
-4:return b0(b,a,c[4],c[2],c[3],iw,c[1]);case
-5:return b0(b,a,c[4],c[2],c[3],ix,c[1]);case
-6:return b0(b,a,c[4],c[2],c[3],iy,c[1]);case
-7:return b0(b,a,c[4],c[2],c[3],iz,c[1]);case
+L=c[2],M=c[1];return cP(b,a,L,M,function(a){return a});case
+3:return cP(b,a,c[2],c[1],hP);case
+4:return b2(b,a,c[4],c[2],c[3],iH,c[1]);case
+5:return b2(b,a,c[4],c[2],c[3],iI,c[1]);case
+6:return b2(b,a,c[4],c[2],c[3],iJ,c[1]);case
+7:return b2(b,a,c[4],c[2],c[3],iK,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,aM(g,d,c)],h)}:function(c){return n(b,[4,a,aM(g,cE(g),c)],h)};var
-af=i[1];return function(c){return n(b,[4,a,aM(g,af,c)],h)}}else{if(0===j[0]){var
-p=j[2],s=j[1];if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,ad(s,p,aM(g,d,c))],h)}:function(c){return n(b,[4,a,ad(s,p,aM(g,cE(g),c))],h)};var
-ag=i[1];return function(c){return n(b,[4,a,ad(s,p,aM(g,ag,c))],h)}}var
-u=j[1];if(typeof
-i==="number")return i?function(e,d,c){return n(b,[4,a,ad(u,e,aM(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(u,d,aM(g,cE(g),c))],h)};var
-ah=i[1];return function(d,c){return n(b,[4,a,ad(u,d,aM(g,ah,c))],h)}}case
-9:return cG(b,a,c[2],c[1],gn);case
+i==="number")return i?function(d,c){return o(b,[4,a,aO(g,d,c)],h)}:function(c){return o(b,[4,a,aO(g,cN(g),c)],h)};var
+ae=i[1];return function(c){return o(b,[4,a,aO(g,ae,c)],h)}}else{if(0===j[0]){var
+p=j[2],q=j[1];if(typeof
+i==="number")return i?function(d,c){return o(b,[4,a,ah(q,p,aO(g,d,c))],h)}:function(c){return o(b,[4,a,ah(q,p,aO(g,cN(g),c))],h)};var
+af=i[1];return function(c){return o(b,[4,a,ah(q,p,aO(g,af,c))],h)}}var
+r=j[1];if(typeof
+i==="number")return i?function(e,d,c){return o(b,[4,a,ah(r,e,aO(g,d,c))],h)}:function(d,c){return o(b,[4,a,ah(r,d,aO(g,cN(g),c))],h)};var
+ag=i[1];return function(d,c){return o(b,[4,a,ah(r,d,aO(g,ag,c))],h)}}case
+9:return cP(b,a,c[2],c[1],gy);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1816,102 +1820,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],Q=c[2],w=d9(16);cF(w,Q);var
-E=d$(w);return function(c){return n(b,[4,a,E],O)};case
+O=c[3],P=c[2],u=ec(16);cO(u,P);var
+C=ee(u);return function(c){return o(b,[4,a,C],O)};case
 14:var
-R=c[3],S=c[2];return function(d){var
-e=d[1],c=r(e,y(D(S)));if(typeof
-c[2]==="number")return n(b,a,t(c[1],R));throw J};case
+Q=c[3],S=c[2];return function(d){var
+e=d[1],c=t(e,A(F(S)));if(typeof
+c[2]==="number")return o(b,a,w(c[1],Q));throw N};case
 15:var
-T=c[1];return function(d,c){return n(b,[6,a,function(a){return l(d,a,c)}],T)};case
+T=c[1];return function(d,c){return o(b,[6,a,function(a){return m(d,a,c)}],T)};case
 16:var
-U=c[1];return function(c){return n(b,[6,a,c],U)};case
+U=c[1];return function(c){return o(b,[6,a,c],U)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
-o=c[1];if(0===o[0]){var
-V=c[2],W=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
-Z=c[2],_=o[1][1],$=0,b=function(b,c,d){return function(a){return n(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,B,iF];case
+n=c[1];if(0===n[0]){var
+V=c[2],W=n[1][1],Y=0,b=function(b,c,d){return function(a){return o(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
+Z=c[2],_=n[1][1],$=0,b=function(b,c,d){return function(a){return o(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
+19:throw[0,D,iQ];case
 20:var
-aa=c[3],ab=[8,a,iG];return function(a){return n(b,ab,aa)};case
+aa=c[3],ab=[8,a,iR];return function(a){return o(b,ab,aa)};case
 21:var
-ac=c[2];return function(c){return n(b,[4,a,cl(iH,c)],ac)};case
+ac=c[2];return function(c){return o(b,[4,a,ct(iS,c)],ac)};case
 22:var
-ae=c[1];return function(c){return n(b,[5,a,c],ae)};case
+ad=c[1];return function(c){return o(b,[5,a,c],ad)};case
 23:var
-f=c[2],m=c[1];if(typeof
-m==="number")switch(m){case
-0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-2:throw[0,B,iI];default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}else
-switch(m[0]){case
-0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-2:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-3:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-4:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-5:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-6:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-7:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-8:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+f=c[2],k=c[1];if(typeof
+k==="number")switch(k){case
+0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+2:throw[0,D,iT];default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}else
+switch(k[0]){case
+0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+2:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+3:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+4:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+5:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+6:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+7:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+8:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
 9:var
-C=m[2];return d<50?da(d+1|0,b,a,C,f):P(da,[0,b,a,C,f]);case
-10:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}default:var
-x=c[3],z=c[1],A=e(c[2],0);return d<50?c$(d+1|0,b,a,x,z,A):P(c$,[0,b,a,x,z,A])}}function
-da(e,d,c,a,b){if(typeof
-a==="number")return e<50?q(e+1|0,d,c,b):P(q,[0,d,c,b]);else
+B=k[2];return d<50?dd(d+1|0,b,a,B,f):R(dd,[0,b,a,B,f]);case
+10:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}default:var
+v=c[3],y=c[1],z=e(c[2],0);return d<50?dc(d+1|0,b,a,v,y,z):R(dc,[0,b,a,v,y,z])}}function
+dd(e,d,c,a,b){if(typeof
+a==="number")return e<50?s(e+1|0,d,c,b):R(s,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return ae(d,c,f,b)};case
+f=a[1];return function(a){return ai(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return ae(d,c,g,b)};case
+g=a[1];return function(a){return ai(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return ae(d,c,h,b)};case
+h=a[1];return function(a){return ai(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return ae(d,c,i,b)};case
+i=a[1];return function(a){return ai(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return ae(d,c,j,b)};case
+j=a[1];return function(a){return ai(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return ae(d,c,k,b)};case
+k=a[1];return function(a){return ai(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return ae(d,c,l,b)};case
+l=a[1];return function(a){return ai(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return ae(d,c,m,b)};case
+m=a[1];return function(a){return ai(d,c,m,b)};case
 8:var
-n=a[2];return function(a){return ae(d,c,n,b)};case
+n=a[2];return function(a){return ai(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],r=G(D(a[1]),p);return function(a){return ae(d,c,Y(r,o),b)};case
+o=a[3],p=a[2],q=I(F(a[1]),p);return function(a){return ai(d,c,Z(q,o),b)};case
 10:var
-s=a[1];return function(e,a){return ae(d,c,s,b)};case
+r=a[1];return function(e,a){return ai(d,c,r,b)};case
 11:var
-t=a[1];return function(a){return ae(d,c,t,b)};case
+t=a[1];return function(a){return ai(d,c,t,b)};case
 12:var
-u=a[1];return function(a){return ae(d,c,u,b)};case
-13:throw[0,B,iJ];default:throw[0,B,iK]}}function
-q(d,b,e,a){var
-c=[8,e,iL];return d<50?bH(d+1|0,b,c,a):P(bH,[0,b,c,a])}function
-c$(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return iE(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bH(h+1|0,b,g,a):P(bH,[0,b,g,a])}function
-n(a,b,c){return dN(bH(0,a,b,c))}function
-ae(a,b,c,d){return dN(da(0,a,b,c,d))}function
-iE(a,b,c,d,e){return dN(c$(0,a,b,c,d,e))}function
-cG(f,d,c,a,b){if(typeof
-a==="number")return function(a){return n(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return n(f,[4,d,ad(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return n(f,[4,d,ad(i,g,e(b,a))],c)}}}function
-b0(f,e,d,g,c,b,a){if(typeof
+u=a[1];return function(a){return ai(d,c,u,b)};case
+13:throw[0,D,iU];default:throw[0,D,iV]}}function
+s(d,b,e,a){var
+c=[8,e,iW];return d<50?bJ(d+1|0,b,c,a):R(bJ,[0,b,c,a])}function
+dc(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return iP(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?bJ(h+1|0,b,g,a):R(bJ,[0,b,g,a])}function
+o(a,b,c){return dR(bJ(0,a,b,c))}function
+ai(a,b,c,d){return dR(dd(0,a,b,c,d))}function
+iP(a,b,c,d,e){return dR(dc(0,a,b,c,d,e))}function
+cP(f,d,c,a,b){if(typeof
+a==="number")return function(a){return o(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
+g=a[2],h=a[1];return function(a){return o(f,[4,d,ah(h,g,e(b,a))],c)}}var
+i=a[1];return function(g,a){return o(f,[4,d,ah(i,g,e(b,a))],c)}}}function
+b2(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,bb(g,l(b,a,c))],d)}:function(c){return n(f,[4,e,l(b,a,c)],d)};var
-k=c[1];return function(c){return n(f,[4,e,bb(k,l(b,a,c))],d)}}else{if(0===g[0]){var
+c==="number")return c?function(g,c){return o(f,[4,e,bf(g,m(b,a,c))],d)}:function(c){return o(f,[4,e,m(b,a,c)],d)};var
+k=c[1];return function(c){return o(f,[4,e,bf(k,m(b,a,c))],d)}}else{if(0===g[0]){var
 h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,bb(g,l(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,l(b,a,c))],d)};var
-m=c[1];return function(c){return n(f,[4,e,ad(i,h,bb(m,l(b,a,c)))],d)}}var
+c==="number")return c?function(g,c){return o(f,[4,e,ah(i,h,bf(g,m(b,a,c)))],d)}:function(c){return o(f,[4,e,ah(i,h,m(b,a,c))],d)};var
+l=c[1];return function(c){return o(f,[4,e,ah(i,h,bf(l,m(b,a,c)))],d)}}var
 j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,bb(g,l(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,l(b,a,c))],d)};var
-o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,bb(o,l(b,a,c)))],d)}}}function
-aV(b,h){var
+c==="number")return c?function(h,g,c){return o(f,[4,e,ah(j,h,bf(g,m(b,a,c)))],d)}:function(g,c){return o(f,[4,e,ah(j,g,m(b,a,c))],d)};var
+n=c[1];return function(g,c){return o(f,[4,e,ah(j,g,bf(n,m(b,a,c)))],d)}}}function
+aW(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1919,80 +1923,80 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=g0;break;case
+c=g$;break;case
 1:var
-c=g1;break;case
+c=ha;break;case
 2:var
-c=g2;break;case
+c=hb;break;case
 3:var
-c=g3;break;case
+c=hc;break;case
 4:var
-c=g4;break;case
+c=hd;break;case
 5:var
-c=g5;break;default:var
-c=g6}else
+c=he;break;default:var
+c=hf}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aK(g7,d5(1,d[1]))}aV(b,i);return a$(b,c);case
+c=as(hg,d_(1,d[1]))}aW(b,i);return bd(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aV(b,g);a$(b,iM);var
+j=f[1];aW(b,g);bd(b,iX);var
 a=j;continue}var
-k=f[1];aV(b,g);a$(b,iN);var
+k=f[1];aW(b,g);bd(b,iY);var
 a=k;continue;case
 6:var
-n=a[2];aV(b,a[1]);return a$(b,e(n,0));case
+n=a[2];aW(b,a[1]);return bd(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aV(b,a[1]);return am(o);case
+o=a[2];aW(b,a[1]);return ar(o);case
 2:case
 4:var
-l=a[2];aV(b,a[1]);return a$(b,l);default:var
-m=a[2];aV(b,a[1]);return ao(b,m)}}function
-cH(b){var
-a=b[1];return n(function(b){var
-a=bW(64);aV(a,b);return bX(a)},0,a)}try{var
-mp=gf(mo),ec=mp}catch(a){a=aS(a);if(a!==ah)throw a;try{var
-mn=gf(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;var
-eb=iP}var
-ec=eb}var
-iQ=gN(ec,82),b1=[fj,function(A){var
-p=ni(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
-z=a+1|0;if(54!==a){var
-a=z;continue}var
-h=[0,iO],n=54+d1(55,m)|0,u=0;if(!(n<0)){var
+l=a[2];aW(b,a[1]);return bd(b,l);default:var
+m=a[2];aW(b,a[1]);return au(b,m)}}function
+b3(b){var
+a=b[1];return o(function(b){var
+a=bY(64);aW(a,b);return bZ(a)},0,a)}try{var
+mN=gq(mM),eh=mN}catch(a){a=aT(a);if(a!==am)throw a;try{var
+mL=gq(mK),eg=mL}catch(a){a=aT(a);if(a!==am)throw a;var
+eg=i0}var
+eh=eg}var
+i1=gY(eh,82),b4=[fq,function(A){var
+p=nG(0),b=[0,aM(55,0),0],j=0===p.length-1?[0,0]:p,m=j.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+y=a+1|0;if(54!==a){var
+a=y;continue}var
+h=[0,iZ],n=54+d6(55,m)|0,u=0;if(!(n<0)){var
 c=u;for(;;){var
-e=c%55|0,o=f$(c,m),v=g(l,o)[1+o],i=aK(h[1],d(j+v));h[1]=m3(i,0,k(i));var
-f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e8;g(b[1],e)[1+e]=w;var
-y=c+1|0;if(n!==c){var
-c=y;continue}break}}b[2]=0;return b}}];function
-ed(i,l){var
-m=i?i[1]:iQ,b=16;for(;;){if(!(l<=b)&&!(cz<(b*2|0))){var
+e=c%55|0,o=gj(c,m),v=g(j,o)[1+o],i=as(h[1],d(k+v));h[1]=np(i,0,l(i));var
+f=h[1],q=z(f,3)<<24,r=z(f,2)<<16,s=z(f,1)<<8,t=((z(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&fe;g(b[1],e)[1+e]=w;var
+x=c+1|0;if(n!==c){var
+c=x;continue}break}}b[2]=0;return b}}];function
+ei(i,l){var
+m=i?i[1]:i1,b=16;for(;;){if(!(l<=b)&&!(cI<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=m9(b1),a=ce===j?b1[1]:fj===j?gW(b1):b1;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e8,h=a[2];g(a[1],h)[1+h]=f;var
+j=nv(b4),a=cm===j?b4[1]:fq===j?g7(b4):b4;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fe,h=a[2];g(a[1],h)[1+h]=f;var
 k=f}else
 var
-k=0;return[0,0,aQ(b,0),k,b]}}function
-bz(a,b){return 4<=a.length-1?mG(10,dq,a[3],b)&(a[2].length-1-1|0):am(iR)}function
-ee(a,h,y){var
-i=bz(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
-K=c[3];if(0!==au(c[1],h)){var
+k=0;return[0,0,aM(b,0),k,b]}}function
+bB(a,b){return 4<=a.length-1?m4(10,du,a[3],b)&(a[2].length-1-1|0):ar(i2)}function
+ej(a,h,y){var
+i=bB(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
+K=c[3];if(0!==ap(c[1],h)){var
 c=K;continue}c[1]=h;c[2]=y;var
 o=0}else
 var
 o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
 A=a[2].length-1<<1<a[1]?1:0;if(A){var
-l=a[2],w=(l.length-1)*2|0,x=w<cz?1:0;if(x){var
-m=aQ(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
-p=m.length-1,j=aQ(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
+l=a[2],w=(l.length-1)*2|0,x=w<cI?1:0;if(x){var
+m=aM(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
+p=m.length-1,j=aM(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
 f=G;a:for(;;){var
 b=g(l,f)[1+f];for(;;){if(b){var
-q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bz(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
+q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bB(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
 g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
 b=F;continue}var
 J=f+1|0;if(s!==f){var
@@ -2008,487 +2012,626 @@ u=n;return u}return x}var
 B=A}else
 var
 B=o;return B}}var
-cI=[M,iS,cm(0)],f=A(0),c=A(1);function
-af(a){if(gk(a))return nv(a);throw cI}function
-ef(a){return ay(a,c)}function
-ap(a){return bS(a,f)}function
-b2(b,a){return 0===bS(b,a)?1:0}function
-eg(b,a){return bS(b,a)<0?1:0}function
-eh(b,a){return 0<bS(b,a)?1:0}function
-ei(b,a){return bS(b,a)<=0?1:0}function
-C(b,a){if(typeof
+cQ=[O,i3,cu(0)],f=C(0),c=C(1);function
+aj(a){if(gv(a))return nT(a);throw cQ}function
+ek(a){return M(a,c)}function
+an(a){return bU(a,f)}function
+b5(b,a){return 0===bU(b,a)?1:0}function
+el(b,a){return bU(b,a)<0?1:0}function
+em(b,a){return 0<bU(b,a)?1:0}function
+en(b,a){return bU(b,a)<=0?1:0}function
+G(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return A(br(b,a));return aT(b,a)}function
-m(b,a){if(typeof
+a==="number"&&0===((b|a)>>>15|0))return C(bt(b,a));return aU(b,a)}function
+i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b2(b,a)}function
-S(b,a){if(typeof
+a==="number")return b===a?1:0;return b5(b,a)}function
+v(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return eg(b,a)}function
-u(b,a){if(typeof
+a==="number")return b<a?1:0;return el(b,a)}function
+q(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return ei(b,a)}function
-bA(b,a){return u(b,a)?a:b}function
-iT(b,a){return u(b,a)?b:a}function
-ej(a){return typeof
-a==="number"?A(a>>1):bU(a,1)}function
-a(a){return gm(b(a,1))}function
-cJ(g,f,d,a){if(b2(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return en(b,a)}function
+bg(b,a){return q(b,a)?a:b}function
+eo(a){return typeof
+a==="number"?C(a>>1):bW(a,1)}function
+a(a){return gx(b(a,1))}function
+cR(g,f,d,a){if(b5(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b2(a,b(bU(a,1),1));return h?e(g,ej(a)):e(f,ej(a))}function
-bc(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-b5(a,b(bW(a,1),1));return h?e(g,eo(a)):e(f,eo(a))}function
+bh(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return A(f1(b,a));return 0===ap(a)?f:bu(b,a)}function
-b3(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(f$(b,a));return 0===an(a)?f:bw(b,a)}function
+b6(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return A(f$(b,a));return 0===ap(a)?b:ay(b,aT(a,bu(b,a)))}function
-ai(b,a){return 0<=ap(a)?gl(b,af(a)):f}function
-ek(a){return 0<ap(a)?A(nr(a)-1|0):f}function
-cK(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(gj(b,a));return 0===an(a)?b:M(b,aU(a,bw(b,a)))}function
+ad(b,a){return 0<=an(a)?gw(b,aj(a)):f}function
+ep(a){return 0<an(a)?C(nP(a)-1|0):f}function
+a1(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=af(a);return 0<=d?b(c,d):bU(c,-d|0)}function
-cL(a){return 0<ap(a)?af(a):0}function
-aq(d){var
-b=0,a=bw(d);for(;;){if(a){var
+d=aj(a);return 0<=d?b(c,d):bW(c,-d|0)}function
+b7(a){return 0<an(a)?aj(a):0}function
+av(d){var
+b=0,a=by(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cD(b),f=c.length-1;return function(a){var
+c=cM(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cM(a,h,g){var
+cS(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aU(b,0);bV(function(a){var
-c=e(h,a);return bV(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);bX(function(a){var
+c=e(h,a);return bX(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(v(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(x(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===at(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===ax(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-K(a){return a?0:1}function
-el(a){return a[1]}function
-em(a){return a[2]}function
-en(a){var
-b=a?en(a[2])+1|0:a;return b}function
-L(a,b){if(a){var
-c=L(a[2],b);return[0,a[1],c]}return b}function
-eo(a){var
+J(a){return a?0:1}function
+eq(a){return a[1]}function
+er(a){return a[2]}function
+es(a){var
+b=a?es(a[2])+1|0:a;return b}function
+r(a,b){if(a){var
+c=r(a[2],b);return[0,a[1],c]}return b}function
+et(a){var
 b=a?a[2]:a;return b}function
-ar(d,c){var
+U(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-T(b,a){if(a)var
-d=T(b,a[2]),c=[0,e(b,a[1]),d];else
+b8(a){if(a){var
+b=b8(a[2]);return r(a[1],b)}return a}function
+_(b,a){if(a)var
+d=_(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cN(b,a){if(a){var
-c=cN(b,a[2]);return L(e(b,a[1]),c)}return a}function
-b4(e,d,c){var
+cT(b,a){if(a){var
+c=cT(b,a[2]);return r(e(b,a[1]),c)}return a}function
+b9(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=l(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-bd(c,b,a){if(a){var
-d=bd(c,b,a[2]);return l(c,a[1],d)}return b}function
-cO(f,d){var
+f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+eu(c,b,a){if(a){var
+d=eu(c,b,a[2]);return m(c,a[1],d)}return b}function
+cU(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-U(d,c){var
+$(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-ep(b,a){if(0===b)return 0;var
+ev(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=ep(e,a[2]),c=[0,a[1],d];else
+d=ev(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cP(b,a){return 0===a?0:[0,b,cP(b,a-1|0)]}function
-cQ(f,d,c){var
+cV(b,a){return 0===a?0:[0,b,cV(b,a-1|0)]}function
+b_(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ar(b,0)}}function
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return U(b,0)}}function
 E(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=p(a,c),b=b[2],a=f;continue}return a}}var
-iU=a(a(a(a(a(c))))),cR=ai(b(c,1),iU);function
-aZ(a){var
-b=u(al(cR),a);return b?S(a,cR):b}function
-eq(d,f){var
-g=[0,l(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,l(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],k),j];return e(d[6],m)}function
-er(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!u(b,n)&&!u(g,k)){var
-c=e(i,b);if(c){var
-d=e(h,k);if(d)var
-f=er(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=n(a,c),b=b[2],a=f;continue}return a}}var
+i4=a(a(a(a(a(c))))),bC=ad(b(c,1),i4);function
+a2(a){var
+b=q(Y(bC),a);return b?v(a,bC):b}function
+ew(d,f){var
+g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
+ex(b,a){if(q(f,a))return f;var
+d=a1(b,a);return i(d,f)?i(b,f)?f:c:i(a1(d,Y(a)),b)?f:c}function
+ey(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(M(e[9],d),f)}return a[4]}var
+i5=b(b(b(b(b(b(c,1),1),1),1),1),1),b$=ad(b(c,1),i5);function
+ez(d,a){var
+g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
+eA(p,al,o,aM,aL,aK,a,aJ,l){var
+h=a[1],P=M(G(al,a[2]),l),aN=J(h),am=aN||v(P,ey(o,a,l));if(am){var
+aO=0,aP=h?f:Y(b$),aQ=h?f:b$,aR=h?ex(c,P):f,aS=h?a1(c,P):f,aT=h?c:f,aU=ez(p,h),aV=Y(c),E=aV,Z=aU,D=f,C=aT,k=aS,u=aR,t=aQ,B=aP,A=aO,s=aJ,aW=ey(o,a,l);for(;;){if(s){var
+_=s[1],$=_[2],w=_[1];if(q(aK,$))return 0;var
+F=e(aM,w);if(F){var
+x=F[1],H=e(aL,$);if(H){var
+g=H[1],aa=v(E,w);if(aa)var
+I=aa;else
 var
-l=d;var
-m=l}else
+ag=o[1],ah=ag?i(E,w):ag,I=ah?m(p[5],Z,g[7]):ah;if(I){var
+as=g[9],at=g[2],K=M(n(G(al,M(M(a[2],c),at)),as),l);if(q(aW,K))return 0;var
+au=g[4],av=o[2]?c:x[4],ab=G(av,au),aw=s[2],ax=[0,g[7],[0,x[6],A]],ay=bg(B,n(x[5],g[6])),ac=n(x[2],g[5]),az=q(t,ac)?t:ac,aA=n(u,ex(ab,K)),aB=n(k,a1(ab,K)),aC=n(C,g[3]),aD=bg(D,n(c,g[2])),E=w,Z=g[7],D=aD,C=aC,k=aB,u=aA,t=az,B=ay,A=ax,s=aw;continue}var
+ae=I}else
 var
-m=c;return m}return 0}return iV}function
-cS(b,d,a){if(a){var
-e=a[2],c=a[1];return e?l(b,c,cS(b,d,e)):d?l(b,c,f):c}return f}function
-es(h,g,f){var
+ae=H;var
+af=ae}else
+var
+af=F;return af}var
+ai=i(a[2],D);if(ai)var
+aE=o[2],L=aE||i(a[3],C);else
+var
+L=ai;if(L){var
+d=a[4],j=a[9],Q=o[3];if(Q){var
+an=M(Q[1],c),r=ad(b(c,1),an);if(i(j,f))var
+y=M(d,c);else{var
+aq=M(M(j,c),l);if(i(d,r))var
+W=M(n(d,d),c);else
+var
+ar=b(c,1),W=M(n(d,d),ar);var
+y=a1(W,aq)}var
+R=q(f,j),S=R?v(d,n(r,r)):R;if(S)var
+ao=i(j,f),z=ao||q(r,d);else
+var
+z=S;var
+T=z?q(y,k):z,V=T?v(y,n(k,u)):T;if(V)var
+ap=a1(d,M(j,l)),N=q(n(k,u),ap);else
+var
+N=V}else
+var
+X=i(j,f),N=X?i(d,k):X;var
+O=N}else
+var
+O=L;var
+aj=O?i(a[5],t):O,ak=aj?i(a[6],B):aj;if(ak){var
+aF=U(A,0),aG=[0,ez(p,a[1]),aF],aH=e(p[6],aG),aI=e(p[9],aH);return m(p[4],a[7],aI)}return ak}}return am}function
+eB(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
-i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
-et(i){var
-g=cL(ek(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
-j=b3(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(m(bc(d,b(a(b(c,1)),1)),f))return h;var
-g=k,d=bc(d,b(a(b(c,1)),1)),e=h;continue}}function
-b5(d){if(S(d,f)){var
-e=et(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return et(d)}function
-b6(d){return S(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
-iW(d){if(m(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(m(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(u(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(m(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(m(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(m(d,b(a(b(c,1)),1))){var
-i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(m(d,b(b(a(c),1),1))){var
-j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(m(d,a(b(a(c),1)))){var
-k=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}var
-l=[0,b6(b3(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b6(bc(d,b(b(b(b(c,1),1),1),1))),l],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
-cT(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=L(cN(iW,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cU(d,f,g){switch(f[0]){case
+i=a[2],b=n(b,c),a=i;continue}return d}return 1}}function
+eC(j){var
+g=b7(ep(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=b6(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
+g=l,d=bh(d,b(a(b(c,1)),1)),e=h;continue}}function
+ca(d){if(v(d,f)){var
+e=eC(Y(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
+cb(d){return v(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+i6(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(i(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(q(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(i(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(i(d,a(b(b(c,1),1)))){var
+h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(i(d,b(a(b(c,1)),1))){var
+j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b(a(c),1),1))){var
+k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
+l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
+m=[0,cb(b6(d,b(b(b(b(c,1),1),1),1))),0],n=[0,cb(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cW(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(cT(i6,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cX(d,f,g){switch(f[0]){case
 0:var
-y=b5(f[1]);return[0,e(d[2],y),g];case
+z=ca(f[1]);return[0,e(d[2],z),g];case
 1:var
-z=cT(f[1]);return[0,e(d[2],z),g];case
+A=cW(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,b(b(a(a(b(a(c),1))),1),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],l=[0,b(a(a(b(b(a(c),1),1))),1),x];return[0,e(d[2],l),g];case
+v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
 3:var
-C=[0,a(a(b(a(a(b(c,1))),1))),0],D=[0,e(d[2],C),g],m=1,i=f[1],h=D;for(;;){if(i){if(m)var
+D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
 n=h;else
 var
-B=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],B),h];var
-A=cU(d,i[1],n),m=0,i=i[2],h=A;continue}var
-E=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],E),h]}default:var
-K=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],K),g],o=1,k=f[1],j=M;for(;;){if(k){var
+C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
+B=cX(d,i[1],n),m=0,i=i[2],h=B;continue}var
+F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
+L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
-J=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],J),j];var
-F=[0,b(a(b(a(a(c)),1)),1),0],G=L(cT(p[1]),F),H=[0,e(d[2],G),q],I=cU(d,p[2],H),o=0,k=k[2],j=I;continue}var
+K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cW(p[1]),G),I=[0,e(d[2],H),q],J=cX(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bB(a,b){var
-c=ar(cU(a,b,0),0);return e(a[6],c)}function
-eu(a){return cN(function(a){var
-d=[0,b6(b3(a,b(b(b(b(c,1),1),1),1))),0];return[0,b6(bc(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cV(a){return b4(function(b,a){return E(a[8],b)},a,f)}function
-cW(j,i){var
-k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,l=a(a(a(a(a(c)))));for(;;){if(g){var
-h=bA(d,e(j,g[1])),g=g[2],d=h;continue}var
-n=m(d,f)?f:p(ek(d),c);return bA(c,bc(p(n,l),k))}}function
-ev(a){var
-b=a[12];return K(U(function(a){return m(a[4],a[3])},b))}var
-iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],b7=[0,a(b(b(a(b(b(c,1),1)),1),1)),iY],iZ=[0,b(b(a(b(a(c),1)),1),1),0],i0=[0,b(a(a(b(a(c),1))),1),iZ],bC=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(a(b(b(a(c),1),1)),1),0],i2=[0,a(a(b(b(a(c),1),1))),i1],ew=[0,a(b(a(b(a(b(c,1)),1)),1)),i2],i3=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),i3];function
-cY(h,g,f,e,d,a){var
-i=cQ(d,a,0),j=l(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-cZ(f,e,d,a){var
-g=l(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bC,[0,e,0],g]}function
-be(h,g,f,e,d,c,b,a){var
-i=cQ(b,a,0),j=cL(c);return[0,g,f,e,d,l(h[7],j,i)]}function
-ex(k,j,i,h,g){var
+bD(a,b){var
+c=U(cX(a,b,0),0);return e(a[6],c)}function
+eD(a){return cT(function(a){var
+d=[0,cb(b6(a,b(b(b(b(c,1),1),1),1))),0];return[0,cb(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cY(a){return b9(function(b,a){return E(a[8],b)},a,f)}function
+cZ(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+h=bg(d,e(k,g[1])),g=g[2],d=h;continue}var
+o=i(d,f)?f:n(ep(d),c);return bg(c,bh(n(o,m),l))}}function
+eE(a){var
+b=a[14];return J($(function(a){return i(a[4],a[3])},b))}function
+cc(b){var
+a=b[6];if(typeof
+a==="number"&&a)return 1;return 0}function
+i7(j,h){var
+k=h[14],L=h[10],bj=h[14],bk=cZ(function(a){return eE(h)?a[4]:a[3]},bj),bl=G(b(b(b(b(b(b(c,1),1),1),1),1),1),bk),K=h[6],bm=typeof
+K==="number"?K?[0,a(a(a(a(a(c)))))]:K:[0,K[1]],bn=cc(h),u=[0,h[7],bn,bm,bl],al=cc(h)?f:h[4],I=av(k),aT=q(f,al);if(aT)var
+aU=u[3],be=aU?q(c,aU[1]):1,ah=be;else
+var
+ah=aT;if(ah){var
+N=0,w=L;for(;;){if(w){var
+g=w[1],ar=N?m(j[5],N[1],g[1]):1;if(ar){var
+an=a2(g[2]),ao=an?a2(g[3]):an,ap=ao?q(g[2],g[3]):ao,aq=ap?v(f,g[4]):ap;if(aq)var
+a1=ew(j,g),a3=e(j[9],a1),as=m(j[4],g[6],a3);else
+var
+as=aq;var
+O=as}else
+var
+O=ar;if(O){var
+N=[0,g[1]],w=w[2];continue}var
+aV=O}else
+var
+aV=1;var
+ai=aV;break}}else
+var
+ai=ah;if(ai){var
+aW=av(L),H=f,ag=0,F=k;for(;;){if(F){var
+d=F[1];if(u[1]){var
+a6=d[8],a5=0,R=64,s=b_(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
+S=b8(s);else{var
+a4=R-1|0;if(s){if(s[2]){var
+t=s,A=0;b:for(;;){if(t){var
+P=t[2],aw=t[1];if(P){var
+ax=P[1],x=b7(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
+Q=U(l,r(p,o));else{var
+au=x-1|0;if(p){var
+y=p[1];if(o){var
+z=o[1],aE=v(z[1],y[1]),aZ=0;if(aE)var
+X=aE;else{var
+aF=i(z[1],y[1]);if(aF){var
+Z=e(I,z[2]),a0=0;if(Z){var
+$=e(I,y[2]);if($){var
+at=m(j[5],Z[1][7],$[1][7]);aZ=1;a0=1}else
+var
+aG=$}else
+var
+aG=Z;if(!a0)var
+X=aG}else
+var
+X=aF}if(!aZ)var
+at=X;if(at){var
+x=au,o=o[2],l=[0,z,l];continue}var
+x=au,p=p[2],l=[0,y,l];continue}var
+Q=U(l,r(p,o))}else
+var
+Q=U(l,r(p,o))}var
+t=P[2],A=[0,Q,A];continue b}}var
+ay=U(A,t)}else
+var
+ay=U(A,t);var
+R=a4,s=ay;continue a}}var
+S=b8(s)}else
+var
+S=b8(s)}var
+aa=S;break}}else
+var
+aa=d[8];var
+aM=J(u[1]);if(aM)var
+ab=aM;else{var
+ba=d[8],bb=Y(c),T=Y(c),az=bb,B=ba;for(;;){if(B){var
+aA=B[1],aB=aA[2],V=aA[1],aC=v(T,V);if(aC)var
+W=aC;else
+var
+aD=i(T,V),W=aD?v(az,aB):aD;if(W){var
+T=V,az=aB,B=B[2];continue}var
+aS=W}else
+var
+aS=1;var
+ab=aS;break}}if(ab){var
+a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eA(j,al,u,aW,I,H,d,aa,bg(f,M(d[9],a7)));if(aN)var
+C=aN;else
+var
+a_=b(b(a(b(c,1)),1),1),a$=ad(b(c,1),a_),aR=v(d[9],a$),C=aR?eA(j,al,u,aW,I,H,d,aa,f):aR}else
+var
+C=ab;var
+aO=C?v(d[5],b$):C;if(aO)var
+a8=d[6],ac=v(Y(b$),a8);else
+var
+ac=aO;if(ac){if(ag){var
+aH=ag[1],aI=aH[1],aJ=v(aI,d[2]),am=0;if(aJ){var
+aK=aJ;am=1}else{var
+aL=i(aI,d[2]);if(aL)var
+ae=m(j[5],aH[2],d[7]);else{var
+aK=aL;am=1}}if(am)var
+ae=aK}else
+var
+ae=1;var
+af=ae}else
+var
+af=ac;if(af){var
+aP=d[1];if(aP)var
+D=aP;else
+var
+aQ=d[8],a9=aQ?1:aQ,D=a9}else
+var
+D=af;if(D){var
+bc=F[2],bd=[0,[0,d[2],d[7]]],H=n(H,c),ag=bd,F=bc;continue}var
+aX=D}else
+var
+aX=1;var
+aj=aX;break}}else
+var
+aj=ai;if(aj)var
+bf=et(k),bh=function(a){return _(er,a[8])},ak=eB(cS(E(k,f),bh,k),f,bf);else
+var
+ak=aj;var
+aY=ak?k?1:k:ak;if(aY){var
+bi=function(a){return _(eq,a[8])};return eB(cS(E(L,f),bi,k),f,L)}return aY}var
+i8=[0,b(b(a(b(a(c),1)),1),1),0],i9=[0,b(a(a(b(a(c),1))),1),i8],cd=[0,a(b(b(a(b(b(c,1),1)),1),1)),i9],i_=[0,b(b(a(b(a(c),1)),1),1),0],i$=[0,b(a(a(b(a(c),1))),1),i_],a3=[0,a(b(a(b(a(b(c,1)),1)),1)),i$],ja=[0,b(a(b(b(a(c),1),1)),1),0],jb=[0,a(a(b(b(a(c),1),1))),ja],ce=[0,a(b(a(b(a(b(c,1)),1)),1)),jb],jc=[0,b(b(b(a(a(c)),1),1),1),0],c0=[0,a(b(a(b(a(b(c,1)),1)),1)),jc];function
+c1(h,g,f,e,d,a){var
+i=b_(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+c2(f,e,d,a){var
+g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a3,[0,e,0],g]}function
+aB(h,g,f,e,d,c,b,a){var
+i=b_(b,a,0),j=b7(c);return[0,g,f,e,d,m(h[7],j,i)]}function
+eF(k,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
-e=ar(T(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=ar(d,0),m=l(k[7],4,f);return[0,j,b(b(c,1),1),ew,[0,i,0],m]}}function
-b8(d,b,a){return[0,b,c,cX,[0,e(d[3],a),0],a]}function
-i4(e,d){var
-g=E(d[8],f),h=E(d[12],f),u=d[12],m=cW(function(a){return a[3]},u),v=d[12],n=cW(function(a){return a[4]},v),w=0,x=d[12];function
-y(a){return a[6]}var
-z=b(b(b(c,1),1),1),A=b(b(b(c,1),1),1),B=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),B],F=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],M=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],A,b7,[0,h,0],z,y,x),w],o=ev(d);if(o)var
-S=0,T=d[12],U=function(a){return a[4]},V=C(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],q=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bC,[0,h,[0,n,0]],V,U,T),S];else
+e=U(_(h,a[1][8]),d),a=a[2],d=e;continue}var
+f=U(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),ce,[0,i,0],l]}}function
+cf(d,b,a){return[0,b,c,c0,[0,e(d[3],a),0],a]}function
+jd(e,d){var
+h=E(d[10],f),g=E(d[14],f),x=d[14],o=cZ(function(a){return a[3]},x),y=d[14],p=cZ(function(a){return a[4]},y),z=0,A=d[14];function
+B(a){return a[6]}var
+C=b(b(b(c,1),1),1),D=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,a(b(a(b(a(a(c)),1)),1)),N],P=[0,b(b(a(b(b(a(c),1),1)),1),1),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],D,cd,[0,g,0],C,B,A),z],q=d[6];if(typeof
+q==="number")if(q)var
+k=0;else{var
+t=eE(d);if(t)var
+ch=0,ci=d[14],cj=function(a){return a[4]},ck=G(b(b(b(c,1),1),1),p),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a3,[0,g,[0,p,0]],ck,cj,ci),ch];else
 var
-q=o;var
-ae=L(q,R),af=0,ag=d[12];function
-ah(a){return a[3]}var
-ai=C(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,be(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bC,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
-s=i[2],r=[0,j,k],j=E(i[1][8],j),i=s,k=r;continue}var
-t=ar([0,j,k],0),ap=l(e[7],8,t),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bC,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,be(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b7,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bC,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],bd),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bD=[0,a(a(a(a(a(b(c,1)))))),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b7,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b8=[0,a(a(b(b(b(a(c),1),1),1))),b6],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return L([0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b7,bY,bX),bW],ae)}}function
-ey(d,c){if(c){var
-k=c[1],b=d[1],a=k[1];for(;;){if(b){var
+k=t}else
+var
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a3,[0,g,0],cy,cx,cw),cv];var
+V=r(k,T),W=0;if(cc(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a3,[0,g,0],Z,Y,X);else
+var
+b9=d[14],b_=function(a){return a[3]},b$=G(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cb],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],ca,a3,[0,g,[0,o,0]],b$,b_,b9);var
+j=f,i=d[14],l=0,am=[0,s,W];for(;;){if(i){var
+v=i[2],u=[0,j,l],j=E(i[1][8],j),i=v,l=u;continue}var
+w=U([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cd,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cd,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cd,bV,bU),bT],V)}}function
+je(e,d){var
+g=E(d[14],f),j=cY(d[14]),k=0,l=d[14];function
+m(a){return a[2]}var
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,ce,[0,g,0],n,m,l),k],h=d[6];if(typeof
+h==="number")if(h)var
+u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),y=b(b(c,1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],y,ce,[0,g,0],x,w,v),u];else
+var
+i=h;else
+var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,ce,[0,g,0],ak,aj,ai),ah];var
+N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,er,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return r([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,eq,_),Z],N)}function
+eG(d,c){if(c){var
+l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(S(h,g))var
+g=a[1],h=b[1];if(v(h,g))var
 e=1;else{var
-i=m(h,g);if(i){var
+j=i(h,g);if(j){var
 b=b[2],a=a[2];continue}var
-j=i;f=1}}else{var
-j=a;f=1}if(f)var
-e=j}else
+k=j;f=1}}else{var
+k=a;f=1}if(f)var
+e=k}else
 var
-l=a?1:a,e=l;return e?[0,d,c]:[0,k,ey(d,c[2])]}}return[0,d,0]}function
-ez(a){return bd(ey,0,a)}function
-bf(b,a){return[1,e(b[1],a)]}function
-i5(g,d,A){var
-n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],F=[0,a(a(b(b(a(a(c)),1),1))),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),H],[3,[0,[0,c],[0,[0,f],0]]]],0],J=[0,E(d[12],f)],K=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],J],I],i=d[12],R=0;for(;;){if(i){var
-m=i[2];if(m){var
-i=m;continue}var
-o=e(g[1],i[1][7])}else
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
+eH(a){return eu(eG,0,a)}function
+bi(b,a){return[1,e(b[1],a)]}function
+eI(d){if(typeof
+d[6]==="number")var
+e=0;else
 var
-o=R;var
-U=[1,eu(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],Q],k=d[7];if(k)var
-p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],am=[3,T(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
+M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],e=[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],0];var
+f=d[9];if(f)var
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),q],0];else
 var
-r=k;var
-aI=L(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=bf(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],be=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),be],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=bf(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return bf(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),by],bt],br],bB=bf(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bz]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b3],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=bf(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=bf(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cV(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
-cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cP]],0];else
+g=f;var
+s=r(g,e),h=d[7];if(h)var
+t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
-s=j;var
-cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cT=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cU=[0,b(b(a(b(a(a(c)),1)),1),1),cT],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cU],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
-cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
+i=h;var
+I=r(i,s),j=cc(d);if(j)var
+J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=eo(d[8]),h=b4(function(b,a){return bA(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(S(h,ai(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(S(al(ai(b(c,1),x)),h)){var
-u=[0,h];v=1}}if(!v)var
-u=[1,b5(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ez(T(function(a){var
-b=e(g[9],a[5]),c=[1,eu(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,E(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,L([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
-i6(g,d){var
-Q=E(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bB(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
-ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,be(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cX,[0,Q,0],c,ag,af),ae],i=E(d[12],f),h=cV(d[12]),j=0,k=d[12];function
-l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,be(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,ew,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,em,s),r],F=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=L([0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,el,F),D],am);return L(i4(g,d),an)}function
-eA(a){return b4(C,a[4],a[2])}function
-eB(f,e){if(e)var
-d=e[1],h=e[2],i=eB(p(f,eA(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,eA(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+k=j;return r(k,I)}function
+jf(g,d){var
+h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
+e==="number")var
+f=0;else
+var
+G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
+m=r(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bi(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,r([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+jg(g,d,A){var
+m=eI(d),B=m?1:m,C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,E(d[14],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],K],J],i=d[14],R=0;for(;;){if(i){var
+l=i[2];if(l){var
+i=l;continue}var
+n=e(g[1],i[1][7])}else
+var
+n=R;var
+S=[1,eD(n)],T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),V],S],Q],j=d[9];if(j)var
+o=j[1],p=o[1],X=0,Z=0,$=o[2],aa=[3,_(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ac],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],Z],ak=p[2],al=[3,_(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,_(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],q=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],X];else
+var
+q=j;var
+aH=r(q,W),aI=jf(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,_(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b$=[0,b(b(a(b(a(a(c)),1)),1),1),0],cb=[0,a(b(b(b(b(a(c),1),1),1),1)),b$],cc=[0,a(b(a(a(b(a(c),1))),1)),cb],cd=[0,b(a(b(b(a(a(c)),1),1)),1),cc],ce=[0,a(a(a(a(b(a(c),1))))),cd],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b_],b5],cg=[0,cY(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eI(d),cn=[3,_(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
+cw=[0,b(a(b(b(a(a(c)),1),1)),1),0],cx=[0,a(b(a(b(b(a(c),1),1)),1)),cw],cy=[0,b(b(b(b(a(a(c)),1),1),1),1),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],s=[0,a(b(a(b(a(a(c)),1)),1)),cz];else
+var
+c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
+cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=et(d[10]),h=b9(function(b,a){return bg(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ad(b(c,1),w))){var
+x=a(b(a(b(a(c),1)),1));if(v(Y(ad(b(c,1),x)),h)){var
+t=[0,h];u=1}}if(!u)var
+t=[1,ca(h)];var
+cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eH(_(function(a){var
+b=e(g[9],a[5]),c=[1,eD(e(g[1],b))];return[0,a[1],c]},A))],cP=[0,a(a(b(b(a(a(c)),1),1))),0],cQ=[0,b(a(a(a(b(a(c),1)))),1),cP],cR=[0,a(b(a(a(b(a(c),1))),1)),cQ],cS=[0,a(b(a(b(a(a(c)),1)),1)),cR],cT=[0,b(b(a(a(b(a(c),1))),1),1),cS],cU=[0,a(a(a(a(b(a(c),1))))),cT],cV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cU],cO],cN],cW=[0,E(d[10],f)],cX=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cX],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cW],cV],aH)]}}function
+eJ(a){return b9(G,a[4],a[2])}function
+eK(f,e){if(e)var
+d=e[1],h=e[2],i=eK(n(f,eJ(d)),h),j=0,k=d[4],l=[3,_(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eJ(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-i7=b(b(b(b(b(c,1),1),1),1),1),b9=ai(b(c,1),i7),i8=b(b(b(b(b(b(c,1),1),1),1),1),1),b_=ai(b(c,1),i8);function
-az(d,c,a){var
-b=u(d,a);return b?S(a,c):b}function
-i9(a){var
-b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?az(c,cR,a[4]):d;return e?aZ(a[5]):e}function
-i_(d,aU,g){var
-Y=e(d[2],0),P=E(g[8],f),ca=g[12],aE=U(function(a){var
-h=az(f,b9,a[2]),i=h?u(f,a[3]):h,j=i?u(f,a[4]):i,k=j?aZ(a[5]):j,l=k?aZ(a[6]):k;if(l)var
-n=b(b(b(b(b(c,1),1),1),1),1),g=m(e(d[3],a[7]),n);else
+jh=b(b(b(b(b(c,1),1),1),1),1),bj=ad(b(c,1),jh),ji=b(b(b(b(b(b(c,1),1),1),1),1),1),cg=ad(b(c,1),ji);function
+ak(d,c,a){var
+b=q(d,a);return b?v(a,c):b}function
+jj(a){var
+b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bC,a[4]):d;return e?a2(a[5]):e}function
+jk(g,aa,d){var
+w=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=$(function(a){var
+n=ak(f,bj,a[2]),o=n?q(f,a[3]):n,p=o?q(f,a[4]):o;if(p){if(typeof
+F==="number")if(F)var
+k=v(a[4],bC),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
 var
-g=l;if(g){var
-o=a[8];return U(function(a){var
-b=az(f,b9,a[1]);return b?az(f,b9,a[2]):b},o)}return g},ca),aF=aE?U(i9,g[8]):aE,aG=aF?S(cV(g[12]),b_):aF;if(aG)var
-cb=g[9],Q=U(function(a){return az(f,b_,a)},cb);else
+d=i(a[9],f);else
 var
-Q=aG;if(Q)var
-cc=g[10],R=U(function(a){return az(f,b_,a)},cc);else
+m=v(a[4],bC),d=m?ak(f,bj,a[9]):m;var
+h=d}else
 var
-R=Q;if(R)var
-cd=g[11],V=U(function(a){return az(f,b_,a)},cd);else
+h=p;var
+r=h?a2(a[5]):h,s=r?a2(a[6]):r;if(s)var
+t=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),t);else
 var
-V=R;var
-aH=V?m(E(g[9],f),P):V,aI=aH?m(E(g[10],f),P):aH,aJ=aI?m(E(g[11],f),P):aI;if(aJ)var
-ce=g[4],W=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
+j=s;if(j){var
+u=a[8];return $(function(a){var
+b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?$(jj,d[10]):G,I=H?v(cY(d[14]),cg):H;if(I)var
+bg=d[11],l=$(function(a){return ak(f,cg,a)},bg);else
 var
-W=aJ;if(W)var
-cf=g[5],X=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
+l=I;if(l)var
+bh=d[12],o=$(function(a){return ak(f,cg,a)},bh);else
 var
-X=W;var
-Z=0;if(X){var
-aK=g[7];if(aK)var
-aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=L(aO,L(aN,aP)),aQ=U(function(a){return az(f,b9,a)},cg),aV=aQ?K(m(E(L(aO,L(aN,aP)),f),f)):aQ;else{var
-aR=1;Z=1}}else{var
-aR=X;Z=1}if(Z)var
-aV=aR;if(K(aV))return[0,c,Y];var
-k=g[12],v=g[8],bt=g[12],bu=cW(function(a){return ev(g)?a[4]:a[3]},bt),aw=C(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=u(f,n);if(as){var
-w=0,o=v;for(;;){if(o){var
-i=o[1],ad=w?l(d[5],w[1],i[1]):1;if(ad){var
-$=aZ(i[2]),aa=$?aZ(i[3]):$,ab=aa?u(i[2],i[3]):aa,ac=ab?S(f,i[4]):ab;if(ac)var
-a0=eq(d,i),a1=e(d[9],a0),ae=l(d[4],i[6],a1);else
+o=l;if(o)var
+bi=d[13],p=$(function(a){return ak(f,cg,a)},bi);else
 var
-ae=ac;var
-x=ae}else
+p=o;var
+K=p?i(E(d[11],f),k):p,L=K?i(E(d[12],f),k):K,M=L?i(E(d[13],f),k):L;if(M)var
+bk=d[4],s=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bk);else
 var
-x=ad;if(x){var
-w=[0,i[1]],o=o[2];continue}var
-at=x}else
+s=M;if(s)var
+bl=d[5],t=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bl);else
 var
-at=1;var
-M=at;break}}else
+t=s;if(t){var
+N=d[6];if(typeof
+N==="number")var
+O=1;else
 var
-M=as;if(M){var
-J=f,I=0,r=k,bp=aq(v);for(;;){if(r){var
-h=r[1],be=h[8],y=er(bp,bo,J,al(c),be);if(y){var
-j=y[1],a2=bd(function(b,a){return bA(p(c,b[2][2]),a)},f,j),am=m(h[2],a2);if(am)var
-a3=h[1]?c:f,a4=p(bd(function(b,a){return p(b[2][3],a)},f,j),a3),z=m(h[3],a4);else
+bn=N[1],O=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bn);var
+u=O}else
 var
-z=am;if(z){var
-an=h[2],a5=K(h[1]),af=a5||S(C(n,an),aw),ao=af?U(function(d){return function(a){var
-b=a[2][2];return S(C(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
-ap=h[2],a6=h[1]?cK(c,C(n,ap)):f,a7=p(bd(function(f){return function(a,b){var
-d=a[2][2],e=C(n,ay(ay(f,c),d));return p(cK(C(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),q=m(h[4],a7);else
+u=t;var
+x=0;if(u){var
+P=d[9];if(P)var
+Q=P[1],R=Q[1],S=R[2],T=R[1],U=Q[2],bm=r(T,r(S,U)),V=$(function(a){return ak(f,bj,a)},bm),ab=V?J(i(E(r(T,r(S,U)),f),f)):V;else{var
+W=1;x=1}}else{var
+W=u;x=1}if(x)var
+ab=W;if(J(ab))return[0,c,w];if(J(i7(g,d)))return[0,b(c,1),w];var
+ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bD(g,[3,_(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
+aw(a){return a[1]?c:f}var
+ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c0,[0,ae,0],c,aw,av),au],a1=r(je(g,d),aD),z=r(jd(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,cf(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=b_(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c0,aP,aN],aJ],A=bD(g,jg(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,cf(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bD(g,[4,eH(eK(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b7(b6(Y(n(b(b(b(c,1),1),1),a$)),a_)),bb=cV(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,_(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
+X=j[1],Z=e0(g[8],aa,h,X);if(Z){var
+bo=n(h,e(g[3],X)),j=j[2],h=bo;continue}var
+ac=Z}else
 var
-q=ao}else
-var
-q=z;if(q)var
-bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cS(iT,h[1],bf),A=m(h[5],bg);else
-var
-A=q;if(A)var
-bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cS(bA,h[1],bh),B=m(h[6],bi);else
-var
-B=A;if(B)var
-bj=h[1],a8=0,a9=bd(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bc=e(d[6],bb),bk=e(d[9],bc),D=l(d[4],h[7],bk);else
-var
-D=B;if(D){if(I){var
-ag=I[1],ah=ag[1],ai=S(ah,h[2]),_=0;if(ai){var
-aj=ai;_=1}else{var
-ak=m(ah,h[2]);if(ak)var
-F=l(d[5],ag[2],h[7]);else{var
-aj=ak;_=1}}if(_)var
-F=aj}else
-var
-F=1;var
-G=F}else
-var
-G=D;if(G)var
-bl=h[1],ar=bl||(j?1:j);else
-var
-ar=G;var
-H=ar}else
-var
-H=y;if(H){var
-bm=r[2],bn=[0,[0,h[2],h[7]]],J=p(J,c),I=bn,r=bm;continue}var
-au=H}else
-var
-au=1;var
-N=au;break}}else
-var
-N=M;if(N)var
-bq=eo(k),br=function(a){return T(em,a[8])},O=es(cM(E(k,f),br,k),f,bq);else
-var
-O=N;var
-av=O?k?1:k:O;if(av)var
-bs=function(a){return T(el,a[8])},aW=es(cM(E(v,f),bs,k),f,v);else
-var
-aW=av;if(K(aW))return[0,b(c,1),Y];var
-aX=i6(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(a(a(a(b(a(c),1))))),bx],bz=[0,a(a(a(a(b(a(c),1))))),by],bC=[0,b8(d,[0,b(b(a(b(a(a(c)),1)),1),1),bz],bv),0],bD=0,bE=g[12],bF=cQ(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,E(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cX,bI,bG],bC],aA=bB(d,i5(d,g,L(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=L(aX,L([0,b8(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bB(d,[4,ez(eB(f,aB))]),b1=b(b(b(b(b(b(c,1),1),1),1),1),1),b2=e(d[3],aC),b4=cL(b3(al(p(b(b(b(c,1),1),1),b2)),b1)),b5=cP(b(b(b(b(b(c,1),1),1),1),1),b4),b6=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b6),b7=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],t=[0,l(d[7],8,b$),b7],s=f;for(;;){if(t){var
-aS=t[1],aT=eR(d[8],aU,s,aS);if(aT){var
-ch=p(s,e(d[3],aS)),t=t[2],s=ch;continue}var
-aY=aT}else
-var
-aY=m(e(d[3],aU),s);return K(aY)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
-eC(q,o,n,l){var
-d=q,h=o,e=n,g=l;for(;;){if(d){var
-i=d[2],f=d[1];if(m(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=i,g=1;continue}var
-j=u(b(b(b(b(a(c),1),1),1),1),f),k=j?S(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
-r=g?C(b(a(b(c,1)),1),e):e,s=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(C(b(a(b(c,1)),1),h),s),e=r;continue}return k}return[0,[0,h,e]]}}var
-eD=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=ai(b(c,1),eD),eE=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i$=cc;function
-c1(s,g,r,q,o,n){var
-t=C(g,eE),v=b(b(b(b(b(c,1),1),1),1),1),h=C(ai(b(c,1),v),t),w=C(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=C(ai(b(c,1),x),w),z=p(C(n,C(g,eE)),y),l=A(cc),m=C(h,ai(b(c,1),l)),e=p(c0,bc(C(z,c0),m)),i=u(f,e),j=i?S(f,h):i;if(j){var
-d=i$,a=e;for(;;){if(0===d){var
-B=C(o,a);return u(C(ai(b(c,1),r),c0),B)}var
-k=C(a,a),d=d-1|0,a=cK(k,al(eD));continue}}return j}var
-ja=0;function
-c2(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c2(a,e)};return cJ(function(a){return c2(a,c)},g,f,b)}return a}function
-bD(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bD(b,a,d),f,c]};return cJ(function(b){return[0,d,f,bD(b,a,c)]},h,g,e)}function
+ac=i(e(g[3],aa),h);return J(ac)?[0,a(c),w]:[0,f,e(g[9],A)]}}function
+eL(r,p,o,m){var
+d=r,h=p,e=o,g=m;for(;;){if(d){var
+j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=j,g=1;continue}var
+k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
+s=g?G(b(a(b(c,1)),1),e):e,t=M(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=n(G(b(a(b(c,1)),1),h),t),e=s;continue}return l}return[0,[0,h,e]]}}var
+eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c3=ad(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jl=ck;function
+c4(t,g,s,r,p,o){var
+u=G(g,eN),w=b(b(b(b(b(c,1),1),1),1),1),h=G(ad(b(c,1),w),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ad(b(c,1),y),x),A=n(G(o,G(g,eN)),z),l=C(ck),m=G(h,ad(b(c,1),l)),e=n(c3,bh(G(A,c3),m)),i=q(f,e),j=i?v(f,h):i;if(j){var
+d=jl,a=e;for(;;){if(0===d){var
+B=G(p,a);return q(G(ad(b(c,1),s),c3),B)}var
+k=G(a,a),d=d-1|0,a=a1(k,Y(eM));continue}}return j}var
+jm=0;function
+c5(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c5(a,e)};return cR(function(a){return c5(a,c)},g,f,b)}return a}function
+bE(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bE(b,a,d),f,c]};return cR(function(b){return[0,d,f,bE(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bD(b,a,0),0,0]}return cJ(function(b){return[0,0,0,bD(b,a,0)]},j,i,e)}function
-a0(g,f,d){var
+j(b){return[0,bE(b,a,0),0,0]}return cR(function(b){return[0,0,0,bE(b,a,0)]},j,i,e)}function
+a4(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,ar(b,0)]}}function
-eF(d){var
-f=u(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?u(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,U(b,0)]}}function
+eO(d){var
+f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-h=u(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?u(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:m(d,a(a(a(a(a(b(c,1)))))))}var
-jb=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jc=[0,b(b(a(b(a(a(c)),1)),1),1),jb],jd=[0,a(b(b(a(b(a(c),1)),1),1)),jc],je=[0,[0,a(a(a(b(a(a(c)),1)))),jd],0],jf=[0,b(a(b(b(a(a(c)),1),1)),1),0],jg=[0,a(b(a(b(b(a(c),1),1)),1)),jf],jh=[0,b(b(a(b(a(a(c)),1)),1),1),jg],ji=[0,b(a(a(b(b(a(c),1),1))),1),jh],jj=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ji],je],jk=[0,a(b(a(b(b(a(c),1),1)),1)),0],jl=[0,b(a(b(b(a(a(c)),1),1)),1),jk],jm=[0,a(a(a(a(b(a(c),1))))),jl],jn=[0,b(a(a(b(b(a(c),1),1))),1),jm],jo=[0,a(b(a(b(b(a(c),1),1)),1)),jn],jp=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jo],jj],jq=[0,b(a(a(a(b(a(c),1)))),1),0],jr=[0,a(b(a(b(b(a(c),1),1)),1)),jq],js=[0,b(b(b(a(b(a(c),1)),1),1),1),jr],jt=[0,[0,a(a(a(b(a(a(c)),1)))),js],jp],ju=[0,a(b(b(a(a(a(c))),1),1)),0],jv=[0,b(a(a(a(b(a(c),1)))),1),ju],jw=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jv],jt],jx=[0,b(a(a(a(b(a(c),1)))),1),0],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,a(b(b(a(b(a(c),1)),1),1)),jy],jA=[0,a(a(b(b(a(a(c)),1),1))),jz],jB=[0,b(a(b(b(a(a(c)),1),1)),1),jA],jC=[0,a(b(a(b(b(a(c),1),1)),1)),jB],jD=[0,[0,b(a(a(b(a(a(c)),1))),1),jC],jw],jE=[0,b(b(a(b(a(a(c)),1)),1),1),0],jF=[0,a(a(b(b(b(a(c),1),1),1))),jE],jG=[0,a(b(a(b(b(a(c),1),1)),1)),jF],jH=[0,b(b(b(b(a(a(c)),1),1),1),1),jG],jI=[0,b(b(b(a(a(a(c))),1),1),1),jH],jJ=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jI],jD],jK=[0,b(b(a(b(a(a(c)),1)),1),1),0],jL=[0,a(a(b(b(b(a(c),1),1),1))),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,b(a(b(a(b(a(c),1)),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jO],jJ],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,b(b(b(b(a(a(c)),1),1),1),1),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,a(a(b(b(b(a(c),1),1),1))),jS],jU=[0,a(a(b(b(b(a(c),1),1),1))),jT],jV=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jU],jP],jW=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jX=[0,a(b(b(a(b(a(c),1)),1),1)),jW],jY=[0,b(a(b(b(b(a(c),1),1),1)),1),jX],jZ=[0,b(a(b(b(a(a(c)),1),1)),1),jY],j0=[0,a(a(a(a(b(a(c),1))))),jZ],j1=[0,[0,b(a(a(b(b(a(c),1),1))),1),j0],jV],j2=[0,a(b(a(b(b(a(c),1),1)),1)),0],j3=[0,b(a(b(b(a(a(c)),1),1)),1),j2],j4=[0,a(b(b(a(b(a(c),1)),1),1)),j3],j5=[0,a(b(a(b(a(a(c)),1)),1)),j4],j6=[0,a(b(b(b(a(a(c)),1),1),1)),j5],j7=[0,a(b(a(b(b(a(c),1),1)),1)),j6],j8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j7],j1],j9=[0,b(b(a(b(a(a(c)),1)),1),1),0],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,a(b(a(a(b(a(c),1))),1)),j_],ka=[0,a(b(b(a(b(a(c),1)),1),1)),j$],kb=[0,[0,b(b(a(a(b(a(c),1))),1),1),ka],j8],kc=[0,b(b(a(a(b(a(c),1))),1),1),0],kd=[0,a(b(b(b(b(a(c),1),1),1),1)),kc],ke=[0,a(a(a(a(b(a(c),1))))),kd],kf=[0,[0,a(a(a(b(b(a(c),1),1)))),ke],kb],kg=[0,b(b(a(b(a(a(c)),1)),1),1),0],kh=[0,b(a(b(b(a(a(c)),1),1)),1),kg],ki=[0,a(b(b(b(b(a(c),1),1),1),1)),kh],kj=[0,b(b(a(b(a(a(c)),1)),1),1),ki],kk=[0,[0,a(a(b(b(a(a(c)),1),1))),kj],kf],kl=[0,b(a(a(a(b(a(c),1)))),1),0],km=[0,a(b(b(b(b(a(c),1),1),1),1)),kl],kn=[0,b(b(a(a(b(a(c),1))),1),1),km],ko=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kn],kk],kp=[0,a(b(a(b(b(a(c),1),1)),1)),0],kq=[0,b(b(a(a(b(a(c),1))),1),1),kp],kr=[0,a(b(a(b(a(a(c)),1)),1)),kq],ks=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kr],ko],kt=[0,b(b(a(a(b(a(c),1))),1),1),0],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,a(a(a(a(b(a(c),1))))),ku],kw=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kv],ks],kx=[0,a(b(a(b(b(a(c),1),1)),1)),0],ky=[0,a(a(b(b(a(a(c)),1),1))),kx],kz=[0,[0,a(b(a(b(a(a(c)),1)),1)),ky],kw],kA=[0,b(a(b(b(a(a(c)),1),1)),1),0],kB=[0,a(b(b(b(b(a(c),1),1),1),1)),kA],kC=[0,a(b(a(a(b(a(c),1))),1)),kB],kD=[0,a(b(a(a(b(a(c),1))),1)),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(a(b(b(a(a(c)),1),1)),1),kE],kG=[0,[0,a(a(a(b(b(a(c),1),1)))),kF],kz];function
-aW(f,e){var
+h=q(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?q(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:i(d,a(a(a(a(a(b(c,1)))))))}var
+jn=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jo=[0,b(b(a(b(a(a(c)),1)),1),1),jn],jp=[0,a(b(b(a(b(a(c),1)),1),1)),jo],jq=[0,[0,a(a(a(b(a(a(c)),1)))),jp],0],jr=[0,b(a(b(b(a(a(c)),1),1)),1),0],js=[0,a(b(a(b(b(a(c),1),1)),1)),jr],jt=[0,b(b(a(b(a(a(c)),1)),1),1),js],ju=[0,b(a(a(b(b(a(c),1),1))),1),jt],jv=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ju],jq],jw=[0,a(b(a(b(b(a(c),1),1)),1)),0],jx=[0,b(a(b(b(a(a(c)),1),1)),1),jw],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,b(a(a(b(b(a(c),1),1))),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jA],jv],jC=[0,b(a(a(a(b(a(c),1)))),1),0],jD=[0,a(b(a(b(b(a(c),1),1)),1)),jC],jE=[0,b(b(b(a(b(a(c),1)),1),1),1),jD],jF=[0,[0,a(a(a(b(a(a(c)),1)))),jE],jB],jG=[0,a(b(b(a(a(a(c))),1),1)),0],jH=[0,b(a(a(a(b(a(c),1)))),1),jG],jI=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jH],jF],jJ=[0,b(a(a(a(b(a(c),1)))),1),0],jK=[0,a(a(a(a(b(a(c),1))))),jJ],jL=[0,a(b(b(a(b(a(c),1)),1),1)),jK],jM=[0,a(a(b(b(a(a(c)),1),1))),jL],jN=[0,b(a(b(b(a(a(c)),1),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(a(b(a(a(c)),1))),1),jO],jI],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,b(b(b(b(a(a(c)),1),1),1),1),jS],jU=[0,b(b(b(a(a(a(c))),1),1),1),jT],jV=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jU],jP],jW=[0,b(b(a(b(a(a(c)),1)),1),1),0],jX=[0,a(a(b(b(b(a(c),1),1),1))),jW],jY=[0,a(b(a(b(b(a(c),1),1)),1)),jX],jZ=[0,b(a(b(a(b(a(c),1)),1)),1),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j0],jV],j2=[0,b(b(a(b(a(a(c)),1)),1),1),0],j3=[0,b(b(b(b(a(a(c)),1),1),1),1),j2],j4=[0,a(b(a(b(b(a(c),1),1)),1)),j3],j5=[0,a(a(b(b(b(a(c),1),1),1))),j4],j6=[0,a(a(b(b(b(a(c),1),1),1))),j5],j7=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j6],j1],j8=[0,b(b(a(b(b(a(c),1),1)),1),1),0],j9=[0,a(b(b(a(b(a(c),1)),1),1)),j8],j_=[0,b(a(b(b(b(a(c),1),1),1)),1),j9],j$=[0,b(a(b(b(a(a(c)),1),1)),1),j_],ka=[0,a(a(a(a(b(a(c),1))))),j$],kb=[0,[0,b(a(a(b(b(a(c),1),1))),1),ka],j7],kc=[0,a(b(a(b(b(a(c),1),1)),1)),0],kd=[0,b(a(b(b(a(a(c)),1),1)),1),kc],ke=[0,a(b(b(a(b(a(c),1)),1),1)),kd],kf=[0,a(b(a(b(a(a(c)),1)),1)),ke],kg=[0,a(b(b(b(a(a(c)),1),1),1)),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kh],kb],kj=[0,b(b(a(b(a(a(c)),1)),1),1),0],kk=[0,a(b(b(a(b(a(c),1)),1),1)),kj],kl=[0,a(b(a(a(b(a(c),1))),1)),kk],km=[0,a(b(b(a(b(a(c),1)),1),1)),kl],kn=[0,[0,b(b(a(a(b(a(c),1))),1),1),km],ki],ko=[0,b(b(a(a(b(a(c),1))),1),1),0],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,a(a(a(a(b(a(c),1))))),kp],kr=[0,[0,a(a(a(b(b(a(c),1),1)))),kq],kn],ks=[0,b(b(a(b(a(a(c)),1)),1),1),0],kt=[0,b(a(b(b(a(a(c)),1),1)),1),ks],ku=[0,a(b(b(b(b(a(c),1),1),1),1)),kt],kv=[0,b(b(a(b(a(a(c)),1)),1),1),ku],kw=[0,[0,a(a(b(b(a(a(c)),1),1))),kv],kr],kx=[0,b(a(a(a(b(a(c),1)))),1),0],ky=[0,a(b(b(b(b(a(c),1),1),1),1)),kx],kz=[0,b(b(a(a(b(a(c),1))),1),1),ky],kA=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kz],kw],kB=[0,a(b(a(b(b(a(c),1),1)),1)),0],kC=[0,b(b(a(a(b(a(c),1))),1),1),kB],kD=[0,a(b(a(b(a(a(c)),1)),1)),kC],kE=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kD],kA],kF=[0,b(b(a(a(b(a(c),1))),1),1),0],kG=[0,a(a(a(a(b(a(c),1))))),kF],kH=[0,a(a(a(a(b(a(c),1))))),kG],kI=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kH],kE],kJ=[0,a(b(a(b(b(a(c),1),1)),1)),0],kK=[0,a(a(b(b(a(a(c)),1),1))),kJ],kL=[0,[0,a(b(a(b(a(a(c)),1)),1)),kK],kI],kM=[0,b(a(b(b(a(a(c)),1),1)),1),0],kN=[0,a(b(b(b(b(a(c),1),1),1),1)),kM],kO=[0,a(b(a(a(b(a(c),1))),1)),kN],kP=[0,a(b(a(a(b(a(c),1))),1)),kO],kQ=[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kR=[0,b(a(b(b(a(a(c)),1),1)),1),kQ],kS=[0,[0,a(a(a(b(b(a(c),1),1)))),kR],kL];function
+aX(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=m(b[1],a[1]);if(c){var
+c=i(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eG(d){var
+eP(d){var
 i=0;if(d){var
-f=eF(d[1]);if(f)var
-j=d[2],e=U(function(d){var
-e=eF(d);if(e)var
+f=eO(d[1]);if(f)var
+j=d[2],e=$(function(d){var
+e=eO(d);if(e)var
 f=e;else{var
-g=u(b(b(b(b(a(c),1),1),1),1),d);if(g)return u(d,a(b(b(a(a(c)),1),1)));var
+g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=K(cO(function(a){return aW(d,a)},kG));i=1}else
+h=J(cU(function(a){return aX(d,a)},kS));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cT(d)}function
-eH(i){var
-e=10,g=en(i);for(;;){if(0!==e){var
-l=e-1|0;if(0!==g){var
-e=l,g=g-1|0;continue}}var
-p=cP(b(b(b(b(a(c),1),1),1),1),e),j=L(ar(i,0),p),d=ep(9,j);for(;;){if(d){var
-o=b(b(b(b(a(c),1),1),1),1);if(m(d[1],o)){var
+h=g;return h?d:cW(d)}function
+eQ(j){var
+e=10,g=es(j);for(;;){if(0!==e){var
+m=e-1|0;if(0!==g){var
+e=m,g=g-1|0;continue}}var
+p=cV(b(b(b(b(a(c),1),1),1),1),e),k=r(U(j,0),p),d=ev(9,k);for(;;){if(d){var
+o=b(b(b(b(a(c),1),1),1),1);if(i(d[1],o)){var
 d=d[2];continue}}if(d)var
-q=ar([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
+q=U([0,d[1],d[2]],0),l=[0,b(a(a(a(b(c,1)))),1),q];else
 var
-k=d;var
-h=9,f=j;for(;;){if(0!==h){var
+l=d;var
+h=9,f=k;for(;;){if(0!==h){var
 n=h-1|0;if(f){var
-h=n,f=f[2];continue}}return ar(f,k)}}}}function
-b$(b,a){switch(a[0]){case
+h=n,f=f[2];continue}}return U(f,l)}}}}function
+ch(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,T(function(a){return b$(b,a)},c)];default:var
-d=a[1];return[4,T(function(a){var
-c=b$(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-c3(d,c){switch(c[0]){case
+c=a[1];return[3,_(function(a){return ch(b,a)},c)];default:var
+d=a[1];return[4,_(function(a){var
+c=ch(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+c6(d,c){switch(c[0]){case
 3:var
-i=c[1];return U(function(a){return c3(d,a)},i);case
+i=c[1];return $(function(a){return c6(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?l(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?U(function(a){return c3(d,a[2])},h):e}default:return 1}}function
-aA(f,g,d){if(4===d[0]){var
+e=1;return e?$(function(a){return c6(d,a[2])},h):e}default:return 1}}function
+aC(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
-c=a[1];if(!l(f[4],c[1],h)){var
+c=a[1];if(!m(f[4],c[1],h)){var
 a=a[2];continue}var
 b=[0,c]}else
 var
 b=a;var
 i=b?[0,b[1][2]]:b;return i}}return 0}function
-aX(e,d,c){var
-a=aA(e,d,c);if(a){var
+aY(e,d,c){var
+a=aC(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-aB(e,d,c){var
-a=aA(e,d,c);if(a){var
+aD(e,d,c){var
+a=aC(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-eI(a){if(a){var
+eR(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kH(a){return 1===a[0]?[0,a[1]]:0}function
-eJ(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aX(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aB(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,w=i[1],j=a0(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aX(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aB(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=a0(kH,h[1],0);if(i)var
-k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eI(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=aq(k),H=eG(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
+kT(a){return 1===a[0]?[0,a[1]]:0}function
+eS(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aY(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aD(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+v=0,w=i[1],j=a4(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aY(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aD(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
+i=a4(kT,h[1],0);if(i)var
+k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eR(aC(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=av(k),H=eP(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
 var
 l=i;var
 m=l}else
@@ -2497,7 +2640,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},w,v);if(j)var
-x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eI(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eG(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
+x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eR(aC(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eP(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
 var
 k=j;var
 l=k}else
@@ -2506,109 +2649,109 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-c4(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,c4(b,c)]];var
+c7(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,c7(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eK(g,l,h,d){if(h){if(d){var
-n=d[1],i=h[1];if(0===n[0]){var
-j=e(i[2],n[1]);if(j){var
-o=j[1],k=eK(g,l,h[2],d[2]);if(k){var
-p=k[1],t=0;if(!m(e(g[3],o),f)){var
-u=0;if(K(l)&&i[4])u=1;if(!u){var
-v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,i[1],w]),p];t=1}}if(!t)var
+eT(g,m,h,d){if(h){if(d){var
+n=d[1],j=h[1];if(0===n[0]){var
+k=e(j[2],n[1]);if(k){var
+o=k[1],l=eT(g,m,h[2],d[2]);if(l){var
+p=l[1],t=0;if(!i(e(g[3],o),f)){var
+u=0;if(J(m)&&j[4])u=1;if(!u){var
+v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,j[1],w]),p];t=1}}if(!t)var
 q=p;var
 r=[0,q]}else
 var
-r=k;var
+r=l;var
 s=r}else
 var
-s=j;return s}return 0}return d}return d?0:kI}function
-eL(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=L(c4(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-c5(c,e,b,d){var
-a=eK(c,e,b[2],d),f=a?[0,eL(c,b[1],a[1])]:a;return f}function
-bE(h,g,d){var
-k=a(b(a(b(a(c),1)),1)),i=S(d,ai(b(c,1),k));if(i)var
-n=a(b(a(b(a(c),1)),1)),f=S(al(ai(b(c,1),n)),d);else
+s=k;return s}return 0}return d}return d?0:kU}function
+eU(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=r(c7(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+c8(c,e,b,d){var
+a=eT(c,e,b[2],d),f=a?[0,eU(c,b[1],a[1])]:a;return f}function
+bF(h,g,d){var
+l=a(b(a(b(a(c),1)),1)),j=v(d,ad(b(c,1),l));if(j)var
+n=a(b(a(b(a(c),1)),1)),f=v(Y(ad(b(c,1),n)),d);else
 var
-f=i;switch(g[0]){case
-0:return f?m(g[1],d):f;case
+f=j;switch(g[0]){case
+0:return f?i(g[1],d):f;case
 1:var
-j=K(f);if(j){var
-o=b5(d),p=e(h[2],o);return l(h[4],g[1],p)}return j;default:return 0}}function
-eM(d,h,g){var
+k=J(f);if(k){var
+o=ca(d),p=e(h[2],o);return m(h[4],g[1],p)}return k;default:return 0}}function
+eV(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eM(d,p(b,c),f);return[0,a[1],i]}var
-b=p(b,c),a=f;continue}return a}}function
-kJ(d,t,i){var
-I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aX(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
-k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],l=aX(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(l){var
-u=l[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
+i=eV(d,n(b,c),f);return[0,a[1],i]}var
+b=n(b,c),a=f;continue}return a}}function
+kV(d,t,j){var
+I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],k=aY(d,[0,a(a(b(a(b(a(c),1)),1))),K],j);if(k){var
+l=k[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aY(d,[0,a(a(a(a(b(a(c),1))))),L],j);if(m){var
+u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aC(d,[0,b(a(a(b(a(a(c)),1))),1),P],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b5(o[1])];break;case
+g=[0,ca(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aW(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
+f=g[1],h=e(d[1],l),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aX(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
 p=v;else
 var
-ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aW(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
+ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aX(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
 w=p;else
 var
-ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aW(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
-G=a(b(a(a(b(c,1))),1));if(m(f[1],G))var
-H=eH(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aX(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
+G=a(b(a(a(b(c,1))),1));if(i(f[1],G))var
+H=eQ(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
 var
-q=eH(f)}else
+q=eQ(f)}else
 var
 q=f;var
 x=q}else
 var
 x=f;var
-y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aW(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
+y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aX(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
 z=function(n){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aC(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
 j=f[1];if(0===j[0]){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aB(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aD(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
 h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=aq(k[2]),i=a0(function(o){if(3===o[0]){var
+k=h[1],x=g[1],w=0,y=av(k[2]),i=a4(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=a0(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c4(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+l=h[1],p=0,q=k[1],i=a4(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c7(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eL(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eU(d,k[1],i[1])]:i,l=z;else
 var
 l=h;var
 m=l}else
 var
 m=g;return m}return 0}return f};else{var
-aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aW(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
+aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aX(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,l,[0,u,[0,y,0]]])];var
 z=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aC(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aA(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aC(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],x=k[1],i=e(aq(l[2]),x);if(i)var
+l=h[1],x=k[1],i=e(av(l[2]),x);if(i)var
 y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aA(d,[0,a(a(a(a(b(a(c),1))))),W],i);if(r){var
+W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aC(d,[0,a(a(a(a(b(a(c),1))))),W],j);if(r){var
 s=z(r[1]);if(s)var
-X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,k,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
+X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,l,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
 var
 A=s;var
 B=A}else
@@ -2622,167 +2765,167 @@ var
 D=n;var
 E=D}else
 var
-E=l;var
+E=m;var
 F=E}else
 var
-F=j;return F}function
-eN(c,b){var
+F=k;return F}function
+eW(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-eO(c,b){var
-a=c2(b,c);return a?a[1]:f}function
-kL(d,g,ad){var
-h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aX(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),t=0;if(ac){var
-L=ac[1];if(L){var
-M=L[2],a_=L[1];if(0===a_[0])if(M){var
-a$=M[1];if(0===a$[0]&&!M[2]){var
-ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aW(e(d[1],ab[1]),ca),bc=bb?m(a_[1],c):bb,bd=bc?u(f,ba):bc;if(bd){var
-j=u(ba,b(c,1));t=1}else{var
-j=bd;t=1}}else{var
-j=0;t=1}}else{var
-j=M;t=1}else{var
-j=0;t=1}}else
+eX(c,b){var
+a=c5(b,c);return a?a[1]:f}function
+kX(d,g,ae){var
+h=ae[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ac=aY(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),al=0;if(ac){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ad=aD(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),u=0;if(ad){var
+M=ad[1];if(M){var
+N=M[2],a_=M[1];if(0===a_[0])if(N){var
+a$=N[1];if(0===a$[0]&&!N[2]){var
+ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aX(e(d[1],ac[1]),b$),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
+k=q(ba,b(c,1));u=1}else{var
+k=bd;u=1}}else{var
+k=0;u=1}}else{var
+k=N;u=1}else{var
+k=0;u=1}}else
 var
-be=L}else
+be=M}else
 var
-be=ac;if(!t){var
-bf=be;ak=1}}else{var
-bf=ab;ak=1}if(ak)var
-j=bf;var
-bg=j?c3(d,h):j;if(bg)var
-cb=bB(d,b$(d,h)),bh=l(d[4],g[13],cb);else
+be=ad;if(!u){var
+bf=be;al=1}}else{var
+bf=ac;al=1}if(al)var
+k=bf;var
+bg=k?c6(d,h):k;if(bg)var
+ca=bD(d,ch(d,h)),bh=m(d[4],g[15],ca);else
 var
-bh=bg;if(K(bh))return a(b(c,1));var
-cc=[0,b(a(b(b(a(a(c)),1),1)),1),0],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(a(a(b(a(c),1))),1)),ce],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],ch=[0,b(a(b(b(a(a(c)),1),1)),1),cg],bi=aA(d,[0,a(a(a(b(b(a(c),1),1)))),ch],h);if(bi){var
-bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aB(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
-ae=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aB(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
-bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aB(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
-af=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aB(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aB(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
-cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aX(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
-cL=[0,b(a(a(a(b(a(c),1)))),1),0],cN=[0,a(a(a(a(b(a(c),1))))),cL],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cN],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aX(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
-cT=0,bs=a0(function(a){return eJ(d,a)},ae,cT);if(bs){var
-ag=bs[1],bt=l(d[4],bq[1],g[1]),cU=bt?l(d[4],br[1],g[2]):bt;if(K(cU))return b(a(c),1);var
-bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],F=cZ,q=cY,o=cX,n=cW,k=cV,R=0,c0=aq(bm);for(;;){if(F){if(q)if(o)if(n)if(k){var
-V=e(c0,k[1]);if(V){var
-W=F[1],aL=V[1],bG=n[1],bH=o[1],bI=q[1];if(3===aL[0]){var
-w=aL[1];if(w){var
-x=w[2],an=w[1];if(0===an[0])if(x){var
-y=x[2],ao=x[1],as=an[1];if(3===ao[0]){var
-al=0;if(y){var
-z=y[2],by=0;if(z){var
-A=z[2],bz=0;if(A){var
-B=A[2],bA=0;if(B){var
-D=B[2],bC=0;if(D)if(D[2]){var
-i=0;by=1;bz=1;bA=1;bC=1}else{var
-at=ao[1],O=e(bu,as);if(O){var
-au=O[1],P=c5(d,1,au,at);if(P){var
-Q=c5(d,0,au,at);if(Q)var
-av=l(d[4],P[1],W[1]),aw=av?bE(d,y[1],W[2]):av,ax=aw?bE(d,z[1],W[3]):aw,ay=ax?bE(d,A[1],bI):ax,az=ay?bE(d,B[1],bH):ay,aC=az?bE(d,D[1],bG):az,aD=aC?[0,[0,as,Q[1]]]:aC;else
+bh=bg;if(J(bh))return a(b(c,1));var
+cb=[0,b(a(b(b(a(a(c)),1),1)),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],bi=aC(d,[0,a(a(a(b(b(a(c),1),1)))),cg],h);if(bi){var
+bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aD(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
+af=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aD(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
+bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aD(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
+ag=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aD(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aD(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
+cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aY(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
+cL=[0,b(a(a(a(b(a(c),1)))),1),0],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,a(b(b(a(b(a(c),1)),1),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,b(a(b(b(a(a(c)),1),1)),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],br=aY(d,[0,b(a(a(b(a(a(c)),1))),1),cQ],bj);if(br){var
+cR=0,bs=a4(function(a){return eS(d,a)},af,cR);if(bs){var
+ah=bs[1],bt=m(d[4],bq[1],g[1]),cT=bt?m(d[4],br[1],g[2]):bt;if(J(cT))return b(a(c),1);var
+bu=av(ah),cV=ae[2],cW=g[13],cX=g[12],cY=g[11],cZ=g[10],F=cZ,r=cY,p=cX,o=cW,l=cV,S=0,c0=av(bm);for(;;){if(F){if(r)if(p)if(o)if(l){var
+T=e(c0,l[1]);if(T){var
+V=F[1],aL=T[1],bG=o[1],bH=p[1],bI=r[1];if(3===aL[0]){var
+x=aL[1];if(x){var
+y=x[2],ap=x[1];if(0===ap[0])if(y){var
+z=y[2],aq=y[1],ar=ap[1];if(3===aq[0]){var
+am=0;if(z){var
+A=z[2],by=0;if(A){var
+B=A[2],bz=0;if(B){var
+C=B[2],bA=0;if(C){var
+D=C[2],bB=0;if(D)if(D[2]){var
+j=0;by=1;bz=1;bA=1;bB=1}else{var
+as=aq[1],P=e(bu,ar);if(P){var
+at=P[1],Q=c8(d,1,at,as);if(Q){var
+R=c8(d,0,at,as);if(R)var
+au=m(d[4],Q[1],V[1]),aw=au?bF(d,z[1],V[2]):au,ax=aw?bF(d,A[1],V[3]):aw,ay=ax?bF(d,B[1],bI):ax,az=ay?bF(d,C[1],bH):ay,aA=az?bF(d,D[1],bG):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
 var
-aD=Q;var
-aE=aD}else
+aB=R;var
+aE=aB}else
 var
-aE=P;var
+aE=Q;var
 aF=aE}else
 var
-aF=O;var
+aF=P;var
 aG=aF}else
 var
-aG=D;if(!bC)var
+aG=D;if(!bB)var
 aH=aG}else
 var
-aH=B;if(!bA)var
+aH=C;if(!bA)var
 aI=aH}else
 var
-aI=A;if(!bz)var
+aI=B;if(!bz)var
 aJ=aI}else
 var
-aJ=z;if(!by){var
-aK=aJ;al=1}}else{var
-aK=y;al=1}if(al)var
-i=aK}else
+aJ=A;if(!by){var
+aK=aJ;am=1}}else{var
+aK=z;am=1}if(am)var
+j=aK}else
 var
-i=0}else
+j=0}else
 var
-i=x;else
+j=y;else
 var
-i=0}else
+j=0}else
 var
-i=w}else
+j=x}else
 var
-i=0;if(i){var
-F=F[2],q=q[2],o=o[2],n=n[2],k=k[2],R=[0,i[1],R];continue}var
-aM=i}else
+j=0;if(j){var
+F=F[2],r=r[2],p=p[2],o=o[2],l=l[2],S=[0,j[1],S];continue}var
+aM=j}else
 var
-aM=V;var
-v=aM}else
+aM=T;var
+w=aM}else
 var
-v=k;else
+w=l;else
 var
-v=n;else
+w=o;else
 var
-v=o;else
+w=p;else
 var
-v=q;var
-ah=v}else
+w=r;var
+ai=w}else
 var
-ah=q?0:o?0:n?0:k?0:[0,ar(R,0)];if(ah){var
-ai=ah[1],c1=function(a){return[0,a[1],0]},c2=eM(cM(E(ae,f),c1,ai),f,ae),c4=bB(d,[3,T(function(a){return b$(d,a)},c2)]);if(K(l(d[4],g[14],c4)))return a(a(c));var
-c6=0,bv=a0(function(a){return kJ(d,bu,a)},af,c6);if(bv){var
-G=bv[1],r=g[6];for(;;){if(G){if(r){var
-aN=l(d[4],G[1],r[1]);if(aN){var
-G=G[2],r=r[2];continue}var
+ai=r?0:p?0:o?0:l?0:[0,U(S,0)];if(ai){var
+aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eV(cS(E(af,f),c1,aj),f,af),c3=bD(d,[3,_(function(a){return ch(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
+c4=0,bv=a4(function(a){return kV(d,bu,a)},ag,c4);if(bv){var
+H=bv[1],s=g[8];for(;;){if(H){if(s){var
+aN=m(d[4],H[1],s[1]);if(aN){var
+H=H[2],s=s[2];continue}var
 aO=aN}else
 var
-aO=r;var
+aO=s;var
 bw=aO}else
 var
-bw=r?0:1;if(K(bw))return b(b(b(c,1),1),1);var
-bx=g[7],c7=bp[1],c8=bo[1];if(bx){var
-aP=bx[1],aQ=aP[1],aR=aQ[2],X=function(c){function
+bw=s?0:1;if(J(bw))return b(b(b(c,1),1),1);var
+bx=g[9],c5=bp[1],c7=bo[1];if(bx){var
+aP=bx[1],aQ=aP[1],aR=aQ[2],W=function(c){function
 a(a){var
-b=u(f,a);return b?S(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(E(c8,f)),bK),aT=aS?e(X(E(af,f)),aR):aS;if(aT)var
-bL=aP[2],Y=e(X(E(c7,f)),bL);else
+b=q(f,a);return b?v(a,c):b}return function(b){return $(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(W(E(c7,f)),bK),aT=aS?e(W(E(ag,f)),aR):aS;if(aT)var
+bL=aP[2],X=e(W(E(c5,f)),bL);else
 var
-Y=aT;var
-am=0;if(Y){var
-aU=K(cO(function(o){var
+X=aT;var
+ao=0;if(X){var
+aU=J(cU(function(o){var
 g=e(bJ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aX(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aW(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
-aV=aU;am=1}else
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aY(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aX(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
+aV=aU;ao=1}else
 var
-aj=U(function(D){if(3===D[0]){var
-i=D[1];if(i){var
-j=i[2];if(j){var
-h=j[2];if(h){var
-g=h[2],k=h[1];switch(k[0]){case
+ak=$(function(D){if(3===D[0]){var
+j=D[1];if(j){var
+k=j[2];if(k){var
+h=k[2];if(h){var
+g=h[2],l=h[1];switch(l[0]){case
 0:if(g){var
-l=g[2];if(l){var
-n=l[2];if(n){var
-o=n[2];if(o)return o[2]?0:u(f,k[1]);var
-t=o}else
+m=g[2];if(m){var
+n=m[2];if(n){var
+o=n[2];if(o)return o[2]?0:q(f,l[1]);var
+u=o}else
 var
-t=n;var
-v=t}else
+u=n;var
+v=u}else
 var
-v=l;var
+v=m;var
 w=v}else
 var
 w=g;return w;case
 1:if(g){var
 p=g[2];if(p){var
-q=p[2];if(q){var
-r=q[2];if(r){if(r[2])return 0;var
-s=e(d[1],k[1]);if(s){var
-E=a(b(a(a(b(c,1))),1));return K(m(s[1],E))}var
-x=s}else
+r=p[2];if(r){var
+s=r[2];if(s){if(s[2])return 0;var
+t=e(d[1],l[1]);if(t){var
+E=a(b(a(a(b(c,1))),1));return J(i(t[1],E))}var
+x=t}else
 var
-x=r;var
+x=s;var
 y=x}else
 var
-y=q;var
+y=r;var
 z=y}else
 var
 z=p;var
@@ -2791,194 +2934,194 @@ var
 A=g;return A;default:return 0}}var
 B=h}else
 var
-B=j;var
+B=k;var
 C=B}else
 var
-C=i;return C}return 0},bm)}else{var
-aV=Y;am=1}if(am)var
-aj=aV}else
+C=j;return C}return 0},bm)}else{var
+aV=X;ao=1}if(ao)var
+ak=aV}else
 var
-aj=1;if(K(aj))return a(b(b(c,1),1));var
-c9=ad[3];if(cO(function(a){return a[3]},ag))if(g[7])var
-N=0;else{var
-bP=aq(ai),H=ai,s=c9,$=0,bQ=aq(ag);for(;;){if(H){if(s){var
-a7=s[1],aa=H[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
-aY=Z[1];if(aY[3]){var
-_=e(bP,a7);if(_){var
-aZ=_[1],a1=m(aZ[1],aa[1]),a2=a1?l(d[4],aZ[2],aa[2]):a1;if(a2)var
-bM=aY[2],bN=b4(function(b,a){return a[4]?C(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
+ak=1;if(J(ak))return a(b(b(c,1),1));var
+c9=ae[3];if(cU(function(a){return a[3]},ah))if(g[9]||g[7])var
+O=0;else{var
+bP=av(aj),I=aj,t=c9,aa=0,bQ=av(ah);for(;;){if(I){if(t){var
+a7=t[1],ab=I[1],Y=e(bQ,ab[1]),bC=0;if(Y){var
+aW=Y[1];if(aW[3]){var
+Z=e(bP,a7);if(Z){var
+aZ=Z[1],a0=i(aZ[1],ab[1]),a1=a0?m(d[4],aZ[2],ab[2]):a0;if(a1)var
+bM=aW[2],bN=b9(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
 var
-a4=a2;var
-a5=a4}else
+a3=a1;var
+a5=a3}else
 var
-a5=_;var
-I=a5;bF=1}else
+a5=Z;var
+K=a5;bC=1}else
 var
-a6=kK}else
+a6=kW}else
 var
-a6=Z;if(!bF)var
-I=a6;if(I){var
-H=H[2],s=s[2],$=[0,I[1],$];continue}var
-a8=I}else
+a6=Y;if(!bC)var
+K=a6;if(K){var
+I=I[2],t=t[2],aa=[0,K[1],aa];continue}var
+a8=K}else
 var
-a8=s;var
-J=a8}else
+a8=t;var
+L=a8}else
 var
-J=s?0:[0,ar($,0)];if(J)var
-a9=aq(J[1]),bR=g[12],N=U(function(g){var
-b=g[8],a=ja;for(;;){if(b){var
-d=eN(a9,b[1][1]);if(d)var
-e=d[1][1],f=bD(e,p(eO(a,e),c),a);else
+L=t?0:[0,U(aa,0)];if(L)var
+a9=av(L[1]),bR=g[14],O=$(function(g){var
+b=g[8],a=jm;for(;;){if(b){var
+d=eW(a9,b[1][1]);if(d)var
+e=d[1][1],f=bE(e,n(eX(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-h=g[8];return U(function(d){var
-b=eN(a9,d[1]);if(b){var
-c=b[1],e=c[2];return m(eO(a,c[1]),e)}return 1},h)}},bR);else
+h=g[8];return $(function(d){var
+b=eW(a9,d[1]);if(b){var
+c=b[1],e=c[2];return i(eX(a,c[1]),e)}return 1},h)}},bR);else
 var
-N=J;break}}else
+O=L;break}}else
 var
-N=1;return K(N)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kM(d,z,a,y){var
-q=i_(d,z,a),t=0;if(m(q[1],f)){var
-h=eC(e(d[1],a[3]),f,c,0),v=0;if(h){var
-k=h[1],i=k[2],j=k[1],l=u(f,j),n=l?S(f,i):l;if(n){var
-o=a[4],w=a[8],r=U(function(a){var
-b=c1(j,i,o,a[2],a[4],a[5]);if(b){var
-d=ay(a[5],c);return K(c1(j,i,o,a[2],a[4],d))}return b},w);v=1}else
+O=1;return J(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+kY(d,A,a,z){var
+r=jk(d,A,a),u=0;if(i(r[1],f)){var
+h=eL(e(d[1],a[3]),f,c,0),w=0;if(h){var
+l=h[1],j=l[2],k=l[1],m=q(f,k),n=m?v(f,j):m;if(n){var
+o=a[4],x=a[10],s=$(function(a){var
+b=c4(k,j,o,a[2],a[4],a[5]);if(b){var
+d=M(a[5],c);return J(c4(k,j,o,a[2],a[4],d))}return b},x);w=1}else
 var
 p=n}else
 var
-p=h;if(!v)var
-r=p;if(K(r)){var
-x=e(d[2],0),g=[0,b(b(c,1),1),x];t=1}}if(!t)var
-g=q;if(m(g[1],f)){var
-s=kL(d,a,y);return m(s,f)?g:[0,s,e(d[2],0)]}return g}var
-a1=kN.slice(),kP=kO.slice(),c6=aQ(7,bx(16,function(a){return a})),bj=1;for(;;){var
-mk=gR(function(c){return function(a){var
-b=c-1|0;return g(g(c6,b)[1+b],a)[1+a]}}(bj),kP);g(c6,bj)[1+bj]=mk;var
-ml=bj+1|0;if(6!==bj){var
-bj=ml;continue}var
-bF=aQ(16,0),Z=function(b,a){return bF[1+b[1+a]]},o=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},eP=function(b,aJ,aI,aH){var
-aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a1,0)[1],aT=g(a1,1)[2],aU=g(a1,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a1,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
-a=g(c6,d)[1+d],I=(w+e|0)+Z(a,0)|0,J=o(E^I,16),K=A+J|0,L=o(e^K,12),M=(I+L|0)+Z(a,1)|0,N=o(J^M,8),O=K+N|0,P=o(L^O,7),Q=(x+f|0)+Z(a,2)|0,R=o(F^Q,16),S=B+R|0,T=o(f^S,12),U=(Q+T|0)+Z(a,3)|0,V=o(R^U,8),W=S+V|0,X=o(T^W,7),Y=(y+h|0)+Z(a,4)|0,_=o(G^Y,16),$=C+_|0,aa=o(h^$,12),ab=(Y+aa|0)+Z(a,5)|0,ac=o(_^ab,8),ad=$+ac|0,ae=o(aa^ad,7),af=(z+i|0)+Z(a,6)|0,ag=o(H^af,16),ah=D+ag|0,ai=o(i^ah,12),aj=(af+ai|0)+Z(a,7)|0,ak=o(ag^aj,8),al=ah+ak|0,am=o(ai^al,7),an=(M+X|0)+Z(a,8)|0,ao=o(ak^an,16),ap=ad+ao|0,aq=o(X^ap,12),j=(an+aq|0)+Z(a,9)|0,k=o(ao^j,8),l=ap+k|0,ar=o(aq^l,7),as=(U+ae|0)+Z(a,10)|0,at=o(N^as,16),au=al+at|0,av=o(ae^au,12),m=(as+av|0)+Z(a,11)|0,n=o(at^m,8),p=au+n|0,aw=o(av^p,7),ax=(ab+am|0)+Z(a,12)|0,ay=o(V^ax,16),az=O+ay|0,aA=o(am^az,12),q=(ax+aA|0)+Z(a,13)|0,r=o(ay^q,8),s=az+r|0,aB=o(aA^s,7),aC=(aj+P|0)+Z(a,14)|0,aD=o(ac^aC,16),aE=W+aD|0,aF=o(P^aE,12),t=(aC+aF|0)+Z(a,15)|0,u=o(aD^t,8),v=aE+u|0,aG=o(aF^v,7),a3=d+1|0;if(6!==d){var
-d=a3,H=k,G=u,F=r,E=n,D=p,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,p),a0=c(q,l),a2=c(m,v);return[0,c(j,s),a2,a0,aZ,aY,aX,aW,aV]}},c7=function(i,m,e,l,h){if(1===l){var
-v=m-(aE*e|0)|0,K=aE,w=m0(aE,v)?K:v,j=dV(1,(w+63|0)/64|0),n=j-1|0,L=aE*e|0,F=0;if(n<0)var
-o=a1;else{var
-a=F,p=a1;for(;;){var
+p=h;if(!w)var
+s=p;if(J(s)){var
+y=e(d[2],0),g=[0,b(b(c,1),1),y];u=1}}if(!u)var
+g=r;if(i(g[1],f)){var
+t=kX(d,a,z);return i(t,f)?g:[0,t,e(d[2],0)]}return g}var
+a5=kZ.slice(),k1=k0.slice(),c9=aM(7,bz(16,function(a){return a})),bl=1;for(;;){var
+mI=g2(function(c){return function(a){var
+b=c-1|0;return g(g(c9,b)[1+b],a)[1+a]}}(bl),k1);g(c9,bl)[1+bl]=mI;var
+mJ=bl+1|0;if(6!==bl){var
+bl=mJ;continue}var
+bG=aM(16,0),aa=function(b,a){return bG[1+b[1+a]]},p=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},eY=function(b,aJ,aI,aH){var
+aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a5,0)[1],aT=g(a5,1)[2],aU=g(a5,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a5,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
+a=g(c9,d)[1+d],I=(w+e|0)+aa(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+aa(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+aa(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+aa(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+aa(a,4)|0,Z=p(G^Y,16),_=C+Z|0,$=p(h^_,12),ab=(Y+$|0)+aa(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p($^ad,7),af=(z+i|0)+aa(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+aa(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+aa(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+aa(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+aa(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+aa(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+aa(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+aa(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+aa(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+aa(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
+d=a2,H=k,G=u,F=r,E=n,D=o,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
+c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,o),a0=c(q,l),a1=c(m,v);return[0,c(j,s),a1,a0,aZ,aY,aX,aW,aV]}},c_=function(i,m,e,l,h){if(1===l){var
+v=m-(aG*e|0)|0,K=aG,w=nm(aG,v)?K:v,j=dZ(1,(w+63|0)/64|0),n=j-1|0,L=aG*e|0,F=0;if(n<0)var
+o=a5;else{var
+a=F,p=a5;for(;;){var
 k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-y=mw(as(i),q+(4*b|0)|0)&-1;g(bF,b)[1+b]=y;var
-z=b+1|0;if(15!==b){var
-b=z;continue}break}}else{var
+x=mU(aw(i),q+(4*b|0)|0)&-1;g(bG,b)[1+b]=x;var
+y=b+1|0;if(15!==b){var
+b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bF,c)[1+c]=D;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bG,c)[1+c]=D;var
 E=c+1|0;if(15!==c){var
 c=E;continue}break}}var
 r=a===(j-1|0)?1:0;if(r)var
 G=h?8:h,s=2|G;else
 var
 s=r;var
-t=0===a?1:0,H=t?1:t,u=eP(p,e,k,H|s),I=a+1|0;if(n!==a){var
+t=0===a?1:0,H=t?1:t,u=eY(p,e,k,H|s),I=a+1|0;if(n!==a){var
 a=I,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=c7(i,m,e,d,0),N=c7(i,m,e+d|0,l-d|0,0);d7(M,0,bF,0,8);d7(N,0,bF,8,8);var
-J=h?8:h;return eP(a1,0,64,4|J)}},eQ=function(c){var
-d=k(c),b=F(32),a=0,h=c7(c,d,0,dV(1,(d+fF|0)/aE|0),1);for(;;){var
-e=a/4|0;v(b,a,dX((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a2));var
+M=c_(i,m,e,d,0),N=c_(i,m,e+d|0,l-d|0,0);ea(M,0,bG,0,8);ea(N,0,bG,8,8);var
+J=h?8:h;return eY(a5,0,64,4|J)}},eZ=function(c){var
+d=l(c),b=H(32),a=0,h=c_(c,d,0,dZ(1,(d+fO|0)/aG|0),1);for(;;){var
+e=a/4|0;x(b,a,d1((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a7));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},kQ=bx(bJ,A),c8=function(a){return cA(k(a),function(c){var
-b=x(a,c);return g(kQ,b)[1+b]})},kR=function(a){var
-c=bW(64);bV(function(a){var
+a=f;continue}return X(b)}},k2=bz(bL,C),c$=function(a){return cJ(l(a),function(c){var
+b=z(a,c);return g(k2,b)[1+b]})},k3=function(a){var
+c=bY(64);bX(function(a){var
 d=typeof
-a==="number"?a&a2:af(ay(a,b(bU(a,8),8)));return ao(c,d)},a);return bX(c)},kS=function(a,c){var
-f=bW(fO);bV(function(c){if(gk(c)){var
-i=a-1|0,l=af(c),m=0;if(!(i<0)){var
+a==="number"?a&a7:aj(M(a,b(bW(a,8),8)));return au(c,d)},a);return bZ(c)},k4=function(a,c){var
+f=bY(fY);bX(function(c){if(gv(c)){var
+i=a-1|0,k=aj(c),m=0;if(!(i<0)){var
 d=m;for(;;){var
-j=8*d|0,n=j<32?j:31;ao(f,l>>n&a2);var
+j=8*d|0,n=j<32?j:31;au(f,k>>n&a7);var
 o=d+1|0;if(i!==d){var
 d=o;continue}break}}return 0}var
-g=8*a|0,e=nu(ay(c,b(bU(c,g),g))),h=k(e),p=a<=h?an(e,0,a):aK(e,d5(a-h|0,0));return a$(f,p)},c);return bX(f)},kT=function(d,b,c){var
-e=k(c),i=0<=ap(b)?1:0;if(i){var
-j=ei(b,A(k(d)-e|0));if(j){var
-a=0,m=af(b);for(;;){var
+g=8*a|0,e=nS(M(c,b(bW(c,g),g))),h=l(e),p=a<=h?at(e,0,a):as(e,d_(a-h|0,0));return bd(f,p)},c);return bZ(f)},k5=function(d,b,c){var
+e=l(c),i=0<=an(b)?1:0;if(i){var
+j=en(b,C(l(d)-e|0));if(j){var
+a=0,m=aj(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
-h=ab(d,m+a|0)===ab(c,a)?1:0;if(h){var
+h=af(d,m+a|0)===af(c,a)?1:0;if(h){var
 a=a+1|0;continue}var
 g=h}return g}}var
-l=j}else
+k=j}else
 var
-l=i;return l},kV=function(a){return cB(kU,a)},kW=function(b,a){return ng(b,a)<0?1:0},bG=[0,c8,kR,function(a){return A(k(a))},gO,kW,kV,kS,kT,eQ],c9=[M,kX,cm(0)],z=function(a){throw[0,c9,a]},ca=function(d){var
-f=k(d),a=[0,0];function
-c(b){return a[1]<f?x(d,a[1]):z(kY)}function
+k=i;return k},k7=function(a){return cK(k6,a)},k8=function(b,a){return nE(b,a)<0?1:0},bH=[0,c$,k3,function(a){return C(l(a))},gZ,k8,k7,k4,k5,eZ],da=[O,k9,cu(0)],B=function(a){throw[0,da,a]},ci=function(d){var
+f=l(d),a=[0,0];function
+c(b){return a[1]<f?z(d,a[1]):B(k_)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return z(e(cH(kZ),d))}function
-l(l){g(34);var
-b=bW(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bX(b)}if(92===e){a[1]++;var
+d=a[1];return B(e(b3(k$),d))}function
+k(l){g(34);var
+b=bY(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return bZ(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:ao(b,8);break;case
-4:ao(b,12);break;case
-12:ao(b,10);break;case
-16:ao(b,13);break;case
-18:ao(b,9);break;case
-19:if(f<(a[1]+4|0))z(k0);else
-ao(b,dX(mY(aK(k1,an(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
+0:au(b,8);break;case
+4:au(b,12);break;case
+12:au(b,10);break;case
+16:au(b,13);break;case
+18:au(b,9);break;case
+19:if(f<(a[1]+4|0))B(la);else
+au(b,d1(nk(as(lb,at(d,a[1],4)))&a7));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)au(b,h);continue}au(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k2}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return lc}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bw(e)]}}if(123===b){a[1]++;if(fz===c(0)){a[1]++;return k3}var
-k=function(b){var
-a=l(0);g(58);return[0,a,h(0)]},i=[0,k(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,k(0),i];continue}g(fz);return[3,bw(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
+e=[0,h(0),e];continue}g(93);return[2,by(e)]}}if(123===b){a[1]++;if(fH===c(0)){a[1]++;return ld}var
+l=function(b){var
+a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
+i=[0,l(0),i];continue}g(fH);return[3,by(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<x(d,a[1])+de>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<z(d,a[1])+dh>>>0?0:1;if(p){a[1]++;continue}}return[0,at(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<x(d,a[1])+dn>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
-c=gD(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return z(aK(k5,b));throw a}return z(k4)},bg=function(a){return 1===a[0]?a[1]:z(k6)},bh=function(a){if(0===a[0]){var
-b=a[1];return 40<k(b)?z(k7):dQ(b)}return z(k8)},bi=function(a){return 2===a[0]?a[1]:z(k9)},c_=function(a){switch(a[0]){case
-0:return[0,bh(a)];case
+o=25<z(d,a[1])+ds>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+c=gO(b,a[1]);return c}catch(a){a=aT(a);if(a===am)return B(as(lf,b));throw a}return B(le)},bk=function(a){return 1===a[0]?a[1]:B(lg)},a6=function(a){if(0===a[0]){var
+b=a[1];return 40<l(b)?B(lh):dU(b)}return B(li)},bI=function(a){return 2===a[0]?a[1]:B(lj)},db=function(a){switch(a[0]){case
+0:return[0,a6(a)];case
 1:return[1,a[1]];case
-2:return[3,a_(c_,a[1])];case
+2:return[3,a0(db,a[1])];case
 3:var
-c=a[1];return[4,a_(function(a){var
-b=c_(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dL(b,lc)?dL(b,ld)?z(le):lf:lg}},lh=function(y,x){var
-j=c_(ca(y));function
+c=a[1];return[4,a0(function(a){var
+b=db(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return gp(b,lo)?gp(b,lp)?B(lq):lr:ls}},lt=function(y,x){var
+j=db(ci(y));function
 k(a){var
-b=aB(bG,c8(a),j);return b?b[1]:z(aK(li,a))}var
-B=0,C=k(lj),l=a0(function(a){return eJ(bG,a)},C,B),D=l?l[1]:z(lo),m=cD(D),q=ed(0,64),f=ed(0,64);function
+b=aD(bH,c$(a),j);return b?b[1]:B(as(lu,a))}var
+z=0,A=k(lv),l=a4(function(a){return eS(bH,a)},A,z),D=l?l[1]:B(lA),m=cM(D),q=ei(0,64),f=ei(0,64);function
 n(d,c,b){var
-a=c5(bG,d,c,b);return a?a[1]:z(lk)}var
-d=0,a=k(ll);for(;;){if(a){var
+a=c8(bH,d,c,b);return a?a[1]:B(lw)}var
+d=0,a=k(lx);for(;;){if(a){var
 i=a[1],v=0,w=a[2];if(3===i[0]){var
 e=i[1];if(e){var
 o=e[1];if(0===o[0]){var
 p=e[2];if(p){var
 r=p[1];if(3===r[0]){var
-s=r[1],b=o[1],G=0;if(0<=ap(b)&&eg(b,A(m.length-1))){var
-t=af(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):ln,F=[0,A(d),[0,b,E]];ee(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)z(lm);var
+s=r[1],b=o[1],G=0;if(0<=an(b)&&el(b,C(m.length-1))){var
+t=aj(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):lz,F=[0,C(d),[0,b,E]];ej(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)B(ly);var
 d=d+1|0,a=w;continue}var
-u=d0(dZ(0,function(M,L){var
-h=L[1],s=bz(q,h),l=g(q[2],s)[1+s];if(l){var
-m=l[3],G=l[2];if(0===au(h,l[1]))var
+u=d5(d3(0,function(M,L){var
+h=L[1],s=bB(q,h),l=g(q[2],s)[1+s];if(l){var
+m=l[3],G=l[2];if(0===ap(h,l[1]))var
 a=[0,G];else
 if(m){var
-n=m[3],H=m[2];if(0===au(h,m[1]))var
+n=m[3],H=m[2];if(0===ap(h,m[1]))var
 a=[0,H];else
 if(n){var
-I=n[2],J=n[3];if(0===au(h,n[1]))var
+I=n[2],J=n[3];if(0===ap(h,n[1]))var
 a=[0,I];else{var
 e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==au(h,e[1])){var
+E=e[2],F=e[3];if(0!==ap(h,e[1])){var
 e=F;continue}var
 a=[0,E]}else
 var
@@ -2989,94 +3132,110 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bz(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
-K=o[3],t=0===au(o[1],b)?1:0;if(!t){var
+v=a[1],b=v[2],u=bB(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
+K=o[3],t=0===ap(o[1],b)?1:0;if(!t){var
 o=K;continue}var
 w=t}else
 var
-w=0;if(1-w)ee(f,b,A(M));var
-r=bz(f,b),i=g(f[2],r)[1+r];if(i){var
-j=i[3],z=i[2];if(0===au(b,i[1]))var
-p=z;else{if(!j)throw ah;var
-k=j[3],B=j[2];if(0===au(b,j[1]))var
-p=B;else{if(!k)throw ah;var
-C=k[2],D=k[3];if(0===au(b,k[1]))var
-p=C;else{var
-d=D;for(;;){if(!d)throw ah;var
-x=d[2],y=d[3];if(0!==au(b,d[1])){var
+w=0;if(1-w)ej(f,b,C(M));var
+r=bB(f,b),i=g(f[2],r)[1+r];if(i){var
+j=i[3],z=i[2];if(0===ap(b,i[1]))var
+p=z;else{if(!j)throw am;var
+k=j[3],A=j[2];if(0===ap(b,j[1]))var
+p=A;else{if(!k)throw am;var
+B=k[2],D=k[3];if(0===ap(b,k[1]))var
+p=B;else{var
+d=D;for(;;){if(!d)throw am;var
+x=d[2],y=d[3];if(0!==ap(b,d[1])){var
 d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw ah}}var
-N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l9=function(h){var
-c=as(h);function
-b(a,f){if(a===ag(c))return 0;var
-d=fX(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+p=x;break}}}}return[0,v[1],p]}throw am}}var
+N=Y(c);return[0,Y(c),N]},x));return[0,j,u[1],u[2]]}},mr=function(h){var
+c=aw(h);function
+b(a,f){if(a===al(c))return 0;var
+d=f7(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bw(a)}}var
+a=[0,b[1],a],d=b[2];continue}return by(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cB(l$,a_(function(a){return e(cH(l_),a)},a))},mb=ma.slice(),mc=function(e){try{var
-r=k(e);if(r<8)z(lp);var
-j=f7(d6(e,0)),O=j<2?1:0,P=O||((r-8|0)<j?1:0);if(P)z(lq);var
-Q=ca(an(e,8,j)),l=function(b){var
-c=bi(V(lr,V(b,Q)));if(c){var
+a=f(500,g);return cK(mt,a0(function(a){return e(b3(ms),a)},a))},mv=mu.slice(),mw=function(e){try{var
+x=l(e);if(x<8)B(lB);var
+k=gf(d$(e,0)),aa=k<2?1:0,ab=aa||((x-8|0)<k?1:0);if(ab)B(lC);var
+ac=ci(at(e,8,k)),s=function(b){var
+c=bI(V(lD,V(b,ac)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=af(bh(c[1])),e=af(bh(d[1]));if(0<=a&&!(e<a)&&!(r<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return z(b)}}return z(b)},h=function(b){var
-a=l(b);return an(e,a[1],a[2])},d=function(f,d){var
-a=l(d),g=a[1];function
+a=aj(a6(c[1])),e=aj(a6(d[1]));if(0<=a&&!(e<a)&&!(x<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return B(b)}}return B(b)},h=function(b){var
+a=s(b);return at(e,a[1],a[2])},a=function(f,d){var
+a=s(d),g=a[1];function
 h(d){var
-a=dQ(f5(gS,d6(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bx(a[2]/8|0,h)},s=function(c){var
-a=l(c),d=a[1];function
+a=dU(gd(g3,d$(e,g+(8*d|0)|0)));if(!f&&!(0<=an(a)))return n(a,b(c,64));return a}return bz(a[2]/8|0,h)},o=function(c){var
+a=s(c),d=a[1];function
 f(c){function
-a(a){return x(e,(d+(4*c|0)|0)+a|0)}var
-f=b(A(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(A((a(0)+h|0)+g|0),f)}return bx(a[2]/4|0,f)},i=ca(h(ls)),v=s(lt),m=v.length-1;if(0===m)z(lu);var
-R=bi(V(lv,i));if(gC(function(a){return dL(bg(a),lw)},R))z(lx);var
-w=function(c){var
-a=l(c),n=a[1],i=f1(a[2],m);return bx(m,function(o){var
-j=an(e,n+br(i,o)|0,i),c=k(j)-1|0;if(c<0)var
+a(a){return z(e,(d+(4*c|0)|0)+a|0)}var
+f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return n(C((a(0)+h|0)+g|0),f)}return bz(a[2]/4|0,f)},i=ci(h(lE)),F=o(lF),p=F.length-1;if(0===p)B(lG);var
+G=a0(bk,bI(V(lH,i)));if(gN(function(a){return 1-d4(a,lI)},G))B(lJ);var
+t=function(a){return d4(a,G)},H=function(c){var
+a=s(c),o=a[1],i=f$(a[2],p);return bz(p,function(p){var
+j=at(e,o+bt(i,p)|0,i),c=l(j)-1|0;if(c<0)var
 d=f;else{var
 a=c,g=f;for(;;){var
-l=A(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
+k=C(z(j,a)),h=n(b(g,8),k),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},y=w(ly);try{var
-av=w(l8),B=av}catch(a){a=aS(a);if(a[1]!==c9)throw a;var
-B=y}var
-S=d(1,lz),T=d(1,lA),C=d(0,lB),U=h(lC),W=h(lD),X=s(lE),Y=s(lF),t=V(lG,i),a=bg(V(lH,t)),n=bh(V(lI,t)),Z=ap(n)<0?1:0,_=Z||eh(n,A(64));if(_)z(lJ);var
-E=d(1,lK),$=d(1,lL),F=d(0,lM),G=cD(bi(ca(h(lN)))),aa=function(d){var
-t=af(n),u=g(F,d)[1+d],v=g(E,d)[1+d];if(64<k(a))z(k$);var
-y=eC(c8(a),f,c,0);if(y){var
-B=y[1],s=B[2],C=B[1],D=function(a){var
-c=A(64),d=b(aT(s,A(dm)),32),e=b(aT(C,v),32);if(eh(bu(p(aT(a,aT(s,A(dm))),e),d),c))z(la);return c1(C,s,A(t),v,u,a)},o=[0,0],q=[0,k(a)],w=k(a)-1|0;if(!(w<0)){var
-e=w;for(;;){if(ab(a,e)===46){var
-K=o[1];o[1]=[0,an(a,e+1|0,(q[1]-e|0)-1|0),K];q[1]=e}var
-L=e-1|0;if(0!==e){var
-e=L;continue}break}}var
-J=o[1],j=0,O=cB(k_,[0,an(a,0,q[1]),J]),I=k(a);for(;;){if(I<=j)var
-m=0;else{if(ab(a,j)!==46){var
+d=h;break}}return d})},u=V(lK,i);if(t(lL))var
+q=1;else
+var
+S=t(mp),q=S?[0,a6(V(mq,u))]:S;var
+I=aM(p,f),J=1===q?I:H(mo);if(typeof
+q==="number")if(q)var
+ad=o(lM),A=ad,y=a(0,lN);else{try{var
+aJ=H(ml),R=aJ}catch(a){a=aT(a);if(a[1]!==da)throw a;var
+R=J}var
+A=I,y=R}else
+var
+aK=o(mm),A=aK,y=a(0,mn);var
+ae=a(1,lO),ag=a(1,lP),K=a(0,lQ),ah=h(lR),ai=h(lS),ak=o(lT),al=o(lU),d=bk(V(lV,u)),v=a6(V(lW,u)),ao=an(v)<0?1:0,ap=ao||em(v,C(64));if(ap)B(lX);var
+L=a(1,lY),aq=a(1,lZ),N=a(0,l0),O=cM(bI(ci(h(l1)))),ar=function(a){var
+s=aj(v),t=g(N,a)[1+a],u=g(L,a)[1+a];if(64<l(d))B(ll);var
+y=eL(c$(d),f,c,0);if(y){var
+z=y[1],r=z[2],A=z[1],D=function(a){var
+c=C(64),d=b(aU(r,C(dr)),32),e=b(aU(A,u),32);if(em(bw(n(aU(a,aU(r,C(dr))),e),d),c))B(lm);return c4(A,r,C(s),u,t,a)},o=[0,0],p=[0,l(d)],w=l(d)-1|0;if(!(w<0)){var
+e=w;for(;;){if(af(d,e)===46){var
+H=o[1];o[1]=[0,at(d,e+1|0,(p[1]-e|0)-1|0),H];p[1]=e}var
+I=e-1|0;if(0!==e){var
+e=I;continue}break}}var
+G=o[1],j=0,P=cK(lk,[0,at(d,0,p[1]),G]),F=l(d);for(;;){if(F<=j)var
+m=0;else{if(af(d,j)!==46){var
 j=j+1|0;continue}var
 m=[0,j]}var
-P=m?(k(a)-m[1]|0)-1|0:m,Q=gl(A(10),P),l=aT(A(dm),Q),r=al(aT(dQ(O),v)),N=al(bu(al(b(r,32)),l));if(b2(u,b(c,t)))var
-h=N;else
+Q=m?(l(d)-m[1]|0)-1|0:m,R=gw(C(10),Q),k=aU(C(dr),R),q=Y(aU(dU(P),u)),K=Y(bw(Y(b(q,32)),k));if(b5(t,b(c,s)))var
+h=K;else
 var
-R=Math.log(dR(u))-t*0.693147180559945286,x=b(r,32),M=ay(x,aT(l,bu(x,l))),S=bu(b(r,32),l),T=dR(l),h=p(S,ns(Math.ceil(dR(M)/T-R*4294967296.)));var
-H=D(h)?D(ef(h))?ef(h):h:gm(h);break}}else
+S=Math.log(dV(t))-s*0.693147180559945286,x=b(q,32),J=M(x,aU(k,bw(x,k))),T=bw(b(q,32),k),U=dV(k),h=n(T,nQ(Math.ceil(dV(J)/U-S*4294967296.)));var
+E=D(h)?D(ek(h))?ek(h):h:gx(h);break}}else
 var
-H=z(lb);var
-U=F[1+d],V=g($,d)[1+d],W=E[1+d],i=[0,bg(g(G,d)[1+d]),W,V,U,H,lO],X=eQ(eq(bG,i));return[0,i[1],i[2],i[3],i[4],i[5],X]},ac=cA(m,function(a){var
-d=a+1|0,b=af(g(C,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(C,a)[1+a])){var
-h=an(W,32*a|0,32),i=g(T,a)[1+a],j=g(S,a)[1+a],k=g(B,a)[1+a],l=g(y,a)[1+a],m=g(v,a)[1+a];return[0,0!==x(U,a)?1:0,m,l,k,j,i,h,c]}var
-e=g(Y,b)[1+b],f=[0,[0,g(X,b)[1+b],e],c],b=b-1|0,c=f;continue}}),D=cA(G.length-1,aa),ad=V(lQ,V(lP,i)),u=function(a){return a_(bh,bi(V(a,V(lR,i))))},ae=lh(h(lS),D),ag=h(lT),ai=h(lU),aj=cC(d(0,lV)),ak=cC(d(0,lW)),am=cC(d(0,lX)),H=bi(V(lY,i));if(H)var
-ao=u(lZ),aq=u(l0),I=[0,[0,[0,u(l1),aq],ao]];else
+E=B(ln);var
+V=N[1+a],W=g(aq,a)[1+a],X=L[1+a],i=[0,bk(g(O,a)[1+a]),X,W,V,E,l2],Z=eZ(ew(bH,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cJ(p,function(a){var
+d=a+1|0,h=g(A,a)[1+a],b=aj(g(K,d)[1+d])-1|0,c=0;for(;;){if(b<aj(g(K,a)[1+a])){var
+i=at(ai,32*a|0,32),j=g(ag,a)[1+a],k=g(ae,a)[1+a],l=g(y,a)[1+a],m=g(J,a)[1+a],n=g(F,a)[1+a];return[0,0!==z(ah,a)?1:0,n,m,l,k,j,i,c,h]}var
+e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cJ(O.length-1,ar),av=V(l4,V(l3,i)),D=function(a){return a0(a6,bI(V(a,V(l5,i))))},aw=lt(h(l6),P),ax=h(l7),ay=h(l8),az=cL(a(0,l9)),aA=cL(a(0,l_)),aB=cL(a(0,l$));if(t(ma))var
+aC=D(mb),aD=D(mc),Q=[0,[0,[0,D(md),aD],aC]];else
 var
-I=H;var
-ar=bi(V(l2,ad)),as=a_(function(a){return bg(a)},ar),at=bh(V(l3,t)),au=bg(V(l5,V(l4,i))),o=[0,bg(V(l7,V(l6,i))),au,a,n,at,as,I,D,am,ak,aj,ac,ai,ag]}catch(a){a=aS(a);if(a[1]===c9){var
-q=a[2],N=0;if(8<k(q)&&dK(an(q,0,8),md)){var
-J=q;N=1}if(!N)var
-J=aK(me,q);return[0,0,J]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cI&&a!==dU&&a!==ah)throw a;return mg}return mf}try{var
-K=kM(bG,e,o,ae)}catch(a){a=aS(a);if(a!==cI&&a!==cx&&a!==cw)throw a;return mh}var
-L=K[1];if(0===ap(L)){var
-aw=o[12],ax=gy(o[12]),az=gB(function(b,a){return a},ax,aw),aA=l9(K[2]),aB=nw(az[3]),aC=gx(o[12]);return[0,1,eR(cH(mi),aC,aB,aA)]}var
-M=af(L);return[0,0,aK(mj,g(mb,M)[1+M])]};np(function(a){return mc(a)[2]});dW(0);return}}(globalThis));
+Q=0;var
+aE=bI(V(me,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mf),aH=a6(V(mg,u)),aI=bk(V(mi,V(mh,i))),j=[0,bk(V(mk,V(mj,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===da){var
+w=a[2],_=0;if(8<l(w)&&dP(at(w,0,8),mx)){var
+T=w;_=1}if(!_)var
+T=as(my,w);return[0,0,T]}if(a!==cG&&a!==cF){if(a[1]!==cD&&a[1]!==cE&&a!==cQ&&a!==dY&&a!==am)throw a;return mA}return mz}try{var
+U=kY(bH,e,j,aw)}catch(a){a=aT(a);if(a!==cQ&&a!==cG&&a!==cF)throw a;return mB}var
+W=U[1];if(0===an(W)){var
+aL=j[14],aN=gJ(j[14]),r=gM(function(b,a){return a},aN,aL),X=j[6],$=0;if(typeof
+X==="number"&&X)if(0<an(r[9]))var
+aO=cC(r[9]),aP=cC(r[4]),E=m(b3(mC),aP,aO);else
+var
+E=as(cC(r[4]),mE);else
+$=1;if($)var
+aS=j[7]?mF:mG,E=as(cC(r[3]),aS);var
+aQ=mr(U[2]),aR=gI(j[14]);return[0,1,e0(b3(mD),aR,E,aQ)]}var
+Z=aj(W);return[0,0,as(mH,g(mv,Z)[1+Z])]};nN(function(a){return mw(a)[2]});d0(0);return}}(globalThis));
