@@ -4,22 +4,22 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(h){"use strict";var
-e6="%Li",fD=" : flags Open_text and Open_binary are not compatible",ft="Invalid_argument",fC=0x7fffffff,co='"',dj=1255,fB="REJECTED: ",a7=255,fM=0x800,aH=0xffff,df="tools",fd="jsError",aE=0x8000,fs="%ni",fk=12520,bL=256,fT="rounded",fL="no member ",fY=4096,fc="End_of_file",e5="DECLINED: too large",dt="Unix.Unix_error",fK="nondeterministic",di="Failure",fS="infinity",aR=0xff,de="mkdir",bK=1000,fR="beta",k="",fA="Stack_overflow",dx="ENOENT",fj="^",cj=": No such file or directory",ae="0",fz="/static/",fJ="([^/]+)",bn=0x3f,dr=1000000000,ds=-97,fy="Not_found",dw=0xf,bM=128,dh=-48,fb=0xdc00,fr="Sys_blocked_io",fW="grammar",fX="fd ",fH=125,fI="ENOTEMPTY",fi="Match_failure",O=248,K="camlinternalFormat.ml",fG="Division_by_zero",dy=252,fV=1027,fa="Sys_error",bo=".",bm="+",dq="rmdir",fQ=0xf0,fx="a call",e$="core",fq=246,fp="%u",e_="EEXIST",dv="%d",fh="%li",fw=1026,fo="fraction_bits",fv="false",fF="buffer.ml",cl="int_of_string",dn=127,aG=1024,fE="gate",fP=-32,e3="Pervasives.do_at_exit",e4="utf8",dC=" plans",aP=" ",ao=0x80,fO=1023,dB="e",e2="Undefined_recursive_module",ck=120,e9=103,fm="limits",fn=" : flags Open_rdonly and Open_wronly are not compatible",e8=512,a8="-",dm="nan",bp=0x40000000,e7=0x7ff0,dA=": Not a directory",fg=0xe0,fl=" : file already exists",dl="relaxed",ff=0xdfff,aQ=0xffffff,aF="/",dp="compare: functional value",fN="Assert_failure",dg="0x",e1="%i",fU="Out_of_memory",dk="ENOTDIR",fe=1073741823,fu="true",cn=254,dz="index out of bounds",du=100,cm=250,cp="_bigarr02";function
-mO(d,b,e,c,f){if(c<=b)for(var
+e8="%Li",fF=" : flags Open_text and Open_binary are not compatible",fv="Invalid_argument",fE=0x7fffffff,cr='"',dl=1255,fD="REJECTED: ",a7=255,fO=0x800,aH=0xffff,dh="tools",ff="jsError",aE=0x8000,fu="%ni",fm=12520,bO=256,fV="rounded",fN="no member ",f0=4096,fe="End_of_file",e7="DECLINED: too large",dv="Unix.Unix_error",fM="nondeterministic",dk="Failure",fU="infinity",aR=0xff,dg="mkdir",bM=1000,fT="beta",k="",fC="Stack_overflow",dz="ENOENT",fl="^",cm=": No such file or directory",ae="0",fB="/static/",fL="([^/]+)",bn=0x3f,dt=1000000000,du=-97,fA="Not_found",dy=0xf,bP=128,dj=-48,fd=0xdc00,ft="Sys_blocked_io",fY="grammar",fZ="fd ",fJ=125,fK="ENOTEMPTY",fk="Match_failure",O=248,K="camlinternalFormat.ml",fI="Division_by_zero",dA=252,fX=1027,fc="Sys_error",bN=0xFF,bo=".",bm="+",ds="rmdir",fS=0xf0,fz="a call",fb="core",fs=246,fr="%u",fa="EEXIST",dx="%d",fj="%li",fy=1026,fq="fraction_bits",fx="false",fH="buffer.ml",co="int_of_string",dq=127,aG=1024,fG="gate",fR=-32,e5="Pervasives.do_at_exit",e6="utf8",dE=" plans",aP=" ",ao=0x80,fQ=1023,dD="e",e4="Undefined_recursive_module",cn=120,e$=103,fo="limits",fp=" : flags Open_rdonly and Open_wronly are not compatible",e_=512,a8="-",dp="nan",bp=0x40000000,e9=0x7ff0,dC=": Not a directory",fi=0xe0,fn=" : file already exists",dn="relaxed",fh=0xdfff,aQ=0xffffff,aF="/",dr="compare: functional value",fP="Assert_failure",di="0x",e3="%i",fW="Out_of_memory",dm="ENOTDIR",fg=1073741823,fw="true",cq=254,dB="index out of bounds",dw=100,cp=250,cs="_bigarr02";function
+mS(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cA(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fY&&a==c.length)return d.apply(null,c);var
+cC(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=f0&&a==c.length)return d.apply(null,c);var
 e=k;for(;0<a;b+=aG,a-=aG)e+=d.apply(null,c.slice(b,b+Math.min(a,aG)));return e}function
-cs(b){if(h.Uint8Array)var
+cu(b){if(h.Uint8Array)var
 c=new(h.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a9(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cs(b);var
+a9(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cu(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -28,43 +28,43 @@ i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
 aw(a){return a}function
 aK(a,b,c,d,e){a9(aw(a),b,c,d,e);return 0}function
-nA(b,a){throw[0,b,a]}function
-bu(b,a){if(b==0)return k;if(a.repeat)return a.repeat(b);var
+nF(b,a){throw[0,b,a]}function
+bw(b,a){if(b==0)return k;if(a.repeat)return a.repeat(b);var
 d=k,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a$(a){if(a.t==2)a.c+=bu(a.l-a.c.length,"\0");else
-a.c=cA(a.c,0,a.c.length);a.t=0}function
-gt(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dn)return false;return true}else
+a$(a){if(a.t==2)a.c+=bw(a.l-a.c.length,"\0");else
+a.c=cC(a.c,0,a.c.length);a.t=0}function
+gw(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dq)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dS(e){for(var
+dU(e){for(var
 j=k,c=k,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>e8){c.substr(0,1);j+=c;c=k;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(f<<6);if(f<fg){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(g<<6);if(f<fQ){a=g-0xe2080;if(a<fM||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aH)c+=String.fromCharCode(0xd7c0+(a>>10),fb+(a&0x3FF));else
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>e_){c.substr(0,1);j+=c;c=k;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP){g=h+(f<<6);if(f<fi){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP){g=h+(g<<6);if(f<fS){a=g-0xe2080;if(a<fO||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aH)c+=String.fromCharCode(0xd7c0+(a>>10),fd+(a&0x3FF));else
 c+=String.fromCharCode(a);if(c.length>aG){c.substr(0,1);j+=c;c=k}}return j+c}function
 aI(c,a,b){this.t=c;this.c=a;this.l=b}aI.prototype.toString=function(){switch(this.t){case
 9:return this.c;default:a$(this);case
-0:if(gt(this.c)){this.t=9;return this.c}this.t=8;case
+0:if(gw(this.c)){this.t=9;return this.c}this.t=8;case
 8:return this.c}};aI.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dS(a)};aI.prototype.slice=function(){var
+a=this.toString();if(this.t==9)return a;return dU(a)};aI.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
 aI(this.t,a,this.l)};function
-f8(a){return new
+f_(a){return new
 aI(0,a,a.length)}function
-d(a){return f8(a)}function
-dO(b,a){nA(b,d(a))}var
+d(a){return f_(a)}function
+dQ(b,a){nF(b,d(a))}var
 y=[0];function
-L(a){dO(y.Invalid_argument,a)}function
-cq(){L(dz)}function
+L(a){dQ(y.Invalid_argument,a)}function
+br(){L(dB)}function
 ax(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-f7(b,a){if(a>>>0>=b.l)cq();return ax(b,a)}function
-mU(b,a){if(a>>>0>=b.l-3)cq();var
+f9(b,a){if(a>>>0>=b.l)br();return ax(b,a)}function
+mY(b,a){if(a>>>0>=b.l-3)br();var
 c=ax(b,a),d=ax(b,a+1),e=ax(b,a+2),f=ax(b,a+3);return f<<24|e<<16|d<<8|c}var
-ge=Math.pow(2,-24);function
-gm(a){throw a}function
-cy(){gm(y.Division_by_zero)}function
+gh=Math.pow(2,-24);function
+gp(a){throw a}function
+cA(){gp(y.Division_by_zero)}function
 j(b,c,a){this.lo=b&aQ;this.mi=c&aQ;this.hi=a&aH}j.prototype.caml_custom="_j";j.prototype.copy=function(){return new
 j(this.lo,this.mi,this.hi)};j.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.neg=function(){var
@@ -74,7 +74,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 j(b,c,d)};j.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 j(b,c,d)};j.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*ge|0)+this.mi*a.lo+this.lo*a.mi,d=(c*ge|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*gh|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gh|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 j(b,c,d)};j.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};j.prototype.isNeg=function(){return this.hi<<16<0};j.prototype.and=function(a){return new
 j(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};j.prototype.or=function(a){return new
 j(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};j.prototype.xor=function(a){return new
@@ -92,51 +92,56 @@ j(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aH);return new
 j(this.hi<<16>>a-32,b,b)};j.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aQ;this.lo=this.lo<<1&aQ};j.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aQ;this.mi=(this.mi>>>1|this.hi<<23)&aQ;this.hi=this.hi>>>1};j.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 j(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};j.prototype.div=function(a){var
-b=this;if(a.isZero())cy();var
+b=this;if(a.isZero())cA();var
 d=b.hi^a.hi;if(b.hi&aE)b=b.neg();if(a.hi&aE)a=a.neg();var
 c=b.udivmod(a).quotient;if(d&aE)c=c.neg();return c};j.prototype.mod=function(b){var
-a=this;if(b.isZero())cy();var
+a=this;if(b.isZero())cA();var
 d=a.hi;if(a.hi&aE)a=a.neg();if(b.hi&aE)b=b.neg();var
 c=a.udivmod(b).modulus;if(d&aE)c=c.neg();return c};j.prototype.toInt=function(){return this.lo|this.mi<<24};j.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};j.prototype.toArray=function(){return[this.hi>>8,this.hi&aR,this.mi>>16,this.mi>>8&aR,this.mi&aR,this.lo>>16,this.lo>>8&aR,this.lo&aR]};j.prototype.lo32=function(){return this.lo|(this.mi&aR)<<24};j.prototype.hi32=function(){return this.mi>>>8&aH|this.hi<<16};function
-bs(a){return new
+bt(a){return new
 j(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mV(d,c){if(c>>>0>=d.l-7)cq();var
+mZ(d,c){if(c>>>0>=d.l-7)br();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=ax(d,c+a);return bs(b)}function
-x(a,c,b){b&=aR;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cs(a)}a.c[c]=b;return 0}function
-a_(b,a,c){if(a>>>0>=b.l)cq();return x(b,a,c)}function
-br(c,a){if(c.fun)return br(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=ax(d,c+a);return bt(b)}function
+t(a,c,b){b&=aR;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cu(a)}a.c[c]=b;return 0}function
+a_(b,a,c){if(a>>>0>=b.l)br();return t(b,a,c)}function
+m2(b,a,c){if(a>>>0>=b.l-3)br();var
+g=bN&c>>24,f=bN&c>>16,e=bN&c>>8,d=bN&c;t(b,a+0,d);t(b,a+1,e);t(b,a+2,f);t(b,a+3,g);return 0}function
+bu(a){return a.toArray()}function
+m3(c,b,e){if(b>>>0>=c.l-7)br();var
+d=bu(e);for(var
+a=0;a<8;a++)t(c,b+7-a,d[a]);return 0}function
+bs(c,a){if(c.fun)return bs(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return br(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bs(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return br(c,d)}}function
-bN(){L(dz)}function
-g(a,b){if(b>>>0>=a.length-1)bN();return a}function
-mY(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bs(c,d)}}function
+bQ(){L(dB)}function
+g(a,b){if(b>>>0>=a.length-1)bQ();return a}function
+m4(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
 aL(a){a.t&6&&a$(a);return a.c}var
-nL=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-nK(a){if(nL)return Math.floor(Math.log2(a));var
+nQ=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+nP(a){if(nQ)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dI(c){var
+dK(c){var
 a=new(h.Float32Array)(1);a[0]=c;var
 b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-cw(b,c,a){return new
+cy(b,c,a){return new
 j(b,c,a)}function
-cv(a){if(!isFinite(a)){if(isNaN(a))return cw(1,0,e7);return a>0?cw(0,0,e7):cw(0,0,0xfff0)}var
+cx(a){if(!isFinite(a)){if(isNaN(a))return cy(1,0,e9);return a>0?cy(0,0,e9):cy(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?aE:a>=0?0:aE;if(f)a=-a;var
-b=nK(a)+fO;if(b<=0){b=0;a/=Math.pow(2,-fw)}else{a/=Math.pow(2,b-fV);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=nP(a)+fQ;if(b<=0){b=0;a/=Math.pow(2,-fy)}else{a/=Math.pow(2,b-fX);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dw|f|b<<4;return cw(g,e,c)}function
-bQ(a){return a.toArray()}function
-f5(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cp)for(var
+g=a|0;c=c&dy|f|b<<4;return cy(g,e,c)}function
+f7(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cs)for(var
 a=0;a<b.dims.length;a++)if(b.dims[a]<aH)c.write(16,b.dims[a]);else{c.write(16,aH);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
@@ -154,29 +159,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bQ(b.get(a));for(var
+e=bu(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bQ(cv(b.get(a)));for(var
+e=bu(cx(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dI(b.get(a));c.write(32,e)}break;case
+e=dK(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dI(d[1]));c.write(32,dI(d[2]))}break;case
+d=b.get(a);c.write(32,dK(d[1]));c.write(32,dK(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bQ(cv(f[1]));for(var
+f=b.get(a),e=bu(cx(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bQ(cv(f[2]));for(var
+e=bu(cx(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-f3(a){switch(a){case
+f5(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mR(c,e){var
+mV(c,e){var
 b=h,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -192,40 +197,40 @@ b=h,a;switch(c){case
 11:a=b.Float64Array;break;case
 12:a=b.Uint8Array;break}if(!a)L("Bigarray.create: unsupported kind");var
 d=new
-a(e*f3(c));return d}function
-dJ(c){var
+a(e*f5(c));return d}function
+dL(c){var
 a=new(h.Int32Array)(1);a[0]=c;var
 b=new(h.Float32Array)(a.buffer);return b[0]}function
-dK(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&aE?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-fV)}else
-a*=Math.pow(2,-fw);if(b&aE)a=-a;return a}function
-dD(b){var
+dM(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dy)==0?b&aE?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dy);if(c>0){a+=16;a*=Math.pow(2,c-fX)}else
+a*=Math.pow(2,-fy);if(b&aE)a=-a;return a}function
+dF(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)L("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-nb(b,a){return new
+nh(b,a){return new
 j(b&aQ,b>>>24&aR|(a&aH)<<8,a>>>16&aH)}function
-dL(a){return a.hi32()}function
-dM(a){return a.lo32()}var
-mS=cp;function
-aZ(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aZ.prototype.caml_custom=mS;aZ.prototype.offset=function(b){var
+dN(a){return a.hi32()}function
+dO(a){return a.lo32()}var
+mW=cs;function
+aZ(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aZ.prototype.caml_custom=mW;aZ.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
 Array))L("bigarray.js: invalid offset");if(this.dims.length!=b.length)L("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bN();c=c*this.dims[a]+b[a]}else
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bQ();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bN();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bQ();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return nb(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return nh(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cn,e,c];default:return this.data[a]}};aZ.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dM(b);this.data[a*2+1]=dL(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cq,e,c];default:return this.data[a]}};aZ.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dO(b);this.data[a*2+1]=dN(b);break;case
 10:case
 11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aZ.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dM(b),e=dL(b);if(c==e)this.data.fill(c);else
+c=dO(b),e=dN(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
@@ -257,21 +262,21 @@ aZ();bq.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bN();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
-f1(c,d,a,b){var
-e=f3(c);if(dD(a)*e!=b.length)L("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bQ();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
+f3(c,d,a,b){var
+e=f5(c);if(dF(a)*e!=b.length)L("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 bq(c,d,a,b);return new
 aZ(c,d,a,b)}function
-ay(a){if(!y.Failure)y.Failure=[O,d(di),-3];dO(y.Failure,a)}function
-f2(b,v,r){var
+ay(a){if(!y.Failure)y.Failure=[O,d(dk),-3];dQ(y.Failure,a)}function
+f4(b,v,r){var
 i=b.read32s();if(i<0||i>16)ay("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aR,o=p>>8&1,h=[];if(r==cp)for(var
+p=b.read32s(),j=p&aR,o=p>>8&1,h=[];if(r==cs)for(var
 a=0;a<i;a++){var
 n=b.read16u();if(n==aH){var
 t=b.read32u(),u=b.read32u();if(t!=0)ay("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dD(h),f=mR(j,d),g=f1(j,o,h,f);switch(j){case
+d=dF(h),f=mV(j,d),g=f3(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,43 +297,43 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bs(e);g.set(a,q)}break;case
+q=bt(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dK(bs(e));g.set(a,k)}break;case
+k=dM(bt(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dJ(b.read32s());g.set(a,k)}break;case
+k=dL(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dJ(b.read32s()),l=dJ(b.read32s());g.set(a,[cn,m,l])}break;case
+m=dL(b.read32s()),l=dL(b.read32s());g.set(a,[cq,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dK(bs(e));for(var
+m=dM(bt(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dK(bs(e));g.set(a,[cn,m,l])}break}v[0]=(4+i)*4;return f1(j,o,h,f)}function
-f0(a,b,c){return a.compare(b,c)}function
-bt(a,b){return Math.imul(a,b)}function
-W(b,a){a=bt(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bt(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-m8(a,b){a=W(a,dM(b));a=W(a,dL(b));return a}function
-dG(a,b){return m8(a,cv(b))}function
-f4(c){var
-b=dD(c.dims),d=0;switch(c.kind){case
+l=dM(bt(e));g.set(a,[cq,m,l])}break}v[0]=(4+i)*4;return f3(j,o,h,f)}function
+f2(a,b,c){return a.compare(b,c)}function
+bv(a,b){return Math.imul(a,b)}function
+W(b,a){a=bv(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bv(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+nc(a,b){a=W(a,dO(b));a=W(a,dN(b));return a}function
+dI(a,b){return nc(a,cx(b))}function
+f6(c){var
+b=dF(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bL)b=bL;var
+12:if(b>bO)b=bO;var
 e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
 1:e|=c.data[a+0];d=W(d,e)}break;case
 4:case
-5:if(b>bM)b=bM;var
+5:if(b>bP)b=bP;var
 e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
@@ -339,75 +344,75 @@ a=0;a<b;a++)d=W(d,c.data[a]);break;case
 a=0;a<b;a++)d=W(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break;case
+a=0;a<b;a++)d=dI(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break}return d}function
-m$(a,b){b[0]=4;return a.read32s()}function
-nt(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dI(d,c.data[a]);break}return d}function
+nf(a,b){b[0]=4;return a.read32s()}function
+ny(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:ay("input_value: native integer value too large");default:ay("input_value: ill-formed native integer")}}function
-ni(c,d){var
+nn(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bs(b)}function
-nf(e,d,b){var
-c=bQ(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bt(b)}function
+nl(e,d,b){var
+c=bu(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-na(a,b,c){return a.compare(b)}function
-nc(a){return a.lo32()^a.hi32()}var
-bP={"_j":{deserialize:ni,serialize:nf,fixed_length:8,compare:na,hash:nc},"_i":{deserialize:m$,fixed_length:4},"_n":{deserialize:nt,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f2(a,b,"_bigarray")},serialize:f5,compare:f0,hash:f4},"_bigarr02":{deserialize:function(a,b){return f2(a,b,cp)},serialize:f5,compare:f0,hash:f4}};function
-dE(a){return bP[a.caml_custom]&&bP[a.caml_custom].compare}function
-f9(f,c,d,e){var
-b=dE(c);if(b){var
+ng(a,b,c){return a.compare(b)}function
+ni(a){return a.lo32()^a.hi32()}var
+bS={"_j":{deserialize:nn,serialize:nl,fixed_length:8,compare:ng,hash:ni},"_i":{deserialize:nf,fixed_length:4},"_n":{deserialize:ny,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f4(a,b,"_bigarray")},serialize:f7,compare:f2,hash:f6},"_bigarr02":{deserialize:function(a,b){return f4(a,b,cs)},serialize:f7,compare:f2,hash:f6}};function
+dG(a){return bS[a.caml_custom]&&bS[a.caml_custom].compare}function
+f$(f,c,d,e){var
+b=dG(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bR(a){return a
+bT(a){return a
 instanceof
 aI}function
-cx(a){return bR(a)}function
-f_(a){if(typeof
-a==="number")return bK;else
-if(bR(a))return dy;else
-if(cx(a))return 1252;else
+cz(a){return bT(a)}function
+ga(a){if(typeof
+a==="number")return bM;else
+if(bT(a))return dA;else
+if(cz(a))return 1252;else
 if(a
 instanceof
 Array&&a[0]===a[0]>>>0&&a[0]<=a7){var
-b=a[0]|0;return b==cn?0:b}else
+b=a[0]|0;return b==cq?0:b}else
 if(a
 instanceof
-String)return fk;else
+String)return fm;else
 if(typeof
-a=="string")return fk;else
+a=="string")return fm;else
 if(a
 instanceof
-Number)return bK;else
-if(a&&a.caml_custom)return dj;else
+Number)return bM;else
+if(a&&a.caml_custom)return dl;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-nj(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-f6(a,b){a.t&6&&a$(a);b.t&6&&a$(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-nE(a,b){return f6(a,b)}function
-cr(a,b,d){var
+no(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+f8(a,b){a.t&6&&a$(a);b.t&6&&a$(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+nJ(a,b){return f8(a,b)}function
+ct(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=f_(a);if(f==cm){a=a[1];continue}var
-g=f_(b);if(g==cm){b=b[1];continue}if(f!==g){if(f==bK){if(g==dj)return f9(a,b,-1,d);return-1}if(g==bK){if(f==dj)return f9(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:L(dp);break;case
+f=ga(a);if(f==cp){a=a[1];continue}var
+g=ga(b);if(g==cp){b=b[1];continue}if(f!==g){if(f==bM){if(g==dl)return f$(a,b,-1,d);return-1}if(g==bM){if(f==dl)return f$(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:L(dr);break;case
 248:var
-c=nj(a[2],b[2]);if(c!=0)return c|0;break;case
-249:L(dp);break;case
+c=no(a[2],b[2]);if(c!=0)return c|0;break;case
+249:L(dr);break;case
 250:L("equal: got Forward_tag, should not happen");break;case
 251:L("equal: abstract value");break;case
 252:if(a!==b){var
-c=f6(a,b);if(c!=0)return c|0}break;case
+c=f8(a,b);if(c!=0)return c|0}break;case
 253:L("equal: got Double_tag, should not happen");break;case
 254:L("equal: got Double_array_tag, should not happen");break;case
 255:L("equal: got Custom_tag, should not happen");break;case
-1247:L(dp);break;case
+1247:L(dr);break;case
 1255:var
-i=dE(a);if(i!=dE(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)L("compare: abstract value");var
+i=dG(a);if(i!=dG(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)L("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -421,159 +426,159 @@ a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;ca
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ap(a,b){return cr(a,b,true)}function
+ap(a,b){return ct(a,b,true)}function
 H(a){if(a<0)L("Bytes.create");return new
 aI(a?2:9,k,a)}function
-f$(b,a){if(a==0)cy();return b/a|0}function
-m0(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=k;a.t=2}else{a.c=bu(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cs(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dN(d){d=aL(d);var
+gb(b,a){if(a==0)cA();return b/a|0}function
+m6(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=k;a.t=2}else{a.c=bw(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cu(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+dP(d){d=aL(d);var
 e=d.length;if(e>31)L("format_int: format too long");var
 a={justify:bm,signstyle:a8,filler:aP,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=a8;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=ae;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dF(a,f){if(a.uppercase)f=f.toUpperCase();var
+dH(a,f){if(a.uppercase)f=f.toUpperCase();var
 e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a8))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
 b=k;if(a.justify==bm&&a.filler==aP)for(var
 c=e;c<a.width;c++)b+=aP;if(a.signedconv)if(a.sign<0)b+=a8;else
-if(a.signstyle!=a8)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ae;if(a.alternate&&a.base==16)b+=dg;if(a.justify==bm&&a.filler==ae)for(var
+if(a.signstyle!=a8)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ae;if(a.alternate&&a.base==16)b+=di;if(a.justify==bm&&a.filler==ae)for(var
 c=e;c<a.width;c++)b+=ae;b+=f;if(a.justify==a8)for(var
 c=e;c<a.width;c++)b+=aP;return d(b)}function
-gb(i,c){function
+gd(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
 c=parseInt(a.toString().split(bm)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
 Array(c+1).join(ae);if(b>0)a=a+bo+new
 Array(b+1).join(ae);return a}else
 return a.toFixed(b)}}var
-a,e=dN(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dm;e.filler=aP}else
+a,e=dP(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dp;e.filler=aP}else
 if(!isFinite(c)){a="inf";e.filler=aP}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dB),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dD)a=a.slice(0,b-1)+ae+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(dD),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dD)a=a.slice(0,b-1)+ae+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)}}break}return dF(e,a)}function
-ct(e,b){if(aL(e)==dv)return d(k+b);var
-a=dN(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)}}break}return dH(e,a)}function
+cv(e,b){if(aL(e)==dx)return d(k+b);var
+a=dP(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
 c=b.toString(a.base);if(a.prec>=0){a.filler=aP;var
-f=a.prec-c.length;if(f>0)c=bu(f,ae)+c}return dF(a,c)}var
-nw=0;function
-cu(){return nw++}function
-gg(a){return a.toUtf16()}function
-bT(){return typeof
+f=a.prec-c.length;if(f>0)c=bw(f,ae)+c}return dH(a,c)}var
+nB=0;function
+cw(){return nB++}function
+gj(a){return a.toUtf16()}function
+bV(){return typeof
 h.process!=="undefined"&&typeof
 h.process.versions!=="undefined"&&typeof
 h.process.versions.node!=="undefined"}function
-nM(){function
+nR(){function
 a(a){if(a.charAt(0)===aF)return[k,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||k,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bT()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dT=nM();function
-gr(a){return a.slice(-1)!==aF?a+aF:a}if(bT()&&h.process&&h.process.cwd)var
-bO=h.process.cwd().replace(/\\/g,aF);else
+d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bV()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+dV=nR();function
+gu(a){return a.slice(-1)!==aF?a+aF:a}if(bV()&&h.process&&h.process.cwd)var
+bR=h.process.cwd().replace(/\\/g,aF);else
 var
-bO="/static";bO=gr(bO);function
-nn(a){a=gg(a);if(!dT(a))a=bO+a;var
-e=dT(a),d=e[1].split(aF),b=[];for(var
+bR="/static";bR=gu(bR);function
+ns(a){a=gj(a);if(!dV(a))a=bR+a;var
+e=dV(a),d=e[1].split(aF),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-nH(e){for(var
+nM(e){for(var
 f=k,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>e8){b.substr(0,1);f+=b;b=k;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fM){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
-if(a<0xd800||a>=ff)b+=String.fromCharCode(fg|a>>12,ao|a>>6&bn,ao|a&bn);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fb||h>ff)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fQ|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aG){b.substr(0,1);f+=b;b=k}}return f+b}function
-mX(a){var
-b=9;if(!gt(a))b=8,a=nH(a);return new
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>e_){b.substr(0,1);f+=b;b=k;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<fO){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=fh)b+=String.fromCharCode(fi|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fd||h>fh)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fS|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aG){b.substr(0,1);f+=b;b=k}}return f+b}function
+m1(a){var
+b=9;if(!gw(a))b=8,a=nM(a);return new
 aI(b,a,a.length)}function
-az(a){return mX(a)}var
-nO=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e_,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dk,fI,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+az(a){return m1(a)}var
+nT=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fa,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dz,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dm,fK,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 bc(d,f,e,a){var
-b=nO.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+b=nT.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
 c=[b,az(f||k),az(e||k)];return c}var
-gk={};function
-ba(a){return gk[a]}function
+gn={};function
+ba(a){return gn[a]}function
 bb(b,a){throw[0,b].concat(a)}function
-mW(a){return new
+m0(a){return new
 aI(4,a,a.length)}function
-u(a){dO(y.Sys_error,a)}function
-ny(a){u(a+cj)}function
+v(a){dQ(y.Sys_error,a)}function
+nD(a){v(a+cm)}function
 al(a){return a.l}function
-fZ(){}function
+f1(){}function
 P(a){this.data=a}P.prototype=new
-fZ();P.prototype.truncate=function(a){var
+f1();P.prototype.truncate=function(a){var
 b=this.data;this.data=H(a|0);a9(b,0,this.data,0,a)};P.prototype.length=function(){return al(this.data)};P.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
 e=H(b+a),f=this.data;this.data=e;a9(f,0,this.data,0,c)}aK(d,g,this.data,b,a);return 0};P.prototype.read=function(c,a,d,b){var
-e=this.length();a9(this.data,c,a,d,b);return 0};P.prototype.read_one=function(a){return f7(this.data,a)};P.prototype.close=function(){};P.prototype.constructor=P;function
+e=this.length();a9(this.data,c,a,d,b);return 0};P.prototype.read_one=function(a){return f9(this.data,a)};P.prototype.close=function(){};P.prototype.constructor=P;function
 ab(b,a){this.content={};this.root=b;this.lookupFun=a}ab.prototype.nm=function(a){return this.root+a};ab.prototype.create_dir_if_needed=function(d){var
 c=d.split(aF),b=k;for(var
 a=0;a<c.length-1;a++){b+=c[a]+aF;if(this.content[b])continue;this.content[b]=Symbol("directory")}};ab.prototype.slash=function(a){return/\/$/.test(a)?a:a+aF};ab.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
 P(aw(b[1]))}}};ab.prototype.exists=function(a){if(a==k)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};ab.prototype.mkdir=function(c,e,d){var
-b=d&&ba(dt);if(this.exists(c))if(b)bb(b,bc(e_,de,this.nm(c)));else
-u(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||k;if(!this.exists(a))if(b)bb(b,bc(dx,de,this.nm(a)));else
-u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,de,this.nm(a)));else
-u(a+dA);this.create_dir_if_needed(this.slash(c))};ab.prototype.rmdir=function(a,f){var
-b=f&&ba(dt),c=a==k?k:this.slash(a),e=new
-RegExp(fj+c+fJ);if(!this.exists(a))if(b)bb(b,bc(dx,dq,this.nm(a)));else
-u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,dq,this.nm(a)));else
-u(a+dA);for(var
+b=d&&ba(dv);if(this.exists(c))if(b)bb(b,bc(fa,dg,this.nm(c)));else
+v(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||k;if(!this.exists(a))if(b)bb(b,bc(dz,dg,this.nm(a)));else
+v(a+cm);if(!this.is_dir(a))if(b)bb(b,bc(dm,dg,this.nm(a)));else
+v(a+dC);this.create_dir_if_needed(this.slash(c))};ab.prototype.rmdir=function(a,f){var
+b=f&&ba(dv),c=a==k?k:this.slash(a),e=new
+RegExp(fl+c+fL);if(!this.exists(a))if(b)bb(b,bc(dz,ds,this.nm(a)));else
+v(a+cm);if(!this.is_dir(a))if(b)bb(b,bc(dm,ds,this.nm(a)));else
+v(a+dC);for(var
 d
 in
-this.content)if(d.match(e))if(b)bb(b,bc(fI,dq,this.nm(a)));else
-u(this.nm(a)+": Directory not empty");delete
+this.content)if(d.match(e))if(b)bb(b,bc(fK,ds,this.nm(a)));else
+v(this.nm(a)+": Directory not empty");delete
 this.content[c]};ab.prototype.readdir=function(a){var
-f=a==k?k:this.slash(a);if(!this.exists(a))u(a+cj);if(!this.is_dir(a))u(a+dA);var
+f=a==k?k:this.slash(a);if(!this.exists(a))v(a+cm);if(!this.is_dir(a))v(a+dC);var
 g=new
-RegExp(fj+f+fJ),d={},c=[];for(var
+RegExp(fl+f+fL),d={},c=[];for(var
 e
 in
 this.content){var
 b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};ab.prototype.is_dir=function(a){if(a==k)return true;var
 b=this.slash(a);return this.content[b]?1:0};ab.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};ab.prototype.open=function(a,b){if(b.rdonly&&b.wronly)u(this.nm(a)+fn);if(b.text&&b.binary)u(this.nm(a)+fD);this.lookup(a);if(this.content[a]){if(this.is_dir(a))u(this.nm(a)+" : is a directory");if(b.create&&b.excl)u(this.nm(a)+fl);var
+this.content[a];return b};ab.prototype.open=function(a,b){if(b.rdonly&&b.wronly)v(this.nm(a)+fp);if(b.text&&b.binary)v(this.nm(a)+fF);this.lookup(a);if(this.content[a]){if(this.is_dir(a))v(this.nm(a)+" : is a directory");if(b.create&&b.excl)v(this.nm(a)+fn);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
 P(H(0));return this.content[a]}else
-ny(this.nm(a))};ab.prototype.register=function(c,a){var
-b;if(this.content[c])u(this.nm(c)+fl);if(bR(a))b=new
-P(a);if(cx(a))b=new
+nD(this.nm(a))};ab.prototype.register=function(c,a){var
+b;if(this.content[c])v(this.nm(c)+fn);if(bT(a))b=new
+P(a);if(cz(a))b=new
 P(aw(a));else
 if(a
 instanceof
 Array)b=new
-P(mW(a));else
+P(m0(a));else
 if(typeof
 a==="string")b=new
-P(f8(a));else
+P(f_(a));else
 if(a.toString){var
 d=aw(az(a.toString()));b=new
 P(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-u(this.nm(c)+" : registering file with invalid content type")};ab.prototype.constructor=ab;function
+v(this.nm(c)+" : registering file with invalid content type")};ab.prototype.constructor=ab;function
 l(a){return al(a)}function
 af(b,a){return ax(b,a)}function
-mQ(d){var
+mU(d){var
 c=l(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=af(d,a);return b}function
-mP(a){if(a.t!=4)cs(a);return a.c}function
+mT(a){if(a.t!=4)cu(a);return a.c}function
 aJ(a){this.fs=require("fs");this.fd=a}aJ.prototype=new
-fZ();aJ.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){u(a.toString())}};aJ.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){u(a.toString())}};aJ.prototype.write=function(f,b,c,e){var
-a=mQ(b);if(!(a
+f1();aJ.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){v(a.toString())}};aJ.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){v(a.toString())}};aJ.prototype.write=function(f,b,c,e){var
+a=mU(b);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){u(a.toString())}return 0};aJ.prototype.read=function(g,d,c,f){var
-a=mP(d);if(!(a
+d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){v(a.toString())}return 0};aJ.prototype.read=function(g,d,c,f){var
+a=mT(d);if(!(a
 instanceof
 h.Uint8Array))a=new(h.Uint8Array)(a);var
-e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){u(a.toString())}for(var
+e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){v(a.toString())}for(var
 b=0;b<f;b++)a_(d,c+b,e[c+b]);return 0};aJ.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){u(a.toString())}return a[0]};aJ.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){u(a.toString())}};aJ.prototype.constructor=aJ;function
-Q(a){this.fs=require("fs");this.root=a}Q.prototype.nm=function(a){return this.root+a};Q.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Q.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){u(a.toString())}};Q.prototype.unlink=function(a,c){try{var
+b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){v(a.toString())}return a[0]};aJ.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){v(a.toString())}};aJ.prototype.constructor=aJ;function
+Q(a){this.fs=require("fs");this.root=a}Q.prototype.nm=function(a){return this.root+a};Q.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Q.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){v(a.toString())}};Q.prototype.unlink=function(a,c){try{var
 b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
@@ -583,10 +588,10 @@ d=this.fs.openSync(this.nm(f),b);return new
 aJ(d)}catch(a){this.raise_nodejs_error(a,g)}};Q.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.stat=function(b,c){try{var
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),e4);return az(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.raise_nodejs_error=function(a,d){var
-b=ba(dt);if(d&&b){var
+a=this.fs.readlinkSync(this.nm(b),e6);return az(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.raise_nodejs_error=function(a,d){var
+b=ba(dv);if(d&&b){var
 c=bc(a.code,a.syscall,a.path,a.errno);bb(b,c)}else
-u(a.toString())};Q.prototype.stats_from_js=function(a){var
+v(a.toString())};Q.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
@@ -594,62 +599,62 @@ if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Q.prototype.constructor=Q;function
-gc(b){var
-a=dT(b);if(!a)return;return a[0]+aF}var
-cz=gc(bO)||ay("unable to compute caml_root"),bv=[];if(bT())bv.push({path:cz,device:new
-Q(cz)});else
-bv.push({path:cz,device:new
-ab(cz)});bv.push({path:fz,device:new
-ab(fz)});function
-gu(b){var
-g=nn(b),b=g.join(aF),f=gr(b),c;for(var
-e=0;e<bv.length;e++){var
-a=bv[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
-d=gc(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+ge(b){var
+a=dV(b);if(!a)return;return a[0]+aF}var
+cB=ge(bR)||ay("unable to compute caml_root"),bx=[];if(bV())bx.push({path:cB,device:new
+Q(cB)});else
+bx.push({path:cB,device:new
+ab(cB)});bx.push({path:fB,device:new
+ab(fB)});function
+gx(b){var
+g=ns(b),b=g.join(aF),f=gu(b),c;for(var
+e=0;e<bx.length;e++){var
+a=bx[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bV()){var
+d=ge(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-Q(d)};bv.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;u("no device found for "+f)}function
-mZ(c,b){var
-a=gu(c);if(!a.device.register)ay("cannot register file");a.device.register(a.rest,b);return 0}function
-gs(b,a){var
-b=d(b),a=d(a);return mZ(b,a)}function
-m2(){var
+Q(d)};bx.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;v("no device found for "+f)}function
+m5(c,b){var
+a=gx(c);if(!a.device.register)ay("cannot register file");a.device.register(a.rest,b);return 0}function
+gv(b,a){var
+b=d(b),a=d(a);return m5(b,a)}function
+m8(){var
 b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gs(b[a].name,b[a].content);h.jsoo_create_file=gs;h.caml_fs_tmp=[];return 0}function
-m3(a,b){return+(cr(a,b,false)>=0)}function
-dH(d,b){var
+a=0;a<b.length;a++)gv(b[a].name,b[a].content);h.jsoo_create_file=gv;h.caml_fs_tmp=[];return 0}function
+m9(a,b){return+(ct(a,b,false)>=0)}function
+dJ(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
-m9(a,b){return dH(a,aL(b))}function
-m6(d,b){var
+nd(a,b){return dJ(a,aL(b))}function
+na(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=W(d,c)}d^=e;return d}function
-gh(a){switch(a.t&6){default:a$(a);case
+gk(a){switch(a.t&6){default:a$(a);case
 0:return a.c;case
 4:return a.c}}function
-m5(b,c){var
-a=gh(c);return typeof
-a==="string"?dH(b,a):m6(b,a)}function
-m7(a){a^=a>>>16;a=bt(a,0x85ebca6b|0);a^=a>>>13;a=bt(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-m4(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bL)d=bL;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bP[a.caml_custom]&&bP[a.caml_custom].hash){var
-k=bP[a.caml_custom].hash(a);b=W(b,k);c--}}else
+m$(b,c){var
+a=gk(c);return typeof
+a==="string"?dJ(b,a):na(b,a)}function
+nb(a){a^=a>>>16;a=bv(a,0x85ebca6b|0);a^=a>>>13;a=bv(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+m_(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bO)d=bO;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bS[a.caml_custom]&&bS[a.caml_custom].hash){var
+k=bS[a.caml_custom].hash(a);b=W(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=W(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bR(a)){b=m5(b,a);c--}else
-if(cx(a)){b=m9(b,a);c--}else
+if(bT(a)){b=m$(b,a);c--}else
+if(cz(a)){b=nd(b,a);c--}else
 if(typeof
-a==="string"){b=dH(b,a);c--}else
+a==="string"){b=dJ(b,a);c--}else
 if(a===(a|0)){b=W(b,a+a+1);c--}else
-if(a===+a){b=dG(b,a);c--}}b=m7(b);return b&0x3FFFFFFF}function
-m_(a,c,l){if(!isFinite(a)){if(isNaN(a))return az(dm);return az(a>0?fS:"-infinity")}var
+if(a===+a){b=dI(b,a);c--}}b=nb(b);return b&0x3FFFFFFF}function
+ne(a,c,l){if(!isFinite(a)){if(isNaN(a))return az(dp);return az(a>0?fU:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
@@ -660,21 +665,21 @@ switch(l){case
 32:e=aP;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bo);if(h<0)b+=bo+bu(c,ae);else{var
-f=h+1+c;if(b.length<f)b+=bu(f-b.length,ae);else
-b=b.substr(0,f)}}return az(e+dg+b+"p"+j+d.toString(10))}function
-ne(a){return+a.isZero()}function
-nh(a){return new
+h=b.indexOf(bo);if(h<0)b+=bo+bw(c,ae);else{var
+f=h+1+c;if(b.length<f)b+=bw(f-b.length,ae);else
+b=b.substr(0,f)}}return az(e+di+b+"p"+j+d.toString(10))}function
+nk(a){return+a.isZero()}function
+gg(a){return new
 j(a&aQ,a>>24&aQ,a>>31&aH)}function
-gf(a){return a.toInt()}function
-nd(a){return+a.isNeg()}function
-ng(a){return a.neg()}function
-gd(g,c){var
-a=dN(g);if(a.signedconv&&nd(c)){a.sign=-1;c=ng(c)}var
-b=k,h=nh(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(gf(e.modulus))+b}while(!ne(c));if(a.prec>=0){a.filler=aP;var
-d=a.prec-b.length;if(d>0)b=bu(d,ae)+b}return dF(a,b)}function
-nx(c){var
+gi(a){return a.toInt()}function
+nj(a){return+a.isNeg()}function
+nm(a){return a.neg()}function
+gf(g,c){var
+a=dP(g);if(a.signedconv&&nj(c)){a.sign=-1;c=nm(c)}var
+b=k,h=gg(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(gi(e.modulus))+b}while(!nk(c));if(a.prec>=0){a.filler=aP;var
+d=a.prec-b.length;if(d>0)b=bw(d,ae)+b}return dH(a,b)}function
+nC(c){var
 a=0,e=l(c),b=10,d=1;if(e>0)switch(af(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&af(c,a)==48)switch(af(c,a+1)){case
@@ -686,17 +691,17 @@ a=0,e=l(c),b=10,d=1;if(e>0)switch(af(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gl(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-nk(f){var
-h=nx(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?af(f,c):0,b=gl(e);if(b<0||b>=d)ay(cl);var
-a=b;for(c++;c<g;c++){e=af(f,c);if(e==95)continue;b=gl(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ay(cl)}if(c!=g)ay(cl);a=i*a;if(d==10&&(a|0)!=a)ay(cl);return a|0}function
-nm(a,b){return+(cr(a,b,false)<=0)}function
-aM(a,d){if(a<0)bN();var
+go(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+np(f){var
+h=nC(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?af(f,c):0,b=go(e);if(b<0||b>=d)ay(co);var
+a=b;for(c++;c<g;c++){e=af(f,c);if(e==95)continue;b=go(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ay(co)}if(c!=g)ay(co);a=i*a;if(d==10&&(a|0)!=a)ay(co);return a|0}function
+nr(a,b){return+(ct(a,b,false)<=0)}function
+aM(a,d){if(a<0)bQ();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dQ(a){return d(cA(a,0,a.length))}var
-no=function(){function
+dS(a){return d(cC(a,0,a.length))}var
+nt=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -710,34 +715,34 @@ a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=gh(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bN;return o}return function(i,g,f){var
+e=[],h=gk(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dQ(k(e,f))}}();function
-np(c,b,a){return no(aw(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dS(k(e,f))}}();function
+nu(c,b,a){return nt(aw(c),b,a)}var
 aS=new
 Array();function
-nq(c){var
-a=aS[c];if(!a.opened)u("Cannot flush a closed channel");if(!a.buffer||a.buffer==k)return 0;if(a.fd&&y.fds[a.fd]&&y.fds[a.fd].output){var
+nv(c){var
+a=aS[c];if(!a.opened)v("Cannot flush a closed channel");if(!a.buffer||a.buffer==k)return 0;if(a.fd&&y.fds[a.fd]&&y.fds[a.fd].output){var
 b=y.fds[a.fd].output;switch(b.length){case
 2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=k;return 0}function
-go(e,f){var
+gr(e,f){var
 a=aS[e],c=d(f),b=l(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-nI(a){var
-a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nN(a){var
+a=dU(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-nJ(a){var
-a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+nO(a){var
+a=dU(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cB(c,e,d,a){if(y.fds===undefined)y.fds=new
+cD(c,e,d,a){if(y.fds===undefined)y.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;y.fds[c]=b;if(!y.fd_last_idx||c>y.fd_last_idx)y.fd_last_idx=c;return c}function
-nU(c,b,g){var
+nZ(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +752,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)u(aL(c)+fn);if(a.text&&a.binary)u(aL(c)+fD);var
-d=gu(c),e=d.device.open(d.rest,a),f=y.fd_last_idx?y.fd_last_idx:0;return cB(f+1,go,e,a)}cB(0,go,new
-P(H(0)));cB(1,nJ,new
-P(H(0)));cB(2,nI,new
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)v(aL(c)+fp);if(a.text&&a.binary)v(aL(c)+fF);var
+d=gx(c),e=d.device.open(d.rest,a),f=y.fd_last_idx?y.fd_last_idx:0;return cD(f+1,gr,e,a)}cD(0,gr,new
+P(H(0)));cD(1,nO,new
+P(H(0)));cD(2,nN,new
 P(H(0)));function
-nr(a){var
-c=y.fds[a];if(c.flags.wronly)u(fX+a+" is writeonly");var
-d=null;if(a==0&&bT()){var
-e=require("fs");d=function(){return az(e.readFileSync(0,e4))}}var
+nw(a){var
+c=y.fds[a];if(c.flags.wronly)v(fZ+a+" is writeonly");var
+d=null;if(a==0&&bV()){var
+e=require("fs");d=function(){return az(e.readFileSync(0,e6))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aS[b.fd]=b;return b.fd}function
-gi(c){var
-b=y.fds[c];if(b.flags.rdonly)u(fX+c+" is readonly");var
+gl(c){var
+b=y.fds[c];if(b.flags.rdonly)v(fZ+c+" is readonly");var
 a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:k};aS[a.fd]=a;return a.fd}function
-ns(){var
+nx(){var
 b=0;for(var
 a=0;a<aS.length;a++)if(aS[a]&&aS[a].opened&&aS[a].out)b=[0,aS[a].fd,b];return b}function
-gj(b,a){if(a==0)cy();return b%a}function
-bS(a,b){return+(cr(a,b,false)!=0)}function
-nu(a,b){a[0]=cm;a[1]=b;return 0}function
-nv(a){if(a
+gm(b,a){if(a==0)cA();return b%a}function
+bU(a,b){return+(ct(a,b,false)!=0)}function
+nz(a,b){a[0]=cp;a[1]=b;return 0}function
+nA(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bR(a))return dy;else
-if(cx(a))return dy;else
+if(bT(a))return dA;else
+if(cz(a))return dA;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
 if(a&&a.caml_custom)return a7;else
-return bK}function
+return bM}function
 aq(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);y[b+1]=c;if(a)y[a]=c}function
-nB(a,b){gk[aL(a)]=b;return 0}function
-mT(a,b){if(a===b)return 1;a.t&6&&a$(a);b.t&6&&a$(b);return a.c==b.c?1:0}function
-dP(a,b){return mT(a,b)}function
-nD(){L(dz)}function
-z(b,a){if(a>>>0>=l(b))nD();return af(b,a)}function
-gp(a,b){return 1-dP(a,b)}function
+nG(a,b){gn[aL(a)]=b;return 0}function
+mX(a,b){if(a===b)return 1;a.t&6&&a$(a);b.t&6&&a$(b);return a.c==b.c?1:0}function
+dR(a,b){return mX(a,b)}function
+nI(){L(dB)}function
+z(b,a){if(a>>>0>=l(b))nI();return af(b,a)}function
+gs(a,b){return 1-dR(a,b)}function
 X(a){return a}function
-nF(){return 0x7FFFFFFF/4|0}function
-nz(){gm(y.Not_found)}function
-gq(c){var
-a=h,b=gg(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return az(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return az(h.jsoo_static_env[b]);nz()}function
-nG(){if(h.crypto)if(typeof
+nK(){return 0x7FFFFFFF/4|0}function
+nE(){gp(y.Not_found)}function
+gt(c){var
+a=h,b=gj(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return az(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return az(h.jsoo_static_env[b]);nE()}function
+nL(){if(h.crypto)if(typeof
 h.crypto.getRandomValues==="function"){var
 a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
 if(h.crypto.randomBytes==="function"){var
 b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dR(a){var
+dT(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
 R(b,a){return{joo_tramp:b,joo_args:a}}function
-gn(a){return a}function
+gq(a){return a}function
 aT(a){if(a
 instanceof
 Array)return a;if(h.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gn(y.Stack_overflow);if(h.InternalError&&a
+h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gq(y.Stack_overflow);if(h.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gn(y.Stack_overflow);if(a
+h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gq(y.Stack_overflow);if(a
 instanceof
-h.Error&&ba(fd))return[0,ba(fd),a];return[0,y.Failure,az(String(a))]}function
-nN(b){h.tccCheck=function(a){return aL(b(dQ(a)))};return 0}function
-bV(a){return a>=-bp&&a<bp?a:BigInt(a)}function
+h.Error&&ba(ff))return[0,ba(ff),a];return[0,y.Failure,az(String(a))]}function
+nS(b){h.tccCheck=function(a){return aL(b(dS(a)))};return 0}function
+bX(a){return a>=-bp&&a<bp?a:BigInt(a)}function
 aA(a){return a>=BigInt(-bp)&&a<BigInt(bp)?Number(a):a}function
 n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a+b):aA(BigInt(a)+BigInt(b))}function
-bU(a,b){return a<b?-1:a>b?1:0}function
-bw(b,c){if(typeof
+b=="number"?bX(a+b):aA(BigInt(a)+BigInt(b))}function
+bW(a,b){return a<b?-1:a>b?1:0}function
+by(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aA(a)}function
-gv(a){return a>=-fC&&a<=fC?1:0}function
+gy(a){return a>=-fE&&a<=fE?1:0}function
 aU(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bp&&c<bp)return c+0}return aA(BigInt(a)*BigInt(b))}function
 Y(a){return typeof
-a=="number"?bV(0-a):aA(-a)}function
-nP(b){var
+a=="number"?bX(0-a):aA(-a)}function
+nU(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-nQ(a){return aA(BigInt(a))}function
-C(a){return bV(a)}function
-dU(a){return aA(BigInt(aL(a)))}function
-nR(a,b){var
+nV(a){return aA(BigInt(a))}function
+C(a){return bX(a)}function
+dW(a){return aA(BigInt(aL(a)))}function
+nW(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gw(a,b){return aA(nR(BigInt(a),b))}function
+gz(a,b){return aA(nW(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aA(BigInt(a)<<BigInt(b))}function
-bW(a,b){return typeof
+bY(a,b){return typeof
 a=="number"&&b<31?a>>b:aA(BigInt(a)>>BigInt(b))}function
 M(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a-b):aA(BigInt(a)-BigInt(b))}function
-gx(a){return typeof
-a=="number"?bV(a+1):aA(a+BigInt(1))}function
-nS(d){var
+b=="number"?bX(a-b):aA(BigInt(a)-BigInt(b))}function
+gA(a){return typeof
+a=="number"?bX(a+1):aA(a+BigInt(1))}function
+nX(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=ae+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dQ(c)}function
-dV(a){return Number(a)}function
-nT(a){return Number(a)}function
-cC(a){return d(a.toString())}function
-nl(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-m1(b){var
-a=k;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&nl(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dS(c)}function
+dX(a){return Number(a)}function
+nY(a){return Number(a)}function
+cE(a){return d(a.toString())}function
+nq(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+m7(b){var
+a=k;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&nq(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,25 +866,25 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aI)a+=co+c.toString()+co;else
+aI)a+=cr+c.toString()+cr;else
 if(typeof
-c=="string")a+=co+c.toString()+co;else
+c=="string")a+=cr+c.toString()+cr;else
 a+="_"}a+=")"}else
 if(b[0]==O)a+=b[1];return a}function
-ga(a){if(a
+gc(a){if(a
 instanceof
 Array&&(a[0]==0||a[0]==O)){var
 c=ba("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=m1(a),b=ba(e3);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+d=m7(a),b=ba(e5);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-nC(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){ga(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)ga(a.error)})}nC();function
-e(a,b){return a.length==1?a(b):br(a,[b])}function
-m(a,b,c){return a.length==2?a(b,c):br(a,[b,c])}function
-e0(a,b,c,d){return a.length==3?a(b,c,d):br(a,[b,c,d])}m2();var
-cF=[O,d(fU),-1],dX=[O,d(fa),-2],cE=[O,d(di),-3],cD=[O,d(ft),-4],dY=[O,d(fG),-6],am=[O,d(fy),-7],cG=[O,d(fA),-9],D=[O,d(fN),-11];aq(11,[O,d(e2),-12],e2);aq(10,D,fN);aq(9,[O,d(fr),-10],fr);aq(8,cG,fA);aq(7,[O,d(fi),-8],fi);aq(6,am,fy);aq(5,dY,fG);aq(4,[O,d(fc),-5],fc);aq(3,cD,ft);aq(2,cE,di);aq(1,dX,fa);aq(0,cF,fU);var
-gz=d(fu),gA=d(fv),gC=d("\\\\"),gD=d("\\'"),gE=d("\\b"),gF=d("\\t"),gG=d("\\n"),gH=d("\\r"),gB=d("Char.chr"),gP=[0,0,0],gL=d("List.init"),gK=d("hd"),gS=d("String.blit / Bytes.blit_string"),gR=d("Bytes.blit"),gQ=d("String.sub / Bytes.sub"),gX=d("String.contains_from / Bytes.contains_from"),gU=d(k),gT=d("String.concat"),g1=d("Array.blit"),g0=d("Array.init"),g3=d(dv),g4=d("CamlinternalLazy.Undefined"),g_=d("Buffer.add: cannot grow buffer"),g9=[0,d(fF),93,2],g8=[0,d(fF),94,2],hh=d("%c"),hi=d("%s"),hj=d(e1),hk=d(fh),hl=d(fs),hm=d(e6),hn=d("%f"),ho=d("%B"),hp=d("%{"),hq=d("%}"),hr=d("%("),hs=d("%)"),ht=d("%a"),hu=d("%t"),hv=d("%?"),hw=d("%r"),hx=d("%_r"),hy=[0,d(K),850,23],hJ=[0,d(K),814,21],hB=[0,d(K),815,21],hK=[0,d(K),818,21],hC=[0,d(K),819,21],hL=[0,d(K),822,19],hD=[0,d(K),823,19],hM=[0,d(K),826,22],hE=[0,d(K),827,22],hN=[0,d(K),831,30],hF=[0,d(K),832,30],hH=[0,d(K),836,26],hz=[0,d(K),837,26],hI=[0,d(K),846,28],hA=[0,d(K),847,28],hG=[0,d(K),851,23],iS=d(fp),iQ=[0,d(K),1558,4],iR=d("Printf: bad conversion %["),iT=[0,d(K),1626,39],iU=[0,d(K),1649,31],iV=[0,d(K),1650,31],iW=d("Printf: bad conversion %_"),iX=d("@{"),iY=d("@["),iO=d(dm),iM=d("neg_infinity"),iN=d(fS),iL=d(bo),iG=[0,e9],iu=d("%+nd"),iv=d("% nd"),ix=d("%+ni"),iy=d("% ni"),iz=d("%nx"),iA=d("%#nx"),iB=d("%nX"),iC=d("%#nX"),iD=d("%no"),iE=d("%#no"),it=d("%nd"),iw=d(fs),iF=d("%nu"),ig=d("%+ld"),ih=d("% ld"),ij=d("%+li"),ik=d("% li"),il=d("%lx"),im=d("%#lx"),io=d("%lX"),ip=d("%#lX"),iq=d("%lo"),ir=d("%#lo"),ie=d("%ld"),ii=d(fh),is=d("%lu"),h4=d("%+Ld"),h5=d("% Ld"),h7=d("%+Li"),h8=d("% Li"),h9=d("%Lx"),h_=d("%#Lx"),h$=d("%LX"),ia=d("%#LX"),ib=d("%Lo"),ic=d("%#Lo"),h3=d("%Ld"),h6=d(e6),id=d("%Lu"),hR=d("%+d"),hS=d("% d"),hU=d("%+i"),hV=d("% i"),hW=d("%x"),hX=d("%#x"),hY=d("%X"),hZ=d("%#X"),h0=d("%o"),h1=d("%#o"),hQ=d(dv),hT=d(e1),h2=d(fp),g$=d("@]"),ha=d("@}"),hb=d("@?"),hc=d("@\n"),hd=d("@."),he=d("@@"),hf=d("@%"),hg=d("@"),hO=d("CamlinternalFormat.Type_mismatch"),iZ=d("x"),i2=d("Hashtbl: unsupported hash table format"),mM=d("OCAMLRUNPARAM"),mK=d("CAMLRUNPARAM"),i0=d(k),i3=d("Z.Overflow"),kU=[0,0],kW=[0,0],kZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],k0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],k6=d(k),lo=d(fv),lp=d(fu),lr=[2,1],ls=[2,0],lq=d("a word"),l5=d(dl),l2=d(k),lI=[0,d(fE),[0,d(fK),[0,d(dl),[0,d(fT),0]]]],lD=d("data_offsets"),lB=d("short"),lC=d("header"),lE=d("manifest"),lF=d("rank"),lG=d("no state"),lH=d("critical"),lJ=d("DECLINED: a feature"),lK=d("options"),lL=d(fE),mp=d(fT),mq=d("round_counts"),mo=d("plans"),lM=d("plans_exponent"),lN=d("plans_mantissa"),ml=d("race_count"),mm=d("race_exponent"),mn=d("race_mantissa"),lO=d("cost_to_go"),lP=d("residual_to_go"),lQ=d("edge_start"),lR=d("accept"),lS=d("state_digest"),lT=d("edge_call"),lU=d("edge_target"),lV=d(fR),lW=d(fo),lX=d(fo),lY=d("call_cost_low"),lZ=d("call_cost_high"),l0=d("call_weight"),l1=d("call_text"),l3=d("leaf_policy"),l4=d("root"),l6=d(e$),l7=d(df),l8=d(e$),l9=d("call_epsilon"),l_=d("call_latency_ms"),l$=d("call_price"),ma=d(dl),mb=d("requires"),mc=d(fm),md=d("forbids"),me=d(fm),mf=d(fK),mg=d("tilt"),mh=d(fW),mi=d("version"),mj=d(fW),mk=d("name"),lz=d(k),ly=d(fx),lw=d(fx),lu=d(fL),lv=d(df),lA=d(df),lx=d("calls"),lm=d("a residual"),ll=d("DECLINED: a beta of more than 64 digits"),ln=d(fR),lk=d(k),lj=d("no list"),li=d("no number"),lh=d("a number"),lg=d("no text"),le=d("no object"),lf=d(fL),ld=[3,0],lc=[2,0],la=d("escape"),lb=d(dg),k$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],k_=d("JSON ends"),k9=d("Reader.Unread"),mx=d("DECLINED"),my=d(fB),mz=[0,0,d(e5)],mA=[0,0,d("REJECTED: no artifact")],mB=[0,0,d(e5)],mC=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(dC),0]]]]],d("at most %s 2^%s plans")],mE=d(dC),mF=d(" derivations"),mG=d(dC),mD=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],mH=d(fB),ms=[0,[4,6,[0,2,2],0,0],d("%02x")],mt=d(k),mu=[0,d(k),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+nH(){var
+a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gc(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gc(a.error)})}nH();function
+e(a,b){return a.length==1?a(b):bs(a,[b])}function
+m(a,b,c){return a.length==2?a(b,c):bs(a,[b,c])}function
+e2(a,b,c,d){return a.length==3?a(b,c,d):bs(a,[b,c,d])}m8();var
+cH=[O,d(fW),-1],dZ=[O,d(fc),-2],cG=[O,d(dk),-3],cF=[O,d(fv),-4],d0=[O,d(fI),-6],am=[O,d(fA),-7],cI=[O,d(fC),-9],D=[O,d(fP),-11];aq(11,[O,d(e4),-12],e4);aq(10,D,fP);aq(9,[O,d(ft),-10],ft);aq(8,cI,fC);aq(7,[O,d(fk),-8],fk);aq(6,am,fA);aq(5,d0,fI);aq(4,[O,d(fe),-5],fe);aq(3,cF,fv);aq(2,cG,dk);aq(1,dZ,fc);aq(0,cH,fW);var
+gC=d(fw),gD=d(fx),gF=d("\\\\"),gG=d("\\'"),gH=d("\\b"),gI=d("\\t"),gJ=d("\\n"),gK=d("\\r"),gE=d("Char.chr"),gS=[0,0,0],gO=d("List.init"),gN=d("hd"),gV=d("String.blit / Bytes.blit_string"),gU=d("Bytes.blit"),gT=d("String.sub / Bytes.sub"),g0=d("String.contains_from / Bytes.contains_from"),gX=d(k),gW=d("String.concat"),g4=d("Array.blit"),g3=d("Array.init"),g6=d(dx),g7=d("CamlinternalLazy.Undefined"),hb=d("Buffer.add: cannot grow buffer"),ha=[0,d(fH),93,2],g$=[0,d(fH),94,2],hk=d("%c"),hl=d("%s"),hm=d(e3),hn=d(fj),ho=d(fu),hp=d(e8),hq=d("%f"),hr=d("%B"),hs=d("%{"),ht=d("%}"),hu=d("%("),hv=d("%)"),hw=d("%a"),hx=d("%t"),hy=d("%?"),hz=d("%r"),hA=d("%_r"),hB=[0,d(K),850,23],hM=[0,d(K),814,21],hE=[0,d(K),815,21],hN=[0,d(K),818,21],hF=[0,d(K),819,21],hO=[0,d(K),822,19],hG=[0,d(K),823,19],hP=[0,d(K),826,22],hH=[0,d(K),827,22],hQ=[0,d(K),831,30],hI=[0,d(K),832,30],hK=[0,d(K),836,26],hC=[0,d(K),837,26],hL=[0,d(K),846,28],hD=[0,d(K),847,28],hJ=[0,d(K),851,23],iV=d(fr),iT=[0,d(K),1558,4],iU=d("Printf: bad conversion %["),iW=[0,d(K),1626,39],iX=[0,d(K),1649,31],iY=[0,d(K),1650,31],iZ=d("Printf: bad conversion %_"),i0=d("@{"),i1=d("@["),iR=d(dp),iP=d("neg_infinity"),iQ=d(fU),iO=d(bo),iJ=[0,e$],ix=d("%+nd"),iy=d("% nd"),iA=d("%+ni"),iB=d("% ni"),iC=d("%nx"),iD=d("%#nx"),iE=d("%nX"),iF=d("%#nX"),iG=d("%no"),iH=d("%#no"),iw=d("%nd"),iz=d(fu),iI=d("%nu"),ij=d("%+ld"),ik=d("% ld"),im=d("%+li"),io=d("% li"),ip=d("%lx"),iq=d("%#lx"),ir=d("%lX"),is=d("%#lX"),it=d("%lo"),iu=d("%#lo"),ii=d("%ld"),il=d(fj),iv=d("%lu"),h7=d("%+Ld"),h8=d("% Ld"),h_=d("%+Li"),h$=d("% Li"),ia=d("%Lx"),ib=d("%#Lx"),ic=d("%LX"),id=d("%#LX"),ie=d("%Lo"),ig=d("%#Lo"),h6=d("%Ld"),h9=d(e8),ih=d("%Lu"),hU=d("%+d"),hV=d("% d"),hX=d("%+i"),hY=d("% i"),hZ=d("%x"),h0=d("%#x"),h1=d("%X"),h2=d("%#X"),h3=d("%o"),h4=d("%#o"),hT=d(dx),hW=d(e3),h5=d(fr),hc=d("@]"),hd=d("@}"),he=d("@?"),hf=d("@\n"),hg=d("@."),hh=d("@@"),hi=d("@%"),hj=d("@"),hR=d("CamlinternalFormat.Type_mismatch"),i2=d("x"),i5=d("Hashtbl: unsupported hash table format"),mQ=d("OCAMLRUNPARAM"),mO=d("CAMLRUNPARAM"),i3=d(k),i6=d("Z.Overflow"),i9=[0,0],kY=[0,0],k0=[0,0],k3=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],k4=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],k_=d(k),ls=d(fx),lt=d(fw),lv=[2,1],lw=[2,0],lu=d("a word"),l9=d(dn),l6=d(k),lM=[0,d(fG),[0,d(fM),[0,d(dn),[0,d(fV),0]]]],lH=d("data_offsets"),lF=d("short"),lG=d("header"),lI=d("manifest"),lJ=d("rank"),lK=d("no state"),lL=d("critical"),lN=d("DECLINED: a feature"),lO=d("options"),lP=d(fG),mt=d(fV),mu=d("round_counts"),ms=d("plans"),lQ=d("plans_exponent"),lR=d("plans_mantissa"),mp=d("race_count"),mq=d("race_exponent"),mr=d("race_mantissa"),lS=d("cost_to_go"),lT=d("residual_to_go"),lU=d("edge_start"),lV=d("accept"),lW=d("state_digest"),lX=d("edge_call"),lY=d("edge_target"),lZ=d(fT),l0=d(fq),l1=d(fq),l2=d("call_cost_low"),l3=d("call_cost_high"),l4=d("call_weight"),l5=d("call_text"),l7=d("leaf_policy"),l8=d("root"),l_=d(fb),l$=d(dh),ma=d(fb),mb=d("call_epsilon"),mc=d("call_latency_ms"),md=d("call_price"),me=d(dn),mf=d("requires"),mg=d(fo),mh=d("forbids"),mi=d(fo),mj=d(fM),mk=d("tilt"),ml=d(fY),mm=d("version"),mn=d(fY),mo=d("name"),lD=d(k),lC=d(fz),lA=d(fz),ly=d(fN),lz=d(dh),lE=d(dh),lB=d("calls"),lq=d("a residual"),lp=d("DECLINED: a beta of more than 64 digits"),lr=d(fT),lo=d(k),ln=d("no list"),lm=d("no number"),ll=d("a number"),lk=d("no text"),li=d("no object"),lj=d(fN),lh=[3,0],lg=[2,0],le=d("escape"),lf=d(di),ld=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],lc=d("JSON ends"),lb=d("Reader.Unread"),mB=d("DECLINED"),mC=d(fD),mD=[0,0,d(e7)],mE=[0,0,d("REJECTED: no artifact")],mF=[0,0,d(e7)],mG=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(dE),0]]]]],d("at most %s 2^%s plans")],mI=d(dE),mJ=d(" derivations"),mK=d(dE),mH=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],mL=d(fD),mw=[0,[4,6,[0,2,2],0,0],d("%02x")],mx=d(k),my=[0,d(k),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
 A(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -918,229 +923,229 @@ d=a[2],e=a[1];return[9,e,d,Z(a[3],b)];case
 11:return[11,Z(a[1],b)];case
 12:return[12,Z(a[1],b)];case
 13:return[13,Z(a[1],b)];default:return[14,Z(a[1],b)]}}function
-w(a,b){if(typeof
+x(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,w(a[1],b)];case
-1:return[1,w(a[1],b)];case
+0:return[0,x(a[1],b)];case
+1:return[1,x(a[1],b)];case
 2:var
-c=a[1];return[2,c,w(a[2],b)];case
+c=a[1];return[2,c,x(a[2],b)];case
 3:var
-d=a[1];return[3,d,w(a[2],b)];case
+d=a[1];return[3,d,x(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,w(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,x(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,w(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,x(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,w(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,x(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,w(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,x(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,w(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,x(a[4],b)];case
 9:var
-t=a[1];return[9,t,w(a[2],b)];case
-10:return[10,w(a[1],b)];case
+t=a[1];return[9,t,x(a[2],b)];case
+10:return[10,x(a[1],b)];case
 11:var
-u=a[1];return[11,u,w(a[2],b)];case
+u=a[1];return[11,u,x(a[2],b)];case
 12:var
-v=a[1];return[12,v,w(a[2],b)];case
+v=a[1];return[12,v,x(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,w(a[3],b)];case
+w=a[2],y=a[1];return[13,y,w,x(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,w(a[3],b)];case
-15:return[15,w(a[1],b)];case
-16:return[16,w(a[1],b)];case
+z=a[2],A=a[1];return[14,A,z,x(a[3],b)];case
+15:return[15,x(a[1],b)];case
+16:return[16,x(a[1],b)];case
 17:var
-B=a[1];return[17,B,w(a[2],b)];case
+B=a[1];return[17,B,x(a[2],b)];case
 18:var
-C=a[1];return[18,C,w(a[2],b)];case
-19:return[19,w(a[1],b)];case
+C=a[1];return[18,C,x(a[2],b)];case
+19:return[19,x(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,w(a[3],b)];case
+D=a[2],E=a[1];return[20,E,D,x(a[3],b)];case
 21:var
-F=a[1];return[21,F,w(a[2],b)];case
-22:return[22,w(a[1],b)];case
+F=a[1];return[21,F,x(a[2],b)];case
+22:return[22,x(a[1],b)];case
 23:var
-G=a[1];return[23,G,w(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,w(a[3],b)]}}function
-dW(a){throw[0,cE,a]}function
-ar(a){throw[0,cD,a]}function
-dZ(b,a){return m3(b,a)?b:a}function
-cH(a){return 0<=a?a:-a|0}function
+G=a[1];return[23,G,x(a[2],b)];default:var
+H=a[2],I=a[1];return[24,I,H,x(a[3],b)]}}function
+dY(a){throw[0,cG,a]}function
+ar(a){throw[0,cF,a]}function
+d1(b,a){return m9(b,a)?b:a}function
+cJ(a){return 0<=a?a:-a|0}function
 as(d,c){var
 a=l(d),e=l(c),b=H(a+e|0);aK(d,0,b,0,a);aK(c,0,b,a,e);return X(b)}function
-gy(a){return a?gz:gA}nr(0);gi(1);gi(2);function
-d0(b){function
+gB(a){return a?gC:gD}nw(0);gl(1);gl(2);function
+d2(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{nq(d)}catch(a){a=aT(a);if(a[1]!==dX)throw a;var
+c=a[2],d=a[1];try{nv(d)}catch(a){a=aT(a);if(a[1]!==dZ)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(ns(0))}nB(d(e3),d0);function
-d1(a){if(0<=a&&!(a7<a))return a;return ar(gB)}var
-cI=nF(0),bx=(4*cI|0)-1|0;function
-gI(c){var
+a=c;continue}return 0}}return a(nx(0))}nG(d(e5),d2);function
+d3(a){if(0<=a&&!(a7<a))return a;return ar(gE)}var
+cK=nK(0),bz=(4*cK|0)-1|0;function
+gL(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gJ(a){return a?a[1]:dW(gK)}function
-by(d){var
+gM(a){return a?a[1]:dY(gN)}function
+bA(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-d2(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,d2(a+1|0,c,b)]}function
-cJ(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return by(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return d2(0,b,d)}return ar(gL)}function
+d4(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,d4(a+1|0,c,b)]}function
+cL(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bA(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return d4(0,b,d)}return ar(gO)}function
 a0(b,a){if(a){var
 c=a[2],d=e(b,a[1]);return[0,d,a0(b,c)]}return 0}function
-d3(c,b,a){if(a){var
-d=a[2],e=m(b,c,a[1]);return[0,e,d3(c+1|0,b,d)]}return 0}function
-bX(c,b){var
+d5(c,b,a){if(a){var
+d=a[2],e=m(b,c,a[1]);return[0,e,d5(c+1|0,b,d)]}return 0}function
+bZ(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gM(e,d,c){var
+gP(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
-gN(d,c){var
+gQ(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-d4(d,c){var
+d6(d,c){var
 a=c;for(;;){if(a){var
 e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-gO(d,c){var
+gR(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
 a=e;continue}throw am}}function
-d5(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d5(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gP}function
-d6(b,a){return a<=b?b:a}function
+d7(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=d7(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gS}function
+d8(b,a){return a<=b?b:a}function
 aV(a,c){var
-b=H(a);m0(b,0,a,c);return b}function
-d7(c,b,a){if(0<=b&&0<=a&&!((al(c)-a|0)<b)){var
-d=H(a);a9(c,b,d,0,a);return d}return ar(gQ)}function
-d8(c,b,a){return X(d7(c,b,a))}function
-d9(e,c,d,b,a){if(0<=a&&0<=c&&!((al(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return a9(e,c,d,b,a);return ar(gR)}function
-aN(e,c,d,b,a){if(0<=a&&0<=c&&!((l(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return aK(e,c,d,b,a);return ar(gS)}function
-d_(b,a){return X(aV(b,a))}function
-at(c,b,a){return X(d7(aw(c),b,a))}function
-cK(k,g){if(g){var
+b=H(a);m6(b,0,a,c);return b}function
+d9(c,b,a){if(0<=b&&0<=a&&!((al(c)-a|0)<b)){var
+d=H(a);a9(c,b,d,0,a);return d}return ar(gT)}function
+d_(c,b,a){return X(d9(c,b,a))}function
+d$(e,c,d,b,a){if(0<=a&&0<=c&&!((al(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return a9(e,c,d,b,a);return ar(gU)}function
+aN(e,c,d,b,a){if(0<=a&&0<=c&&!((l(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return aK(e,c,d,b,a);return ar(gV)}function
+ea(b,a){return X(aV(b,a))}function
+at(c,b,a){return X(d9(aw(c),b,a))}function
+cM(k,g){if(g){var
 h=l(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:ar(gT),c=o,b=n;continue}var
+j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:ar(gW),c=o,b=n;continue}var
 m=l(i)+c|0}else
 var
 m=c;var
 f=H(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
 p=d[2];aK(a,0,f,e,l(a));aK(k,0,f,e+l(a)|0,h);var
-e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return X(f)}}}return gU}function
-gV(e,d,c,b){var
+e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return X(f)}}}return gX}function
+gY(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw am;if(af(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gW(b,a,d){var
-c=l(b);if(0<=a&&!(c<a))try{gV(b,c,a,d);var
-e=1;return e}catch(a){a=aT(a);if(a===am)return 0;throw a}return ar(gX)}function
-gY(b,a){return gW(b,0,a)}function
-d$(b,a){return mV(aw(b),a)}var
-gZ=dP;function
-bz(b,c){if(0===b)return[0];if(0<=b){var
+gZ(b,a,d){var
+c=l(b);if(0<=a&&!(c<a))try{gY(b,c,a,d);var
+e=1;return e}catch(a){a=aT(a);if(a===am)return 0;throw a}return ar(g0)}function
+g1(b,a){return gZ(b,0,a)}function
+eb(b,a){return mZ(aw(b),a)}var
+g2=dR;function
+bB(b,c){if(0===b)return[0];if(0<=b){var
 d=aM(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return ar(g0)}function
-ea(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mO(e,c,d,b,a);return ar(g1)}function
-g2(d,b){var
+a=h;continue}break}}return d}return ar(g3)}function
+ec(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mS(e,c,d,b,a);return ar(g4)}function
+g5(d,b){var
 c=b.length-1;if(0===c)return[0];var
 f=aM(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cL(c){var
+cN(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cM(a){if(a){var
+cO(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=aM(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-g5=[O,g4,cu(0)];function
-g6(a){throw g5}function
-g7(a){var
-c=a[1];a[1]=g6;try{var
-b=e(c,0);nu(a,b);return b}catch(b){b=aT(b);a[1]=function(a){throw b};throw b}}function
-bY(a){var
-b=1<=a?a:1,c=bx<b?bx:b,d=H(c);return[0,d,0,c,d]}function
-bZ(a){return d8(a[1],0,a[2])}function
-eb(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bx<b[1])if((d+c|0)<=bx)b[1]=bx;else
-dW(g_);var
-e=H(b[1]);d9(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,D,g8]}throw[0,D,g9]}}function
+g8=[O,g7,cw(0)];function
+g9(a){throw g8}function
+g_(a){var
+c=a[1];a[1]=g9;try{var
+b=e(c,0);nz(a,b);return b}catch(b){b=aT(b);a[1]=function(a){throw b};throw b}}function
+b0(a){var
+b=1<=a?a:1,c=bz<b?bz:b,d=H(c);return[0,d,0,c,d]}function
+b1(a){return d_(a[1],0,a[2])}function
+b2(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bz<b[1])if((d+c|0)<=bz)b[1]=bz;else
+dY(hb);var
+e=H(b[1]);d$(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,D,g$]}throw[0,D,ha]}}function
 au(a,c){var
-b=a[2];if(a[3]<=b)eb(a,1);x(a[1],b,c);a[2]=b+1|0;return 0}function
+b=a[2];if(a[3]<=b)b2(a,1);t(a[1],b,c);a[2]=b+1|0;return 0}function
 bd(a,c){var
-b=l(c),d=a[2]+b|0;if(a[3]<d)eb(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cN(a){return 5===a[2]?12:-6}function
-ec(a){return[0,0,H(a)]}function
-ed(a,g){var
+b=l(c),d=a[2]+b|0;if(a[3]<d)b2(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
+cP(a){return 5===a[2]?12:-6}function
+ed(a){return[0,0,H(a)]}function
+ee(a,g){var
 b=al(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=H(d6(b*2|0,c));d9(a[2],0,e,0,b);a[2]=e;var
+e=H(d8(b*2|0,c));d$(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-be(a,b){ed(a,1);a_(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+be(a,b){ee(a,1);a_(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
 S(a,c){var
-b=l(c);ed(a,b);aN(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-ee(a){return d8(a[2],0,a[1])}function
-cO(b,c){var
+b=l(c);ee(a,b);aN(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+ef(a){return d_(a[2],0,a[1])}function
+cQ(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];S(b,hh);var
+d=a[1];S(b,hk);var
 a=d;continue;case
 1:var
-e=a[1];S(b,hi);var
+e=a[1];S(b,hl);var
 a=e;continue;case
 2:var
-f=a[1];S(b,hj);var
+f=a[1];S(b,hm);var
 a=f;continue;case
 3:var
-g=a[1];S(b,hk);var
+g=a[1];S(b,hn);var
 a=g;continue;case
 4:var
-h=a[1];S(b,hl);var
+h=a[1];S(b,ho);var
 a=h;continue;case
 5:var
-i=a[1];S(b,hm);var
+i=a[1];S(b,hp);var
 a=i;continue;case
 6:var
-j=a[1];S(b,hn);var
+j=a[1];S(b,hq);var
 a=j;continue;case
 7:var
-k=a[1];S(b,ho);var
+k=a[1];S(b,hr);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];S(b,hp);cO(b,m);S(b,hq);var
+l=a[2],m=a[1];S(b,hs);cQ(b,m);S(b,ht);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];S(b,hr);cO(b,o);S(b,hs);var
+n=a[3],o=a[1];S(b,hu);cQ(b,o);S(b,hv);var
 a=n;continue;case
 10:var
-p=a[1];S(b,ht);var
+p=a[1];S(b,hw);var
 a=p;continue;case
 11:var
-q=a[1];S(b,hu);var
+q=a[1];S(b,hx);var
 a=q;continue;case
 12:var
-r=a[1];S(b,hv);var
+r=a[1];S(b,hy);var
 a=r;continue;case
 13:var
-s=a[1];S(b,hw);var
+s=a[1];S(b,hz);var
 a=s;continue;default:var
-t=a[1];S(b,hx);var
+t=a[1];S(b,hA);var
 a=t;continue}}function
 F(a){if(typeof
 a==="number")return 0;else
@@ -1205,7 +1210,7 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,D,hy]}else
+9:a=6;break;default:throw[0,D,hB]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
@@ -1311,7 +1316,7 @@ E=b[1],G=I(B,b[2]);return[8,I(C,E),G];case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,D,hH];break;case
+14:a=4;break;default:m=1}if(m)throw[0,D,hK];break;case
 9:var
 n=0,H=c[3],J=c[2],K=c[1];if(typeof
 b==="number")n=1;else
@@ -1323,23 +1328,23 @@ L=b[3],M=b[2],N=b[1],s=T(I(F(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,I(H,L)]
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,D,hI];break;case
+14:a=4;break;default:n=1}if(n)throw[0,D,hL];break;case
 10:var
 P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,I(P,b[1])];throw[0,D,hJ];case
+b!=="number"&&10===b[0])return[10,I(P,b[1])];throw[0,D,hM];case
 11:var
 o=0,Q=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,I(Q,b[1])];default:o=1}if(o)throw[0,D,hK];break;case
+11:return[11,I(Q,b[1])];default:o=1}if(o)throw[0,D,hN];break;case
 12:var
 p=0,R=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,I(R,b[1])];default:p=1}if(p)throw[0,D,hL];break;case
+12:return[12,I(R,b[1])];default:p=1}if(p)throw[0,D,hO];break;case
 13:var
 q=0,S=c[1];if(typeof
 b==="number")q=1;else
@@ -1347,7 +1352,7 @@ switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,I(S,b[1])];default:q=1}if(q)throw[0,D,hM];break;default:var
+13:return[13,I(S,b[1])];default:q=1}if(q)throw[0,D,hP];break;default:var
 r=0,U=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1355,25 +1360,25 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,I(U,b[1])];default:r=1}if(r)throw[0,D,hN]}switch(a){case
-0:throw[0,D,hB];case
-1:throw[0,D,hC];case
-2:throw[0,D,hD];case
-3:throw[0,D,hE];case
-4:throw[0,D,hF];case
-5:throw[0,D,hz];case
-6:throw[0,D,hA];default:throw[0,D,hG]}}var
-N=[O,hO,cu(0)];function
-b0(b,a){if(typeof
+14:return[14,I(U,b[1])];default:r=1}if(r)throw[0,D,hQ]}switch(a){case
+0:throw[0,D,hE];case
+1:throw[0,D,hF];case
+2:throw[0,D,hG];case
+3:throw[0,D,hH];case
+4:throw[0,D,hI];case
+5:throw[0,D,hC];case
+6:throw[0,D,hD];default:throw[0,D,hJ]}}var
+N=[O,hR,cw(0)];function
+b3(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
 a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw N}}function
-bA(e,b,d){var
-a=b0(e,d);if(typeof
+bC(e,b,d){var
+a=b3(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
 c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw N}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
 ac(b,c,a){if(typeof
-b==="number")return[0,0,t(c,a)];else
+b==="number")return[0,0,u(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
@@ -1401,12 +1406,12 @@ a!=="number"&&7===a[0]){var
 n=ac(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],y=b[2];if(bS([0,b[1]],[0,o]))throw N;var
+o=a[1],x=a[2],y=b[2];if(bU([0,b[1]],[0,o]))throw N;var
 p=ac(y,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bS([0,A(D)],E))throw N;var
-G=[0,A(d)];if(bS([0,A(C)],G))throw N;var
+d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bU([0,A(D)],E))throw N;var
+G=[0,A(d)];if(bU([0,A(C)],G))throw N;var
 q=T(I(F(f),d)),H=q[4];e(q[2],0);e(H,0);var
 r=ac(A(B),c,z),J=r[2];return[0,[9,f,d,F(r[1])],J]}break;case
 10:if(typeof
@@ -1414,89 +1419,89 @@ a!=="number"&&10===a[0]){var
 s=ac(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=ac(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+t=ac(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
 v=ac(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
 w=ac(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw N}function
-t(b,a){if(typeof
+u(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-s=t(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
+s=u(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=t(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+t=u(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-ae=b[2],v=b0(b[1],a),e=v[2],af=v[1];if(typeof
+ae=b[2],v=b3(b[1],a),e=v[2],af=v[1];if(typeof
 e!=="number"&&1===e[0]){var
-w=t(ae,e[1]);return[0,[2,af,w[1]],w[2]]}throw N;case
+w=u(ae,e[1]);return[0,[2,af,w[1]],w[2]]}throw N;case
 3:var
-ah=b[2],x=b0(b[1],a),f=x[2],ai=x[1];if(typeof
+ah=b[2],x=b3(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
-y=t(ah,f[1]);return[0,[3,ai,y[1]],y[2]]}throw N;case
+y=u(ah,f[1]);return[0,[3,ai,y[1]],y[2]]}throw N;case
 4:var
-aj=b[4],ak=b[1],g=bA(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+aj=b[4],ak=b[1],g=bC(b[2],b[3],a),h=g[3],al=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],z=t(aj,h[1]);return[0,[4,ak,al,am,z[1]],z[2]]}throw N;case
+am=g[2],z=u(aj,h[1]);return[0,[4,ak,al,am,z[1]],z[2]]}throw N;case
 5:var
-an=b[4],ao=b[1],i=bA(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+an=b[4],ao=b[1],i=bC(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=t(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw N;case
+aq=i[2],B=u(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw N;case
 6:var
-ar=b[4],as=b[1],k=bA(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ar=b[4],as=b[1],k=bC(b[2],b[3],a),l=k[3],at=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=t(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw N;case
+au=k[2],C=u(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw N;case
 7:var
-av=b[4],aw=b[1],m=bA(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=bC(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=t(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw N;case
+ay=m[2],D=u(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw N;case
 8:var
-az=b[4],aA=b[1],o=bA(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=bC(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],E=t(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw N;case
+aC=o[2],E=u(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw N;case
 9:var
-aD=b[2],F=b0(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],F=b3(b[1],a),q=F[2],aE=F[1];if(typeof
 q!=="number"&&7===q[0]){var
-G=t(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw N;case
+G=u(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw N;case
 10:var
-H=t(b[1],a);return[0,[10,H[1]],H[2]];case
+H=u(b[1],a);return[0,[10,H[1]],H[2]];case
 11:var
-aF=b[1],I=t(b[2],a);return[0,[11,aF,I[1]],I[2]];case
+aF=b[1],I=u(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 12:var
-aG=b[1],J=t(b[2],a);return[0,[12,aG,J[1]],J[2]];case
+aG=b[1],J=u(b[2],a);return[0,[12,aG,J[1]],J[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bS([0,b[2]],[0,K]))throw N;var
-L=t(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
+K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bU([0,b[2]],[0,K]))throw N;var
+L=u(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bS([0,A(aM)],aO))throw N;var
-O=t(aL,A(aK));return[0,[14,aN,M,O[1]],O[2]]}break;case
+M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bU([0,A(aM)],aO))throw N;var
+O=u(aL,A(aK));return[0,[14,aN,M,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=t(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+P=u(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=t(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+Q=u(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
 17:var
-aP=b[1],R=t(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],R=u(b[2],a);return[0,[17,aP,R[1]],R[2]];case
 18:var
 S=b[2],r=b[1];if(0===r[0]){var
-W=r[1],aT=W[2],X=t(W[1],a),aU=X[1],Y=t(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=r[1],aV=Z[2],_=t(Z[1],a),aW=_[1],$=t(S,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
+W=r[1],aT=W[2],X=u(W[1],a),aU=X[1],Y=u(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
+Z=r[1],aV=Z[2],_=u(Z[1],a),aW=_[1],$=u(S,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=t(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+T=u(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=t(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],U=u(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],V=t(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
+aS=b[1],V=u(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
@@ -1504,7 +1509,7 @@ c==="number")switch(c){case
 1:return ag(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-aa=t(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw N;default:return ag(c,d,a)}else
+aa=u(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw N;default:return ag(c,d,a)}else
 switch(c[0]){case
 0:return ag(c,d,a);case
 1:return ag(c,d,a);case
@@ -1519,9 +1524,9 @@ switch(c[0]){case
 aX=c[1],ab=ac(c[2],d,a),ad=ab[2];return[0,[23,[9,aX,ab[1]],ad[1]],ad[2]];case
 10:return ag(c,d,a);default:return ag(c,d,a)}}throw N}function
 ag(d,c,b){var
-a=t(c,b);return[0,[23,d,a[1]],a[2]]}function
+a=u(c,b);return[0,[23,d,a[1]],a[2]]}function
 ah(k,g,a){var
-b=l(a),h=0<=g?k:0,d=cH(g);if(d<=b)return a;var
+b=l(a),h=0<=g?k:0,d=cJ(g);if(d<=b)return a;var
 m=2===h?48:32,c=aV(d,m);switch(h){case
 0:aN(a,0,c,0,b);break;case
 1:aN(a,0,c,d-b|0,b);break;default:var
@@ -1529,14 +1534,14 @@ e=0;if(0<b){var
 i=0;if(43!==z(a,0)&&45!==z(a,0)&&32!==z(a,0)){e=1;i=1}if(!i){a_(c,0,z(a,0));aN(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
 f=0;if(1<b&&48===z(a,0)){var
-j=0;if(ck!==z(a,1)&&88!==z(a,1)){f=1;j=1}if(!j){a_(c,1,z(a,1));aN(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+j=0;if(cn!==z(a,1)&&88!==z(a,1)){f=1;j=1}if(!j){a_(c,1,z(a,1));aN(a,2,c,(d-b|0)+2|0,b-2|0)}}else
 f=1;if(f)aN(a,0,c,d-b|0,b)}}return X(c)}function
 bf(k,b){var
-c=cH(k),a=l(b),d=z(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ds>>>0))e=1}else
+c=cJ(k),a=l(b),d=z(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+du>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(ck===z(b,1)||88===z(b,1))j=1;if(j){var
+j=0;if(cn===z(b,1)||88===z(b,1))j=1;if(j){var
 h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
 0:case
 2:break;case
@@ -1546,13 +1551,13 @@ h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;b
 f=1;if(!f&&a<(c+1|0)){var
 g=aV(c+1|0,48);a_(g,0,d);aN(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
 i=aV(c,48);aN(b,0,i,c-a|0,a);return X(i)}return b}function
-hP(k){var
+hS(k){var
 j=0,E=l(k);for(;;){if(E<=j)var
 p=k;else{var
-o=af(k,j)+fP|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+o=af(k,j)+fR|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
-e=aw(k),a=[0,0],u=al(e)-1|0,A=0;if(!(u<0)){var
+e=aw(k),a=[0,0],v=al(e)-1|0,A=0;if(!(v<0)){var
 i=A;for(;;){var
 f=ax(e,i),g=0;if(32<=f){var
 m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
@@ -1564,34 +1569,34 @@ if(8<=f)g=1;switch(g){case
 n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
-D=i+1|0;if(u!==i){var
+D=i+1|0;if(v!==i){var
 i=D;continue}break}}if(a[1]===al(e)){var
-s=al(e),t=H(s);a9(e,0,t,0,s);var
-w=t}else{var
+s=al(e),u=H(s);a9(e,0,u,0,s);var
+x=u}else{var
 b=H(a[1]);a[1]=0;var
-v=al(e)-1|0,B=0;if(!(v<0)){var
+w=al(e)-1|0,B=0;if(!(w<0)){var
 h=B;for(;;){var
 c=ax(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dn<=c)d=1;else
+if(dq<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:x(b,a[1],92);a[1]++;x(b,a[1],98);break;case
-9:x(b,a[1],92);a[1]++;x(b,a[1],116);break;case
-10:x(b,a[1],92);a[1]++;x(b,a[1],110);break;case
-13:x(b,a[1],92);a[1]++;x(b,a[1],114);break;default:d=1}switch(d){case
-1:x(b,a[1],92);a[1]++;x(b,a[1],48+(c/du|0)|0);a[1]++;x(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;x(b,a[1],48+(c%10|0)|0);break;case
-2:x(b,a[1],92);a[1]++;x(b,a[1],c);break;case
-3:x(b,a[1],c);break}a[1]++;var
-C=h+1|0;if(v!==h){var
+8:t(b,a[1],92);a[1]++;t(b,a[1],98);break;case
+9:t(b,a[1],92);a[1]++;t(b,a[1],116);break;case
+10:t(b,a[1],92);a[1]++;t(b,a[1],110);break;case
+13:t(b,a[1],92);a[1]++;t(b,a[1],114);break;default:d=1}switch(d){case
+1:t(b,a[1],92);a[1]++;t(b,a[1],48+(c/dw|0)|0);a[1]++;t(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;t(b,a[1],48+(c%10|0)|0);break;case
+2:t(b,a[1],92);a[1]++;t(b,a[1],c);break;case
+3:t(b,a[1],c);break}a[1]++;var
+C=h+1|0;if(w!==h){var
 h=C;continue}break}}var
-w=b}var
-p=X(w)}var
+x=b}var
+p=X(x)}var
 y=l(p),z=aV(y+2|0,34);aK(p,0,z,1,y);return X(z)}}function
-ef(c,f){var
-g=cH(f),e=iG[1];switch(c[2]){case
+eg(c,f){var
+g=cJ(f),e=iJ[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1599,7 +1604,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=e9;break;case
+a=e$;break;case
 4:var
 a=71;break;case
 5:var
@@ -1609,160 +1614,160 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=ec(16);be(b,37);switch(c[1]){case
+b=ed(16);be(b,37);switch(c[1]){case
 0:break;case
-1:be(b,43);break;default:be(b,32)}if(8<=c[2])be(b,35);be(b,46);S(b,d(k+g));be(b,a);return ee(b)}function
-b1(n,a){if(13<=n){var
+1:be(b,43);break;default:be(b,32)}if(8<=c[2])be(b,35);be(b,46);S(b,d(k+g));be(b,a);return ef(b)}function
+b4(n,a){if(13<=n){var
 g=[0,0],h=l(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<af(a,c)+dh>>>0))g[1]++;var
+c=o;for(;;){if(!(9<af(a,c)+dj>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
 i=g[1],j=H(l(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){a_(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=l(a)-1|0,p=0;if(!(m<0)){var
 b=p;for(;;){var
-f=af(a,b);if(9<f+dh>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=af(a,b);if(9<f+dj>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
 b=q;continue}break}}return X(j)}return a}function
-iH(b,c){switch(b){case
-1:var
-a=hR;break;case
-2:var
-a=hS;break;case
-4:var
-a=hU;break;case
-5:var
-a=hV;break;case
-6:var
-a=hW;break;case
-7:var
-a=hX;break;case
-8:var
-a=hY;break;case
-9:var
-a=hZ;break;case
-10:var
-a=h0;break;case
-11:var
-a=h1;break;case
-0:case
-13:var
-a=hQ;break;case
-3:case
-14:var
-a=hT;break;default:var
-a=h2}return b1(b,ct(a,c))}function
-iI(b,c){switch(b){case
-1:var
-a=ig;break;case
-2:var
-a=ih;break;case
-4:var
-a=ij;break;case
-5:var
-a=ik;break;case
-6:var
-a=il;break;case
-7:var
-a=im;break;case
-8:var
-a=io;break;case
-9:var
-a=ip;break;case
-10:var
-a=iq;break;case
-11:var
-a=ir;break;case
-0:case
-13:var
-a=ie;break;case
-3:case
-14:var
-a=ii;break;default:var
-a=is}return b1(b,ct(a,c))}function
-iJ(b,c){switch(b){case
-1:var
-a=iu;break;case
-2:var
-a=iv;break;case
-4:var
-a=ix;break;case
-5:var
-a=iy;break;case
-6:var
-a=iz;break;case
-7:var
-a=iA;break;case
-8:var
-a=iB;break;case
-9:var
-a=iC;break;case
-10:var
-a=iD;break;case
-11:var
-a=iE;break;case
-0:case
-13:var
-a=it;break;case
-3:case
-14:var
-a=iw;break;default:var
-a=iF}return b1(b,ct(a,c))}function
 iK(b,c){switch(b){case
 1:var
-a=h4;break;case
+a=hU;break;case
 2:var
-a=h5;break;case
+a=hV;break;case
 4:var
-a=h7;break;case
+a=hX;break;case
 5:var
-a=h8;break;case
+a=hY;break;case
 6:var
-a=h9;break;case
+a=hZ;break;case
 7:var
-a=h_;break;case
+a=h0;break;case
 8:var
-a=h$;break;case
+a=h1;break;case
 9:var
-a=ia;break;case
+a=h2;break;case
 10:var
-a=ib;break;case
+a=h3;break;case
 11:var
-a=ic;break;case
+a=h4;break;case
 0:case
 13:var
-a=h3;break;case
+a=hT;break;case
 3:case
 14:var
-a=h6;break;default:var
-a=id}return b1(b,gd(a,c))}function
+a=hW;break;default:var
+a=h5}return b4(b,cv(a,c))}function
+iL(b,c){switch(b){case
+1:var
+a=ij;break;case
+2:var
+a=ik;break;case
+4:var
+a=im;break;case
+5:var
+a=io;break;case
+6:var
+a=ip;break;case
+7:var
+a=iq;break;case
+8:var
+a=ir;break;case
+9:var
+a=is;break;case
+10:var
+a=it;break;case
+11:var
+a=iu;break;case
+0:case
+13:var
+a=ii;break;case
+3:case
+14:var
+a=il;break;default:var
+a=iv}return b4(b,cv(a,c))}function
+iM(b,c){switch(b){case
+1:var
+a=ix;break;case
+2:var
+a=iy;break;case
+4:var
+a=iA;break;case
+5:var
+a=iB;break;case
+6:var
+a=iC;break;case
+7:var
+a=iD;break;case
+8:var
+a=iE;break;case
+9:var
+a=iF;break;case
+10:var
+a=iG;break;case
+11:var
+a=iH;break;case
+0:case
+13:var
+a=iw;break;case
+3:case
+14:var
+a=iz;break;default:var
+a=iI}return b4(b,cv(a,c))}function
+iN(b,c){switch(b){case
+1:var
+a=h7;break;case
+2:var
+a=h8;break;case
+4:var
+a=h_;break;case
+5:var
+a=h$;break;case
+6:var
+a=ia;break;case
+7:var
+a=ib;break;case
+8:var
+a=ic;break;case
+9:var
+a=id;break;case
+10:var
+a=ie;break;case
+11:var
+a=ig;break;case
+0:case
+13:var
+a=h6;break;case
+3:case
+14:var
+a=h9;break;default:var
+a=ih}return b4(b,gf(a,c))}function
 aO(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return m_(b,i,a)}function
+a=32}return ne(b,i,a)}function
 r(c){var
-a=mY(b);return 3===a?b<0.?iM:iN:4<=a?iO:c}switch(c[2]){case
+a=m4(b);return 3===a?b<0.?iP:iQ:4<=a?iR:c}switch(c[2]){case
 5:var
-e=gb(ef(c,i),b),d=0,v=l(e);for(;;){if(d===v)var
+e=gd(eg(c,i),b),d=0,w=l(e);for(;;){if(d===w)var
 q=0;else{var
 k=z(e,d)-46|0,m=0;if(23<k>>>0){if(55===k)m=1}else
 if(21<k-1>>>0)m=1;if(!m){var
 d=d+1|0;continue}var
 q=1}var
-w=q?e:as(e,iL);return r(w)}case
+x=q?e:as(e,iO);return r(x)}case
 6:return j(0);case
 7:var
 h=aw(j(0)),f=al(h);if(0===f)var
 p=h;else{var
 n=H(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=ax(h,a),t=25<g+ds>>>0?g:g+fP|0;x(n,a,t);var
-u=a+1|0;if(o!==a){var
-a=u;continue}break}}var
+g=ax(h,a),u=25<g+du>>>0?g:g+fR|0;t(n,a,u);var
+v=a+1|0;if(o!==a){var
+a=v;continue}break}}var
 p=n}return X(p);case
-8:return r(j(0));default:return gb(ef(c,i),b)}}function
-bJ(d,I,G,E){var
+8:return r(j(0));default:return gd(eg(c,i),b)}}function
+bL(d,I,G,E){var
 b=I,a=G,c=E;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
@@ -1771,48 +1776,48 @@ J=c[1];return function(c){return o(b,[5,a,c],J)};case
 1:var
 K=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=gC;else
-if(dn<=c)e=1;else
+d=gF;else
+if(dq<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=gD;else
+d=gG;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gE;break;case
+d=gH;break;case
 9:var
-d=gF;break;case
+d=gI;break;case
 10:var
-d=gG;break;case
+d=gJ;break;case
 13:var
-d=gH;break;default:e=1}switch(e){case
+d=gK;break;default:e=1}switch(e){case
 1:var
-f=H(4);x(f,0,92);x(f,1,48+(c/du|0)|0);x(f,2,48+((c/10|0)%10|0)|0);x(f,3,48+(c%10|0)|0);var
+f=H(4);t(f,0,92);t(f,1,48+(c/dw|0)|0);t(f,2,48+((c/10|0)%10|0)|0);t(f,3,48+(c%10|0)|0);var
 d=X(f);break;case
 2:var
-g=H(1);x(g,0,c);var
+g=H(1);t(g,0,c);var
 d=X(g);break}var
 h=l(d),i=aV(h+2|0,39);aK(d,0,i,1,h);return o(b,[4,a,X(i)],K)};case
 2:var
-L=c[2],M=c[1];return cP(b,a,L,M,function(a){return a});case
-3:return cP(b,a,c[2],c[1],hP);case
-4:return b2(b,a,c[4],c[2],c[3],iH,c[1]);case
-5:return b2(b,a,c[4],c[2],c[3],iI,c[1]);case
-6:return b2(b,a,c[4],c[2],c[3],iJ,c[1]);case
-7:return b2(b,a,c[4],c[2],c[3],iK,c[1]);case
+L=c[2],M=c[1];return cR(b,a,L,M,function(a){return a});case
+3:return cR(b,a,c[2],c[1],hS);case
+4:return b5(b,a,c[4],c[2],c[3],iK,c[1]);case
+5:return b5(b,a,c[4],c[2],c[3],iL,c[1]);case
+6:return b5(b,a,c[4],c[2],c[3],iM,c[1]);case
+7:return b5(b,a,c[4],c[2],c[3],iN,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
-i==="number")return i?function(d,c){return o(b,[4,a,aO(g,d,c)],h)}:function(c){return o(b,[4,a,aO(g,cN(g),c)],h)};var
+i==="number")return i?function(d,c){return o(b,[4,a,aO(g,d,c)],h)}:function(c){return o(b,[4,a,aO(g,cP(g),c)],h)};var
 ae=i[1];return function(c){return o(b,[4,a,aO(g,ae,c)],h)}}else{if(0===j[0]){var
 p=j[2],q=j[1];if(typeof
-i==="number")return i?function(d,c){return o(b,[4,a,ah(q,p,aO(g,d,c))],h)}:function(c){return o(b,[4,a,ah(q,p,aO(g,cN(g),c))],h)};var
+i==="number")return i?function(d,c){return o(b,[4,a,ah(q,p,aO(g,d,c))],h)}:function(c){return o(b,[4,a,ah(q,p,aO(g,cP(g),c))],h)};var
 af=i[1];return function(c){return o(b,[4,a,ah(q,p,aO(g,af,c))],h)}}var
 r=j[1];if(typeof
-i==="number")return i?function(e,d,c){return o(b,[4,a,ah(r,e,aO(g,d,c))],h)}:function(d,c){return o(b,[4,a,ah(r,d,aO(g,cN(g),c))],h)};var
+i==="number")return i?function(e,d,c){return o(b,[4,a,ah(r,e,aO(g,d,c))],h)}:function(d,c){return o(b,[4,a,ah(r,d,aO(g,cP(g),c))],h)};var
 ag=i[1];return function(d,c){return o(b,[4,a,ah(r,d,aO(g,ag,c))],h)}}case
-9:return cP(b,a,c[2],c[1],gy);case
+9:return cR(b,a,c[2],c[1],gB);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1820,12 +1825,12 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],P=c[2],u=ec(16);cO(u,P);var
-C=ee(u);return function(c){return o(b,[4,a,C],O)};case
+O=c[3],P=c[2],v=ed(16);cQ(v,P);var
+C=ef(v);return function(c){return o(b,[4,a,C],O)};case
 14:var
 Q=c[3],S=c[2];return function(d){var
-e=d[1],c=t(e,A(F(S)));if(typeof
-c[2]==="number")return o(b,a,w(c[1],Q));throw N};case
+e=d[1],c=u(e,A(F(S)));if(typeof
+c[2]==="number")return o(b,a,x(c[1],Q));throw N};case
 15:var
 T=c[1];return function(d,c){return o(b,[6,a,function(a){return m(d,a,c)}],T)};case
 16:var
@@ -1836,11 +1841,11 @@ a=[0,a,c[1]],c=c[2];continue;case
 n=c[1];if(0===n[0]){var
 V=c[2],W=n[1][1],Y=0,b=function(b,c,d){return function(a){return o(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
 Z=c[2],_=n[1][1],$=0,b=function(b,c,d){return function(a){return o(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,D,iQ];case
+19:throw[0,D,iT];case
 20:var
-aa=c[3],ab=[8,a,iR];return function(a){return o(b,ab,aa)};case
+aa=c[3],ab=[8,a,iU];return function(a){return o(b,ab,aa)};case
 21:var
-ac=c[2];return function(c){return o(b,[4,a,ct(iS,c)],ac)};case
+ac=c[2];return function(c){return o(b,[4,a,cv(iV,c)],ac)};case
 22:var
 ad=c[1];return function(c){return o(b,[5,a,c],ad)};case
 23:var
@@ -1848,7 +1853,7 @@ f=c[2],k=c[1];if(typeof
 k==="number")switch(k){case
 0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
 1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-2:throw[0,D,iT];default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}else
+2:throw[0,D,iW];default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}else
 switch(k[0]){case
 0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
 1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
@@ -1860,10 +1865,10 @@ switch(k[0]){case
 7:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
 8:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
 9:var
-B=k[2];return d<50?dd(d+1|0,b,a,B,f):R(dd,[0,b,a,B,f]);case
+B=k[2];return d<50?df(d+1|0,b,a,B,f):R(df,[0,b,a,B,f]);case
 10:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}default:var
-v=c[3],y=c[1],z=e(c[2],0);return d<50?dc(d+1|0,b,a,v,y,z):R(dc,[0,b,a,v,y,z])}}function
-dd(e,d,c,a,b){if(typeof
+w=c[3],y=c[1],z=e(c[2],0);return d<50?de(d+1|0,b,a,w,y,z):R(de,[0,b,a,w,y,z])}}function
+df(e,d,c,a,b){if(typeof
 a==="number")return e<50?s(e+1|0,d,c,b):R(s,[0,d,c,b]);else
 switch(a[0]){case
 0:var
@@ -1892,20 +1897,20 @@ r=a[1];return function(e,a){return ai(d,c,r,b)};case
 t=a[1];return function(a){return ai(d,c,t,b)};case
 12:var
 u=a[1];return function(a){return ai(d,c,u,b)};case
-13:throw[0,D,iU];default:throw[0,D,iV]}}function
+13:throw[0,D,iX];default:throw[0,D,iY]}}function
 s(d,b,e,a){var
-c=[8,e,iW];return d<50?bJ(d+1|0,b,c,a):R(bJ,[0,b,c,a])}function
-dc(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return iP(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bJ(h+1|0,b,g,a):R(bJ,[0,b,g,a])}function
-o(a,b,c){return dR(bJ(0,a,b,c))}function
-ai(a,b,c,d){return dR(dd(0,a,b,c,d))}function
-iP(a,b,c,d,e){return dR(dc(0,a,b,c,d,e))}function
-cP(f,d,c,a,b){if(typeof
+c=[8,e,iZ];return d<50?bL(d+1|0,b,c,a):R(bL,[0,b,c,a])}function
+de(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return iS(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?bL(h+1|0,b,g,a):R(bL,[0,b,g,a])}function
+o(a,b,c){return dT(bL(0,a,b,c))}function
+ai(a,b,c,d){return dT(df(0,a,b,c,d))}function
+iS(a,b,c,d,e){return dT(de(0,a,b,c,d,e))}function
+cR(f,d,c,a,b){if(typeof
 a==="number")return function(a){return o(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
 g=a[2],h=a[1];return function(a){return o(f,[4,d,ah(h,g,e(b,a))],c)}}var
 i=a[1];return function(g,a){return o(f,[4,d,ah(i,g,e(b,a))],c)}}}function
-b2(f,e,d,g,c,b,a){if(typeof
+b5(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
 c==="number")return c?function(g,c){return o(f,[4,e,bf(g,m(b,a,c))],d)}:function(c){return o(f,[4,e,m(b,a,c)],d)};var
 k=c[1];return function(c){return o(f,[4,e,bf(k,m(b,a,c))],d)}}else{if(0===g[0]){var
@@ -1923,29 +1928,29 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=g$;break;case
-1:var
-c=ha;break;case
-2:var
-c=hb;break;case
-3:var
 c=hc;break;case
-4:var
+1:var
 c=hd;break;case
+2:var
+c=he;break;case
+3:var
+c=hf;break;case
+4:var
+c=hg;break;case
 5:var
-c=he;break;default:var
-c=hf}else
+c=hh;break;default:var
+c=hi}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=as(hg,d_(1,d[1]))}aW(b,i);return bd(b,c);case
+c=as(hj,ea(1,d[1]))}aW(b,i);return bd(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aW(b,g);bd(b,iX);var
+j=f[1];aW(b,g);bd(b,i0);var
 a=j;continue}var
-k=f[1];aW(b,g);bd(b,iY);var
+k=f[1];aW(b,g);bd(b,i1);var
 a=k;continue;case
 6:var
 n=a[2];aW(b,a[1]);return bd(b,e(n,0));case
@@ -1957,46 +1962,46 @@ o=a[2];aW(b,a[1]);return ar(o);case
 4:var
 l=a[2];aW(b,a[1]);return bd(b,l);default:var
 m=a[2];aW(b,a[1]);return au(b,m)}}function
-b3(b){var
+b6(b){var
 a=b[1];return o(function(b){var
-a=bY(64);aW(a,b);return bZ(a)},0,a)}try{var
-mN=gq(mM),eh=mN}catch(a){a=aT(a);if(a!==am)throw a;try{var
-mL=gq(mK),eg=mL}catch(a){a=aT(a);if(a!==am)throw a;var
-eg=i0}var
-eh=eg}var
-i1=gY(eh,82),b4=[fq,function(A){var
-p=nG(0),b=[0,aM(55,0),0],j=0===p.length-1?[0,0]:p,m=j.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+a=b0(64);aW(a,b);return b1(a)},0,a)}try{var
+mR=gt(mQ),ei=mR}catch(a){a=aT(a);if(a!==am)throw a;try{var
+mP=gt(mO),eh=mP}catch(a){a=aT(a);if(a!==am)throw a;var
+eh=i3}var
+ei=eh}var
+i4=g1(ei,82),b7=[fs,function(A){var
+p=nL(0),b=[0,aM(55,0),0],j=0===p.length-1?[0,0]:p,m=j.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
 y=a+1|0;if(54!==a){var
 a=y;continue}var
-h=[0,iZ],n=54+d6(55,m)|0,u=0;if(!(n<0)){var
+h=[0,i2],n=54+d8(55,m)|0,u=0;if(!(n<0)){var
 c=u;for(;;){var
-e=c%55|0,o=gj(c,m),v=g(j,o)[1+o],i=as(h[1],d(k+v));h[1]=np(i,0,l(i));var
-f=h[1],q=z(f,3)<<24,r=z(f,2)<<16,s=z(f,1)<<8,t=((z(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&fe;g(b[1],e)[1+e]=w;var
+e=c%55|0,o=gm(c,m),v=g(j,o)[1+o],i=as(h[1],d(k+v));h[1]=nu(i,0,l(i));var
+f=h[1],q=z(f,3)<<24,r=z(f,2)<<16,s=z(f,1)<<8,t=((z(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&fg;g(b[1],e)[1+e]=w;var
 x=c+1|0;if(n!==c){var
 c=x;continue}break}}b[2]=0;return b}}];function
-ei(i,l){var
-m=i?i[1]:i1,b=16;for(;;){if(!(l<=b)&&!(cI<(b*2|0))){var
+ej(i,l){var
+m=i?i[1]:i4,b=16;for(;;){if(!(l<=b)&&!(cK<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=nv(b4),a=cm===j?b4[1]:fq===j?g7(b4):b4;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fe,h=a[2];g(a[1],h)[1+h]=f;var
+j=nA(b7),a=cp===j?b7[1]:fs===j?g_(b7):b7;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fg,h=a[2];g(a[1],h)[1+h]=f;var
 k=f}else
 var
 k=0;return[0,0,aM(b,0),k,b]}}function
-bB(a,b){return 4<=a.length-1?m4(10,du,a[3],b)&(a[2].length-1-1|0):ar(i2)}function
-ej(a,h,y){var
-i=bB(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
+bD(a,b){return 4<=a.length-1?m_(10,dw,a[3],b)&(a[2].length-1-1|0):ar(i5)}function
+ek(a,h,y){var
+i=bD(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
 K=c[3];if(0!==ap(c[1],h)){var
 c=K;continue}c[1]=h;c[2]=y;var
 o=0}else
 var
 o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
 A=a[2].length-1<<1<a[1]?1:0;if(A){var
-l=a[2],w=(l.length-1)*2|0,x=w<cI?1:0;if(x){var
+l=a[2],w=(l.length-1)*2|0,x=w<cK?1:0;if(x){var
 m=aM(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
 p=m.length-1,j=aM(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
 f=G;a:for(;;){var
 b=g(l,f)[1+f];for(;;){if(b){var
-q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bB(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
+q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bD(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
 g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
 b=F;continue}var
 J=f+1|0;if(s!==f){var
@@ -2012,65 +2017,65 @@ u=n;return u}return x}var
 B=A}else
 var
 B=o;return B}}var
-cQ=[O,i3,cu(0)],f=C(0),c=C(1);function
-aj(a){if(gv(a))return nT(a);throw cQ}function
-ek(a){return M(a,c)}function
-an(a){return bU(a,f)}function
-b5(b,a){return 0===bU(b,a)?1:0}function
-el(b,a){return bU(b,a)<0?1:0}function
-em(b,a){return 0<bU(b,a)?1:0}function
-en(b,a){return bU(b,a)<=0?1:0}function
+cS=[O,i6,cw(0)],f=C(0),c=C(1);function
+aj(a){if(gy(a))return nY(a);throw cS}function
+el(a){return M(a,c)}function
+an(a){return bW(a,f)}function
+b8(b,a){return 0===bW(b,a)?1:0}function
+em(b,a){return bW(b,a)<0?1:0}function
+en(b,a){return 0<bW(b,a)?1:0}function
+eo(b,a){return bW(b,a)<=0?1:0}function
 G(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return C(bt(b,a));return aU(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return C(bv(b,a));return aU(b,a)}function
 i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b5(b,a)}function
-v(b,a){if(typeof
+a==="number")return b===a?1:0;return b8(b,a)}function
+w(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return el(b,a)}function
+a==="number")return b<a?1:0;return em(b,a)}function
 q(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return en(b,a)}function
+a==="number")return b<=a?1:0;return eo(b,a)}function
 bg(b,a){return q(b,a)?a:b}function
-eo(a){return typeof
-a==="number"?C(a>>1):bW(a,1)}function
-a(a){return gx(b(a,1))}function
-cR(g,f,d,a){if(b5(a,c))return e(d,0);var
+ep(a){return typeof
+a==="number"?C(a>>1):bY(a,1)}function
+a(a){return gA(b(a,1))}function
+cT(g,f,d,a){if(b8(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b5(a,b(bW(a,1),1));return h?e(g,eo(a)):e(f,eo(a))}function
+a==="number"?1===(a&1)?1:0:1-b8(a,b(bY(a,1),1));return h?e(g,ep(a)):e(f,ep(a))}function
 bh(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(f$(b,a));return 0===an(a)?f:bw(b,a)}function
-b6(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(gb(b,a));return 0===an(a)?f:by(b,a)}function
+b9(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(gj(b,a));return 0===an(a)?b:M(b,aU(a,bw(b,a)))}function
-ad(b,a){return 0<=an(a)?gw(b,aj(a)):f}function
-ep(a){return 0<an(a)?C(nP(a)-1|0):f}function
+a==="number"&&0<=b&&0<a)return C(gm(b,a));return 0===an(a)?b:M(b,aU(a,by(b,a)))}function
+ad(b,a){return 0<=an(a)?gz(b,aj(a)):f}function
+eq(a){return 0<an(a)?C(nU(a)-1|0):f}function
 a1(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=aj(a);return 0<=d?b(c,d):bW(c,-d|0)}function
-b7(a){return 0<an(a)?aj(a):0}function
+d=aj(a);return 0<=d?b(c,d):bY(c,-d|0)}function
+b_(a){return 0<an(a)?aj(a):0}function
 av(d){var
-b=0,a=by(d);for(;;){if(a){var
+b=0,a=bA(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cM(b),f=c.length-1;return function(a){var
+c=cO(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cS(a,h,g){var
+cU(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);bX(function(a){var
-c=e(h,a);return bX(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);bZ(function(a){var
+c=e(h,a);return bZ(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(x(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(t(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
@@ -2080,31 +2085,31 @@ c=e}else
 var
 c=d;return c}}function
 J(a){return a?0:1}function
-eq(a){return a[1]}function
-er(a){return a[2]}function
-es(a){var
-b=a?es(a[2])+1|0:a;return b}function
+er(a){return a[1]}function
+es(a){return a[2]}function
+et(a){var
+b=a?et(a[2])+1|0:a;return b}function
 r(a,b){if(a){var
 c=r(a[2],b);return[0,a[1],c]}return b}function
-et(a){var
+eu(a){var
 b=a?a[2]:a;return b}function
 U(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b8(a){if(a){var
-b=b8(a[2]);return r(a[1],b)}return a}function
+b$(a){if(a){var
+b=b$(a[2]);return r(a[1],b)}return a}function
 _(b,a){if(a)var
 d=_(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cT(b,a){if(a){var
-c=cT(b,a[2]);return r(e(b,a[1]),c)}return a}function
-b9(e,d,c){var
+cV(b,a){if(a){var
+c=cV(b,a[2]);return r(e(b,a[1]),c)}return a}function
+ca(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-eu(c,b,a){if(a){var
-d=eu(c,b,a[2]);return m(c,a[1],d)}return b}function
-cU(f,d){var
+ev(c,b,a){if(a){var
+d=ev(c,b,a[2]);return m(c,a[1],d)}return b}function
+cW(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
@@ -2115,87 +2120,95 @@ $(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-ev(b,a){if(0===b)return 0;var
+ew(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=ev(e,a[2]),c=[0,a[1],d];else
+d=ew(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cV(b,a){return 0===a?0:[0,b,cV(b,a-1|0)]}function
-b_(f,d,c){var
+cX(b,a){return 0===a?0:[0,b,cX(b,a-1|0)]}function
+cb(f,d,c){var
 a=d,b=c;for(;;){if(a){var
 g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return U(b,0)}}function
 E(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=n(a,c),b=b[2],a=f;continue}return a}}var
-i4=a(a(a(a(a(c))))),bC=ad(b(c,1),i4);function
+i7=a(a(a(a(a(c))))),bE=ad(b(c,1),i7);function
 a2(a){var
-b=q(Y(bC),a);return b?v(a,bC):b}function
-ew(d,f){var
+b=q(Y(bE),a);return b?w(a,bE):b}function
+ex(d,f){var
 g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
-ex(b,a){if(q(f,a))return f;var
+ey(b,a){if(q(f,a))return f;var
 d=a1(b,a);return i(d,f)?i(b,f)?f:c:i(a1(d,Y(a)),b)?f:c}function
-ey(a,e,d){if(a[3]){var
+ez(a,e,d){if(a[3]){var
 f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(M(e[9],d),f)}return a[4]}var
-i5=b(b(b(b(b(b(c,1),1),1),1),1),1),b$=ad(b(c,1),i5);function
-ez(d,a){var
+i8=b(b(b(b(b(b(c,1),1),1),1),1),1),cc=ad(b(c,1),i8);function
+eA(d,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
-eA(p,al,o,aM,aL,aK,a,aJ,l){var
-h=a[1],P=M(G(al,a[2]),l),aN=J(h),am=aN||v(P,ey(o,a,l));if(am){var
-aO=0,aP=h?f:Y(b$),aQ=h?f:b$,aR=h?ex(c,P):f,aS=h?a1(c,P):f,aT=h?c:f,aU=ez(p,h),aV=Y(c),E=aV,Z=aU,D=f,C=aT,k=aS,u=aR,t=aQ,B=aP,A=aO,s=aJ,aW=ey(o,a,l);for(;;){if(s){var
-_=s[1],$=_[2],w=_[1];if(q(aK,$))return 0;var
-F=e(aM,w);if(F){var
-x=F[1],H=e(aL,$);if(H){var
-g=H[1],aa=v(E,w);if(aa)var
-I=aa;else
+eB(p,o,n,l,k,j,A,b){if(b){var
+r=b[1],s=r[2],a=r[1];if(q(k,s))return 0;var
+c=e(n,a);if(c){var
+d=e(l,s);if(d){var
+f=d[1],t=w(j,a);if(t)var
+g=t;else
 var
-ag=o[1],ah=ag?i(E,w):ag,I=ah?m(p[5],Z,g[7]):ah;if(I){var
-as=g[9],at=g[2],K=M(n(G(al,M(M(a[2],c),at)),as),l);if(q(aW,K))return 0;var
-au=g[4],av=o[2]?c:x[4],ab=G(av,au),aw=s[2],ax=[0,g[7],[0,x[6],A]],ay=bg(B,n(x[5],g[6])),ac=n(x[2],g[5]),az=q(t,ac)?t:ac,aA=n(u,ex(ab,K)),aB=n(k,a1(ab,K)),aC=n(C,g[3]),aD=bg(D,n(c,g[2])),E=w,Z=g[7],D=aD,C=aC,k=aB,u=aA,t=az,B=ay,A=ax,s=aw;continue}var
-ae=I}else
+y=o[1],z=y?i(j,a):y,g=z?m(p[5],A,f[7]):z;if(g)var
+h=eB(p,o,n,l,k,a,f[7],b[2]),B=h?[0,[0,[0,c[1],f],h[1]]]:h,u=B;else
 var
-ae=H;var
-af=ae}else
+u=g;var
+v=u}else
 var
-af=F;return af}var
-ai=i(a[2],D);if(ai)var
-aE=o[2],L=aE||i(a[3],C);else
+v=d;var
+x=v}else
 var
-L=ai;if(L){var
-d=a[4],j=a[9],Q=o[3];if(Q){var
-an=M(Q[1],c),r=ad(b(c,1),an);if(i(j,f))var
-y=M(d,c);else{var
-aq=M(M(j,c),l);if(i(d,r))var
-W=M(n(d,d),c);else
+x=c;return x}return i9}function
+eC(p,$,o,aB,aA,az,a,ay,l){var
+h=a[1],I=M(G($,a[2]),l),aC=J(h),aa=aC||w(I,ez(o,a,l));if(aa){var
+aD=eA(p,h),K=eB(p,o,aB,aA,az,Y(c),aD,ay);if(K){var
+aE=K[1],aF=0,aG=h?f:Y(cc),aH=h?f:cc,aI=h?ey(c,I):f,aJ=h?a1(c,I):f,aK=h?c:f,C=f,B=aK,k=aJ,u=aI,t=aH,A=aG,z=aF,s=aE,aL=ez(o,a,l);for(;;){if(s){var
+T=s[1],g=T[2],v=T[1],ai=g[9],aj=g[2],D=M(n(G($,M(M(a[2],c),aj)),ai),l);if(q(aL,D))return 0;var
+ak=g[4],al=o[2]?c:v[4],V=G(al,ak),am=s[2],an=[0,g[7],[0,v[6],z]],ao=bg(A,n(v[5],g[6])),W=n(v[2],g[5]),ap=q(t,W)?t:W,aq=n(u,ey(V,D)),ar=n(k,a1(V,D)),as=n(B,g[3]),C=bg(C,n(c,g[2])),B=as,k=ar,u=aq,t=ap,A=ao,z=an,s=am;continue}var
+X=i(a[2],C);if(X)var
+at=o[2],E=at||i(a[3],B);else
 var
-ar=b(c,1),W=M(n(d,d),ar);var
-y=a1(W,aq)}var
-R=q(f,j),S=R?v(d,n(r,r)):R;if(S)var
-ao=i(j,f),z=ao||q(r,d);else
+E=X;if(E){var
+d=a[4],j=a[9],L=o[3];if(L){var
+ac=M(L[1],c),r=ad(b(c,1),ac);if(i(j,f))var
+x=M(d,c);else{var
+ag=M(M(j,c),l);if(i(d,r))var
+R=M(n(d,d),c);else
 var
-z=S;var
-T=z?q(y,k):z,V=T?v(y,n(k,u)):T;if(V)var
-ap=a1(d,M(j,l)),N=q(n(k,u),ap);else
+ah=b(c,1),R=M(n(d,d),ah);var
+x=a1(R,ag)}var
+N=q(f,j),O=N?w(d,n(r,r)):N;if(O)var
+ae=i(j,f),y=ae||q(r,d);else
 var
-N=V}else
+y=O;var
+P=y?q(x,k):y,Q=P?w(x,n(k,u)):P;if(Q)var
+af=a1(d,M(j,l)),F=q(n(k,u),af);else
 var
-X=i(j,f),N=X?i(d,k):X;var
-O=N}else
+F=Q}else
 var
-O=L;var
-aj=O?i(a[5],t):O,ak=aj?i(a[6],B):aj;if(ak){var
-aF=U(A,0),aG=[0,ez(p,a[1]),aF],aH=e(p[6],aG),aI=e(p[9],aH);return m(p[4],a[7],aI)}return ak}}return am}function
-eB(h,g,f){var
+S=i(j,f),F=S?i(d,k):S;var
+H=F}else
+var
+H=E;var
+Z=H?i(a[5],t):H,_=Z?i(a[6],A):Z;if(_){var
+au=U(z,0),av=[0,eA(p,a[1]),au],aw=e(p[6],av),ax=e(p[9],aw);return m(p[4],a[7],ax)}return _}}var
+ab=K}else
+var
+ab=aa;return ab}function
+eD(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
 i=a[2],b=n(b,c),a=i;continue}return d}return 1}}function
-eC(j){var
-g=b7(ep(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=b6(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
+eE(j){var
+g=b_(eq(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=b9(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
 g=l,d=bh(d,b(a(b(c,1)),1)),e=h;continue}}function
-ca(d){if(v(d,f)){var
-e=eC(Y(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
-cb(d){return v(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
-i6(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
+cd(d){if(w(d,f)){var
+e=eE(Y(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eE(d)}function
+ce(d){return w(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+i_(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(i(d,b(b(a(a(a(b(c,1)))),1),1))){var
 f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(q(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(i(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(i(d,a(b(b(c,1),1)))){var
@@ -2203,14 +2216,14 @@ h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(i(d,b
 j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b(a(c),1),1))){var
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,cb(b6(d,b(b(b(b(c,1),1),1),1))),0],n=[0,cb(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cW(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(cT(i6,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cX(d,f,g){switch(f[0]){case
+m=[0,ce(b9(d,b(b(b(b(c,1),1),1),1))),0],n=[0,ce(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cY(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(cV(i_,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cZ(d,f,g){switch(f[0]){case
 0:var
-z=ca(f[1]);return[0,e(d[2],z),g];case
+z=cd(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=cW(f[1]);return[0,e(d[2],A),g];case
+A=cY(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -2220,45 +2233,45 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=cX(d,i[1],n),m=0,i=i[2],h=B;continue}var
+B=cZ(d,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cW(p[1]),G),I=[0,e(d[2],H),q],J=cX(d,p[2],I),o=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cY(p[1]),G),I=[0,e(d[2],H),q],J=cZ(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bD(a,b){var
-c=U(cX(a,b,0),0);return e(a[6],c)}function
-eD(a){return cT(function(a){var
-d=[0,cb(b6(a,b(b(b(b(c,1),1),1),1))),0];return[0,cb(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cY(a){return b9(function(b,a){return E(a[8],b)},a,f)}function
-cZ(k,j){var
+bF(a,b){var
+c=U(cZ(a,b,0),0);return e(a[6],c)}function
+eF(a){return cV(function(a){var
+d=[0,ce(b9(a,b(b(b(b(c,1),1),1),1))),0];return[0,ce(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+c0(a){return ca(function(b,a){return E(a[8],b)},a,f)}function
+c1(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
 h=bg(d,e(k,g[1])),g=g[2],d=h;continue}var
-o=i(d,f)?f:n(ep(d),c);return bg(c,bh(n(o,m),l))}}function
-eE(a){var
+o=i(d,f)?f:n(eq(d),c);return bg(c,bh(n(o,m),l))}}function
+eG(a){var
 b=a[14];return J($(function(a){return i(a[4],a[3])},b))}function
-cc(b){var
+cf(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-i7(j,h){var
-k=h[14],L=h[10],bj=h[14],bk=cZ(function(a){return eE(h)?a[4]:a[3]},bj),bl=G(b(b(b(b(b(b(c,1),1),1),1),1),1),bk),K=h[6],bm=typeof
-K==="number"?K?[0,a(a(a(a(a(c)))))]:K:[0,K[1]],bn=cc(h),u=[0,h[7],bn,bm,bl],al=cc(h)?f:h[4],I=av(k),aT=q(f,al);if(aT)var
+i$(j,h){var
+k=h[14],L=h[10],bj=h[14],bk=c1(function(a){return eG(h)?a[4]:a[3]},bj),bl=G(b(b(b(b(b(b(c,1),1),1),1),1),1),bk),K=h[6],bm=typeof
+K==="number"?K?[0,a(a(a(a(a(c)))))]:K:[0,K[1]],bn=cf(h),u=[0,h[7],bn,bm,bl],al=cf(h)?f:h[4],I=av(k),aT=q(f,al);if(aT)var
 aU=u[3],be=aU?q(c,aU[1]):1,ah=be;else
 var
 ah=aT;if(ah){var
-N=0,w=L;for(;;){if(w){var
-g=w[1],ar=N?m(j[5],N[1],g[1]):1;if(ar){var
-an=a2(g[2]),ao=an?a2(g[3]):an,ap=ao?q(g[2],g[3]):ao,aq=ap?v(f,g[4]):ap;if(aq)var
-a1=ew(j,g),a3=e(j[9],a1),as=m(j[4],g[6],a3);else
+N=0,v=L;for(;;){if(v){var
+g=v[1],ar=N?m(j[5],N[1],g[1]):1;if(ar){var
+an=a2(g[2]),ao=an?a2(g[3]):an,ap=ao?q(g[2],g[3]):ao,aq=ap?w(f,g[4]):ap;if(aq)var
+a1=ex(j,g),a3=e(j[9],a1),as=m(j[4],g[6],a3);else
 var
 as=aq;var
 O=as}else
 var
 O=ar;if(O){var
-N=[0,g[1]],w=w[2];continue}var
+N=[0,g[1]],v=v[2];continue}var
 aV=O}else
 var
 aV=1;var
@@ -2267,16 +2280,16 @@ var
 ai=ah;if(ai){var
 aW=av(L),H=f,ag=0,F=k;for(;;){if(F){var
 d=F[1];if(u[1]){var
-a6=d[8],a5=0,R=64,s=b_(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
-S=b8(s);else{var
+a6=d[8],a5=0,R=64,s=cb(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
+S=b$(s);else{var
 a4=R-1|0;if(s){if(s[2]){var
 t=s,A=0;b:for(;;){if(t){var
 P=t[2],aw=t[1];if(P){var
-ax=P[1],x=b7(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
+ax=P[1],x=b_(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
 Q=U(l,r(p,o));else{var
 au=x-1|0;if(p){var
 y=p[1];if(o){var
-z=o[1],aE=v(z[1],y[1]),aZ=0;if(aE)var
+z=o[1],aE=w(z[1],y[1]),aZ=0;if(aE)var
 X=aE;else{var
 aF=i(z[1],y[1]);if(aF){var
 Z=e(I,z[2]),a0=0;if(Z){var
@@ -2300,35 +2313,35 @@ ay=U(A,t)}else
 var
 ay=U(A,t);var
 R=a4,s=ay;continue a}}var
-S=b8(s)}else
+S=b$(s)}else
 var
-S=b8(s)}var
+S=b$(s)}var
 aa=S;break}}else
 var
 aa=d[8];var
 aM=J(u[1]);if(aM)var
 ab=aM;else{var
 ba=d[8],bb=Y(c),T=Y(c),az=bb,B=ba;for(;;){if(B){var
-aA=B[1],aB=aA[2],V=aA[1],aC=v(T,V);if(aC)var
+aA=B[1],aB=aA[2],V=aA[1],aC=w(T,V);if(aC)var
 W=aC;else
 var
-aD=i(T,V),W=aD?v(az,aB):aD;if(W){var
+aD=i(T,V),W=aD?w(az,aB):aD;if(W){var
 T=V,az=aB,B=B[2];continue}var
 aS=W}else
 var
 aS=1;var
 ab=aS;break}}if(ab){var
-a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eA(j,al,u,aW,I,H,d,aa,bg(f,M(d[9],a7)));if(aN)var
+a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eC(j,al,u,aW,I,H,d,aa,bg(f,M(d[9],a7)));if(aN)var
 C=aN;else
 var
-a_=b(b(a(b(c,1)),1),1),a$=ad(b(c,1),a_),aR=v(d[9],a$),C=aR?eA(j,al,u,aW,I,H,d,aa,f):aR}else
+a_=b(b(a(b(c,1)),1),1),a$=ad(b(c,1),a_),aR=w(d[9],a$),C=aR?eC(j,al,u,aW,I,H,d,aa,f):aR}else
 var
 C=ab;var
-aO=C?v(d[5],b$):C;if(aO)var
-a8=d[6],ac=v(Y(b$),a8);else
+aO=C?w(d[5],cc):C;if(aO)var
+a8=d[6],ac=w(Y(cc),a8);else
 var
 ac=aO;if(ac){if(ag){var
-aH=ag[1],aI=aH[1],aJ=v(aI,d[2]),am=0;if(aJ){var
+aH=ag[1],aI=aH[1],aJ=w(aI,d[2]),am=0;if(aJ){var
 aK=aJ;am=1}else{var
 aL=i(aI,d[2]);if(aL)var
 ae=m(j[5],aH[2],d[7]);else{var
@@ -2352,57 +2365,57 @@ aX=1;var
 aj=aX;break}}else
 var
 aj=ai;if(aj)var
-bf=et(k),bh=function(a){return _(er,a[8])},ak=eB(cS(E(k,f),bh,k),f,bf);else
+bf=eu(k),bh=function(a){return _(es,a[8])},ak=eD(cU(E(k,f),bh,k),f,bf);else
 var
 ak=aj;var
 aY=ak?k?1:k:ak;if(aY){var
-bi=function(a){return _(eq,a[8])};return eB(cS(E(L,f),bi,k),f,L)}return aY}var
-i8=[0,b(b(a(b(a(c),1)),1),1),0],i9=[0,b(a(a(b(a(c),1))),1),i8],cd=[0,a(b(b(a(b(b(c,1),1)),1),1)),i9],i_=[0,b(b(a(b(a(c),1)),1),1),0],i$=[0,b(a(a(b(a(c),1))),1),i_],a3=[0,a(b(a(b(a(b(c,1)),1)),1)),i$],ja=[0,b(a(b(b(a(c),1),1)),1),0],jb=[0,a(a(b(b(a(c),1),1))),ja],ce=[0,a(b(a(b(a(b(c,1)),1)),1)),jb],jc=[0,b(b(b(a(a(c)),1),1),1),0],c0=[0,a(b(a(b(a(b(c,1)),1)),1)),jc];function
-c1(h,g,f,e,d,a){var
-i=b_(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-c2(f,e,d,a){var
+bi=function(a){return _(er,a[8])};return eD(cU(E(L,f),bi,k),f,L)}return aY}var
+ja=[0,b(b(a(b(a(c),1)),1),1),0],jb=[0,b(a(a(b(a(c),1))),1),ja],cg=[0,a(b(b(a(b(b(c,1),1)),1),1)),jb],jc=[0,b(b(a(b(a(c),1)),1),1),0],jd=[0,b(a(a(b(a(c),1))),1),jc],a3=[0,a(b(a(b(a(b(c,1)),1)),1)),jd],je=[0,b(a(b(b(a(c),1),1)),1),0],jf=[0,a(a(b(b(a(c),1),1))),je],ch=[0,a(b(a(b(a(b(c,1)),1)),1)),jf],jg=[0,b(b(b(a(a(c)),1),1),1),0],c2=[0,a(b(a(b(a(b(c,1)),1)),1)),jg];function
+c3(h,g,f,e,d,a){var
+i=cb(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+c4(f,e,d,a){var
 g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a3,[0,e,0],g]}function
 aB(h,g,f,e,d,c,b,a){var
-i=b_(b,a,0),j=b7(c);return[0,g,f,e,d,m(h[7],j,i)]}function
-eF(k,j,i,h,g){var
+i=cb(b,a,0),j=b_(c);return[0,g,f,e,d,m(h[7],j,i)]}function
+eH(k,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
 e=U(_(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=U(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),ce,[0,i,0],l]}}function
-cf(d,b,a){return[0,b,c,c0,[0,e(d[3],a),0],a]}function
-jd(e,d){var
-h=E(d[10],f),g=E(d[14],f),x=d[14],o=cZ(function(a){return a[3]},x),y=d[14],p=cZ(function(a){return a[4]},y),z=0,A=d[14];function
+f=U(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),ch,[0,i,0],l]}}function
+ci(d,b,a){return[0,b,c,c2,[0,e(d[3],a),0],a]}function
+jh(e,d){var
+h=E(d[10],f),g=E(d[14],f),x=d[14],o=c1(function(a){return a[3]},x),y=d[14],p=c1(function(a){return a[4]},y),z=0,A=d[14];function
 B(a){return a[6]}var
-C=b(b(b(c,1),1),1),D=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,a(b(a(b(a(a(c)),1)),1)),N],P=[0,b(b(a(b(b(a(c),1),1)),1),1),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],D,cd,[0,g,0],C,B,A),z],q=d[6];if(typeof
+C=b(b(b(c,1),1),1),D=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,a(b(a(b(a(a(c)),1)),1)),N],P=[0,b(b(a(b(b(a(c),1),1)),1),1),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],D,cg,[0,g,0],C,B,A),z],q=d[6];if(typeof
 q==="number")if(q)var
 k=0;else{var
-t=eE(d);if(t)var
+t=eG(d);if(t)var
 ch=0,ci=d[14],cj=function(a){return a[4]},ck=G(b(b(b(c,1),1),1),p),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a3,[0,g,[0,p,0]],ck,cj,ci),ch];else
 var
 k=t}else
 var
 cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a3,[0,g,0],cy,cx,cw),cv];var
-V=r(k,T),W=0;if(cc(d))var
+V=r(k,T),W=0;if(cf(d))var
 X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a3,[0,g,0],Z,Y,X);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=G(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cb],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],ca,a3,[0,g,[0,o,0]],b$,b_,b9);var
+b9=d[14],b_=function(a){return a[3]},b$=G(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a3,[0,g,[0,o,0]],b$,b_,b9);var
 j=f,i=d[14],l=0,am=[0,s,W];for(;;){if(i){var
 v=i[2],u=[0,j,l],j=E(i[1][8],j),i=v,l=u;continue}var
-w=U([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cd,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cd,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cd,bV,bU),bT],V)}}function
-je(e,d){var
-g=E(d[14],f),j=cY(d[14]),k=0,l=d[14];function
+w=U([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cg,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cg,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cg,bV,bU),bT],V)}}function
+ji(e,d){var
+g=E(d[14],f),j=c0(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,ce,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,ch,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),y=b(b(c,1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],y,ce,[0,g,0],x,w,v),u];else
+u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),y=b(b(c,1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],y,ch,[0,g,0],x,w,v),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,ce,[0,g,0],ak,aj,ai),ah];var
-N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,er,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return r([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,eq,_),Z],N)}function
-eG(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,ch,[0,g,0],ak,aj,ai),ah];var
+N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eH(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,es,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return r([0,eH(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,er,_),Z],N)}function
+eI(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(v(h,g))var
+g=a[1],h=b[1];if(w(h,g))var
 e=1;else{var
 j=i(h,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -2410,10 +2423,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
-eH(a){return eu(eG,0,a)}function
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,eI(d,c[2])]}}return[0,d,0]}function
+eJ(a){return ev(eI,0,a)}function
 bi(b,a){return[1,e(b[1],a)]}function
-eI(d){if(typeof
+eK(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -2426,57 +2439,57 @@ s=r(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=r(i,s),j=cc(d);if(j)var
+I=r(i,s),j=cf(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return r(k,I)}function
-jf(g,d){var
+jj(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
 m=r(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bi(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,r([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-jg(g,d,A){var
-m=eI(d),B=m?1:m,C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,E(d[14],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],K],J],i=d[14],R=0;for(;;){if(i){var
+jk(g,d,A){var
+m=eK(d),B=m?1:m,C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,E(d[14],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],K],J],i=d[14],R=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=e(g[1],i[1][7])}else
 var
 n=R;var
-S=[1,eD(n)],T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),V],S],Q],j=d[9];if(j)var
+S=[1,eF(n)],T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),V],S],Q],j=d[9];if(j)var
 o=j[1],p=o[1],X=0,Z=0,$=o[2],aa=[3,_(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ac],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],Z],ak=p[2],al=[3,_(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,_(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],q=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],X];else
 var
 q=j;var
-aH=r(q,W),aI=jf(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,_(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b$=[0,b(b(a(b(a(a(c)),1)),1),1),0],cb=[0,a(b(b(b(b(a(c),1),1),1),1)),b$],cc=[0,a(b(a(a(b(a(c),1))),1)),cb],cd=[0,b(a(b(b(a(a(c)),1),1)),1),cc],ce=[0,a(a(a(a(b(a(c),1))))),cd],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b_],b5],cg=[0,cY(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eI(d),cn=[3,_(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
+aH=r(q,W),aI=jj(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,_(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b_=[0,b(b(a(b(a(a(c)),1)),1),1),0],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_],cb=[0,a(b(a(a(b(a(c),1))),1)),b$],cc=[0,b(a(b(b(a(a(c)),1),1)),1),cb],ce=[0,a(a(a(a(b(a(c),1))))),cc],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b9],b5],cg=[0,c0(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eK(d),cn=[3,_(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
 cw=[0,b(a(b(b(a(a(c)),1),1)),1),0],cx=[0,a(b(a(b(b(a(c),1),1)),1)),cw],cy=[0,b(b(b(b(a(a(c)),1),1),1),1),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],s=[0,a(b(a(b(a(a(c)),1)),1)),cz];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=et(d[10]),h=b9(function(b,a){return bg(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ad(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(v(Y(ad(b(c,1),x)),h)){var
+cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=eu(d[10]),h=ca(function(b,a){return bg(b,a[3])},z,y),v=a(b(a(b(a(c),1)),1)),u=0;if(w(h,ad(b(c,1),v))){var
+x=a(b(a(b(a(c),1)),1));if(w(Y(ad(b(c,1),x)),h)){var
 t=[0,h];u=1}}if(!u)var
-t=[1,ca(h)];var
-cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eH(_(function(a){var
-b=e(g[9],a[5]),c=[1,eD(e(g[1],b))];return[0,a[1],c]},A))],cP=[0,a(a(b(b(a(a(c)),1),1))),0],cQ=[0,b(a(a(a(b(a(c),1)))),1),cP],cR=[0,a(b(a(a(b(a(c),1))),1)),cQ],cS=[0,a(b(a(b(a(a(c)),1)),1)),cR],cT=[0,b(b(a(a(b(a(c),1))),1),1),cS],cU=[0,a(a(a(a(b(a(c),1))))),cT],cV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cU],cO],cN],cW=[0,E(d[10],f)],cX=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cX],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cW],cV],aH)]}}function
-eJ(a){return b9(G,a[4],a[2])}function
-eK(f,e){if(e)var
-d=e[1],h=e[2],i=eK(n(f,eJ(d)),h),j=0,k=d[4],l=[3,_(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eJ(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+t=[1,cd(h)];var
+cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eJ(_(function(a){var
+b=e(g[9],a[5]),c=[1,eF(e(g[1],b))];return[0,a[1],c]},A))],cP=[0,a(a(b(b(a(a(c)),1),1))),0],cQ=[0,b(a(a(a(b(a(c),1)))),1),cP],cR=[0,a(b(a(a(b(a(c),1))),1)),cQ],cS=[0,a(b(a(b(a(a(c)),1)),1)),cR],cT=[0,b(b(a(a(b(a(c),1))),1),1),cS],cU=[0,a(a(a(a(b(a(c),1))))),cT],cV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cU],cO],cN],cW=[0,E(d[10],f)],cX=[0,a(a(b(b(a(a(c)),1),1))),0],cY=[0,b(b(a(a(b(a(c),1))),1),1),cX],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),cZ];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cW],cV],aH)]}}function
+eL(a){return ca(G,a[4],a[2])}function
+eM(f,e){if(e)var
+d=e[1],h=e[2],i=eM(n(f,eL(d)),h),j=0,k=d[4],l=[3,_(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eL(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-jh=b(b(b(b(b(c,1),1),1),1),1),bj=ad(b(c,1),jh),ji=b(b(b(b(b(b(c,1),1),1),1),1),1),cg=ad(b(c,1),ji);function
+jl=b(b(b(b(b(c,1),1),1),1),1),bj=ad(b(c,1),jl),jm=b(b(b(b(b(b(c,1),1),1),1),1),1),cj=ad(b(c,1),jm);function
 ak(d,c,a){var
-b=q(d,a);return b?v(a,c):b}function
-jj(a){var
-b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bC,a[4]):d;return e?a2(a[5]):e}function
-jk(g,aa,d){var
-w=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=$(function(a){var
+b=q(d,a);return b?w(a,c):b}function
+jn(a){var
+b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bE,a[4]):d;return e?a2(a[5]):e}function
+jo(g,aa,d){var
+v=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=$(function(a){var
 n=ak(f,bj,a[2]),o=n?q(f,a[3]):n,p=o?q(f,a[4]):o;if(p){if(typeof
 F==="number")if(F)var
-k=v(a[4],bC),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
+k=w(a[4],bE),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
 var
 d=i(a[9],f);else
 var
-m=v(a[4],bC),d=m?ak(f,bj,a[9]):m;var
+m=w(a[4],bE),d=m?ak(f,bj,a[9]):m;var
 h=d}else
 var
 h=p;var
@@ -2485,14 +2498,14 @@ t=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),t);else
 var
 j=s;if(j){var
 u=a[8];return $(function(a){var
-b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?$(jj,d[10]):G,I=H?v(cY(d[14]),cg):H;if(I)var
-bg=d[11],l=$(function(a){return ak(f,cg,a)},bg);else
+b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?$(jn,d[10]):G,I=H?w(c0(d[14]),cj):H;if(I)var
+bg=d[11],l=$(function(a){return ak(f,cj,a)},bg);else
 var
 l=I;if(l)var
-bh=d[12],o=$(function(a){return ak(f,cg,a)},bh);else
+bh=d[12],o=$(function(a){return ak(f,cj,a)},bh);else
 var
 o=l;if(o)var
-bi=d[13],p=$(function(a){return ak(f,cg,a)},bi);else
+bi=d[13],p=$(function(a){return ak(f,cj,a)},bi);else
 var
 p=o;var
 K=p?i(E(d[11],f),k):p,L=K?i(E(d[12],f),k):K,M=L?i(E(d[13],f),k):L;if(M)var
@@ -2515,44 +2528,44 @@ P=d[9];if(P)var
 Q=P[1],R=Q[1],S=R[2],T=R[1],U=Q[2],bm=r(T,r(S,U)),V=$(function(a){return ak(f,bj,a)},bm),ab=V?J(i(E(r(T,r(S,U)),f),f)):V;else{var
 W=1;x=1}}else{var
 W=u;x=1}if(x)var
-ab=W;if(J(ab))return[0,c,w];if(J(i7(g,d)))return[0,b(c,1),w];var
-ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bD(g,[3,_(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
+ab=W;if(J(ab))return[0,c,v];if(J(i$(g,d)))return[0,b(c,1),v];var
+ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bF(g,[3,_(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
 aw(a){return a[1]?c:f}var
-ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c0,[0,ae,0],c,aw,av),au],a1=r(je(g,d),aD),z=r(jd(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,cf(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=b_(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c0,aP,aN],aJ],A=bD(g,jg(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,cf(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bD(g,[4,eH(eK(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b7(b6(Y(n(b(b(b(c,1),1),1),a$)),a_)),bb=cV(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,_(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
-X=j[1],Z=e0(g[8],aa,h,X);if(Z){var
+ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c2,[0,ae,0],c,aw,av),au],a1=r(ji(g,d),aD),z=r(jh(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,ci(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=cb(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c2,aP,aN],aJ],A=bF(g,jk(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,ci(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bF(g,[4,eJ(eM(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b_(b9(Y(n(b(b(b(c,1),1),1),a$)),a_)),bb=cX(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,_(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
+X=j[1],Z=e2(g[8],aa,h,X);if(Z){var
 bo=n(h,e(g[3],X)),j=j[2],h=bo;continue}var
 ac=Z}else
 var
-ac=i(e(g[3],aa),h);return J(ac)?[0,a(c),w]:[0,f,e(g[9],A)]}}function
-eL(r,p,o,m){var
+ac=i(e(g[3],aa),h);return J(ac)?[0,a(c),v]:[0,f,e(g[9],A)]}}function
+eN(r,p,o,m){var
 d=r,h=p,e=o,g=m;for(;;){if(d){var
 j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
-k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
+k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?w(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
 s=g?G(b(a(b(c,1)),1),e):e,t=M(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=n(G(b(a(b(c,1)),1),h),t),e=s;continue}return l}return[0,[0,h,e]]}}var
-eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c3=ad(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jl=ck;function
-c4(t,g,s,r,p,o){var
-u=G(g,eN),w=b(b(b(b(b(c,1),1),1),1),1),h=G(ad(b(c,1),w),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ad(b(c,1),y),x),A=n(G(o,G(g,eN)),z),l=C(ck),m=G(h,ad(b(c,1),l)),e=n(c3,bh(G(A,c3),m)),i=q(f,e),j=i?v(f,h):i;if(j){var
-d=jl,a=e;for(;;){if(0===d){var
-B=G(p,a);return q(G(ad(b(c,1),s),c3),B)}var
-k=G(a,a),d=d-1|0,a=a1(k,Y(eM));continue}}return j}var
-jm=0;function
-c5(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c5(a,e)};return cR(function(a){return c5(a,c)},g,f,b)}return a}function
-bE(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bE(b,a,d),f,c]};return cR(function(b){return[0,d,f,bE(b,a,c)]},h,g,e)}function
+eO=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c5=ad(b(c,1),eO),eP=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jp=cn;function
+c6(t,g,s,r,p,o){var
+u=G(g,eP),v=b(b(b(b(b(c,1),1),1),1),1),h=G(ad(b(c,1),v),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ad(b(c,1),y),x),A=n(G(o,G(g,eP)),z),l=C(cn),m=G(h,ad(b(c,1),l)),e=n(c5,bh(G(A,c5),m)),i=q(f,e),j=i?w(f,h):i;if(j){var
+d=jp,a=e;for(;;){if(0===d){var
+B=G(p,a);return q(G(ad(b(c,1),s),c5),B)}var
+k=G(a,a),d=d-1|0,a=a1(k,Y(eO));continue}}return j}var
+jq=0;function
+c7(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c7(a,e)};return cT(function(a){return c7(a,c)},g,f,b)}return a}function
+bG(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bG(b,a,d),f,c]};return cT(function(b){return[0,d,f,bG(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bE(b,a,0),0,0]}return cR(function(b){return[0,0,0,bE(b,a,0)]},j,i,e)}function
+j(b){return[0,bG(b,a,0),0,0]}return cT(function(b){return[0,0,0,bG(b,a,0)]},j,i,e)}function
 a4(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
 a=a[2],b=[0,c[1],b];continue}return c}return[0,U(b,0)]}}function
-eO(d){var
+eQ(d){var
 f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
 h=q(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?q(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:i(d,a(a(a(a(a(b(c,1)))))))}var
-jn=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jo=[0,b(b(a(b(a(a(c)),1)),1),1),jn],jp=[0,a(b(b(a(b(a(c),1)),1),1)),jo],jq=[0,[0,a(a(a(b(a(a(c)),1)))),jp],0],jr=[0,b(a(b(b(a(a(c)),1),1)),1),0],js=[0,a(b(a(b(b(a(c),1),1)),1)),jr],jt=[0,b(b(a(b(a(a(c)),1)),1),1),js],ju=[0,b(a(a(b(b(a(c),1),1))),1),jt],jv=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ju],jq],jw=[0,a(b(a(b(b(a(c),1),1)),1)),0],jx=[0,b(a(b(b(a(a(c)),1),1)),1),jw],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,b(a(a(b(b(a(c),1),1))),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jA],jv],jC=[0,b(a(a(a(b(a(c),1)))),1),0],jD=[0,a(b(a(b(b(a(c),1),1)),1)),jC],jE=[0,b(b(b(a(b(a(c),1)),1),1),1),jD],jF=[0,[0,a(a(a(b(a(a(c)),1)))),jE],jB],jG=[0,a(b(b(a(a(a(c))),1),1)),0],jH=[0,b(a(a(a(b(a(c),1)))),1),jG],jI=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jH],jF],jJ=[0,b(a(a(a(b(a(c),1)))),1),0],jK=[0,a(a(a(a(b(a(c),1))))),jJ],jL=[0,a(b(b(a(b(a(c),1)),1),1)),jK],jM=[0,a(a(b(b(a(a(c)),1),1))),jL],jN=[0,b(a(b(b(a(a(c)),1),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(a(b(a(a(c)),1))),1),jO],jI],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,b(b(b(b(a(a(c)),1),1),1),1),jS],jU=[0,b(b(b(a(a(a(c))),1),1),1),jT],jV=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jU],jP],jW=[0,b(b(a(b(a(a(c)),1)),1),1),0],jX=[0,a(a(b(b(b(a(c),1),1),1))),jW],jY=[0,a(b(a(b(b(a(c),1),1)),1)),jX],jZ=[0,b(a(b(a(b(a(c),1)),1)),1),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j0],jV],j2=[0,b(b(a(b(a(a(c)),1)),1),1),0],j3=[0,b(b(b(b(a(a(c)),1),1),1),1),j2],j4=[0,a(b(a(b(b(a(c),1),1)),1)),j3],j5=[0,a(a(b(b(b(a(c),1),1),1))),j4],j6=[0,a(a(b(b(b(a(c),1),1),1))),j5],j7=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j6],j1],j8=[0,b(b(a(b(b(a(c),1),1)),1),1),0],j9=[0,a(b(b(a(b(a(c),1)),1),1)),j8],j_=[0,b(a(b(b(b(a(c),1),1),1)),1),j9],j$=[0,b(a(b(b(a(a(c)),1),1)),1),j_],ka=[0,a(a(a(a(b(a(c),1))))),j$],kb=[0,[0,b(a(a(b(b(a(c),1),1))),1),ka],j7],kc=[0,a(b(a(b(b(a(c),1),1)),1)),0],kd=[0,b(a(b(b(a(a(c)),1),1)),1),kc],ke=[0,a(b(b(a(b(a(c),1)),1),1)),kd],kf=[0,a(b(a(b(a(a(c)),1)),1)),ke],kg=[0,a(b(b(b(a(a(c)),1),1),1)),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kh],kb],kj=[0,b(b(a(b(a(a(c)),1)),1),1),0],kk=[0,a(b(b(a(b(a(c),1)),1),1)),kj],kl=[0,a(b(a(a(b(a(c),1))),1)),kk],km=[0,a(b(b(a(b(a(c),1)),1),1)),kl],kn=[0,[0,b(b(a(a(b(a(c),1))),1),1),km],ki],ko=[0,b(b(a(a(b(a(c),1))),1),1),0],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,a(a(a(a(b(a(c),1))))),kp],kr=[0,[0,a(a(a(b(b(a(c),1),1)))),kq],kn],ks=[0,b(b(a(b(a(a(c)),1)),1),1),0],kt=[0,b(a(b(b(a(a(c)),1),1)),1),ks],ku=[0,a(b(b(b(b(a(c),1),1),1),1)),kt],kv=[0,b(b(a(b(a(a(c)),1)),1),1),ku],kw=[0,[0,a(a(b(b(a(a(c)),1),1))),kv],kr],kx=[0,b(a(a(a(b(a(c),1)))),1),0],ky=[0,a(b(b(b(b(a(c),1),1),1),1)),kx],kz=[0,b(b(a(a(b(a(c),1))),1),1),ky],kA=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kz],kw],kB=[0,a(b(a(b(b(a(c),1),1)),1)),0],kC=[0,b(b(a(a(b(a(c),1))),1),1),kB],kD=[0,a(b(a(b(a(a(c)),1)),1)),kC],kE=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kD],kA],kF=[0,b(b(a(a(b(a(c),1))),1),1),0],kG=[0,a(a(a(a(b(a(c),1))))),kF],kH=[0,a(a(a(a(b(a(c),1))))),kG],kI=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kH],kE],kJ=[0,a(b(a(b(b(a(c),1),1)),1)),0],kK=[0,a(a(b(b(a(a(c)),1),1))),kJ],kL=[0,[0,a(b(a(b(a(a(c)),1)),1)),kK],kI],kM=[0,b(a(b(b(a(a(c)),1),1)),1),0],kN=[0,a(b(b(b(b(a(c),1),1),1),1)),kM],kO=[0,a(b(a(a(b(a(c),1))),1)),kN],kP=[0,a(b(a(a(b(a(c),1))),1)),kO],kQ=[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kR=[0,b(a(b(b(a(a(c)),1),1)),1),kQ],kS=[0,[0,a(a(a(b(b(a(c),1),1)))),kR],kL];function
+jr=[0,b(b(b(a(b(a(c),1)),1),1),1),0],js=[0,b(b(a(b(a(a(c)),1)),1),1),jr],jt=[0,a(b(b(a(b(a(c),1)),1),1)),js],ju=[0,[0,a(a(a(b(a(a(c)),1)))),jt],0],jv=[0,b(a(b(b(a(a(c)),1),1)),1),0],jw=[0,a(b(a(b(b(a(c),1),1)),1)),jv],jx=[0,b(b(a(b(a(a(c)),1)),1),1),jw],jy=[0,b(a(a(b(b(a(c),1),1))),1),jx],jz=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jy],ju],jA=[0,a(b(a(b(b(a(c),1),1)),1)),0],jB=[0,b(a(b(b(a(a(c)),1),1)),1),jA],jC=[0,a(a(a(a(b(a(c),1))))),jB],jD=[0,b(a(a(b(b(a(c),1),1))),1),jC],jE=[0,a(b(a(b(b(a(c),1),1)),1)),jD],jF=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jE],jz],jG=[0,b(a(a(a(b(a(c),1)))),1),0],jH=[0,a(b(a(b(b(a(c),1),1)),1)),jG],jI=[0,b(b(b(a(b(a(c),1)),1),1),1),jH],jJ=[0,[0,a(a(a(b(a(a(c)),1)))),jI],jF],jK=[0,a(b(b(a(a(a(c))),1),1)),0],jL=[0,b(a(a(a(b(a(c),1)))),1),jK],jM=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jL],jJ],jN=[0,b(a(a(a(b(a(c),1)))),1),0],jO=[0,a(a(a(a(b(a(c),1))))),jN],jP=[0,a(b(b(a(b(a(c),1)),1),1)),jO],jQ=[0,a(a(b(b(a(a(c)),1),1))),jP],jR=[0,b(a(b(b(a(a(c)),1),1)),1),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,[0,b(a(a(b(a(a(c)),1))),1),jS],jM],jU=[0,b(b(a(b(a(a(c)),1)),1),1),0],jV=[0,a(a(b(b(b(a(c),1),1),1))),jU],jW=[0,a(b(a(b(b(a(c),1),1)),1)),jV],jX=[0,b(b(b(b(a(a(c)),1),1),1),1),jW],jY=[0,b(b(b(a(a(a(c))),1),1),1),jX],jZ=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jY],jT],j0=[0,b(b(a(b(a(a(c)),1)),1),1),0],j1=[0,a(a(b(b(b(a(c),1),1),1))),j0],j2=[0,a(b(a(b(b(a(c),1),1)),1)),j1],j3=[0,b(a(b(a(b(a(c),1)),1)),1),j2],j4=[0,a(b(a(b(b(a(c),1),1)),1)),j3],j5=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j4],jZ],j6=[0,b(b(a(b(a(a(c)),1)),1),1),0],j7=[0,b(b(b(b(a(a(c)),1),1),1),1),j6],j8=[0,a(b(a(b(b(a(c),1),1)),1)),j7],j9=[0,a(a(b(b(b(a(c),1),1),1))),j8],j_=[0,a(a(b(b(b(a(c),1),1),1))),j9],j$=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j_],j5],ka=[0,b(b(a(b(b(a(c),1),1)),1),1),0],kb=[0,a(b(b(a(b(a(c),1)),1),1)),ka],kc=[0,b(a(b(b(b(a(c),1),1),1)),1),kb],kd=[0,b(a(b(b(a(a(c)),1),1)),1),kc],ke=[0,a(a(a(a(b(a(c),1))))),kd],kf=[0,[0,b(a(a(b(b(a(c),1),1))),1),ke],j$],kg=[0,a(b(a(b(b(a(c),1),1)),1)),0],kh=[0,b(a(b(b(a(a(c)),1),1)),1),kg],ki=[0,a(b(b(a(b(a(c),1)),1),1)),kh],kj=[0,a(b(a(b(a(a(c)),1)),1)),ki],kk=[0,a(b(b(b(a(a(c)),1),1),1)),kj],kl=[0,a(b(a(b(b(a(c),1),1)),1)),kk],km=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kl],kf],kn=[0,b(b(a(b(a(a(c)),1)),1),1),0],ko=[0,a(b(b(a(b(a(c),1)),1),1)),kn],kp=[0,a(b(a(a(b(a(c),1))),1)),ko],kq=[0,a(b(b(a(b(a(c),1)),1),1)),kp],kr=[0,[0,b(b(a(a(b(a(c),1))),1),1),kq],km],ks=[0,b(b(a(a(b(a(c),1))),1),1),0],kt=[0,a(b(b(b(b(a(c),1),1),1),1)),ks],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,[0,a(a(a(b(b(a(c),1),1)))),ku],kr],kw=[0,b(b(a(b(a(a(c)),1)),1),1),0],kx=[0,b(a(b(b(a(a(c)),1),1)),1),kw],ky=[0,a(b(b(b(b(a(c),1),1),1),1)),kx],kz=[0,b(b(a(b(a(a(c)),1)),1),1),ky],kA=[0,[0,a(a(b(b(a(a(c)),1),1))),kz],kv],kB=[0,b(a(a(a(b(a(c),1)))),1),0],kC=[0,a(b(b(b(b(a(c),1),1),1),1)),kB],kD=[0,b(b(a(a(b(a(c),1))),1),1),kC],kE=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kD],kA],kF=[0,a(b(a(b(b(a(c),1),1)),1)),0],kG=[0,b(b(a(a(b(a(c),1))),1),1),kF],kH=[0,a(b(a(b(a(a(c)),1)),1)),kG],kI=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kH],kE],kJ=[0,b(b(a(a(b(a(c),1))),1),1),0],kK=[0,a(a(a(a(b(a(c),1))))),kJ],kL=[0,a(a(a(a(b(a(c),1))))),kK],kM=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kL],kI],kN=[0,a(b(a(b(b(a(c),1),1)),1)),0],kO=[0,a(a(b(b(a(a(c)),1),1))),kN],kP=[0,[0,a(b(a(b(a(a(c)),1)),1)),kO],kM],kQ=[0,b(a(b(b(a(a(c)),1),1)),1),0],kR=[0,a(b(b(b(b(a(c),1),1),1),1)),kQ],kS=[0,a(b(a(a(b(a(c),1))),1)),kR],kT=[0,a(b(a(a(b(a(c),1))),1)),kS],kU=[0,a(b(b(b(b(a(c),1),1),1),1)),kT],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,[0,a(a(a(b(b(a(c),1),1)))),kV],kP];function
 aX(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=i(b[1],a[1]);if(c){var
@@ -2560,27 +2573,27 @@ b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eP(d){var
+eR(d){var
 i=0;if(d){var
-f=eO(d[1]);if(f)var
+f=eQ(d[1]);if(f)var
 j=d[2],e=$(function(d){var
-e=eO(d);if(e)var
+e=eQ(d);if(e)var
 f=e;else{var
 g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=J(cU(function(a){return aX(d,a)},kS));i=1}else
+h=J(cW(function(a){return aX(d,a)},kW));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cW(d)}function
-eQ(j){var
-e=10,g=es(j);for(;;){if(0!==e){var
+h=g;return h?d:cY(d)}function
+eS(j){var
+e=10,g=et(j);for(;;){if(0!==e){var
 m=e-1|0;if(0!==g){var
 e=m,g=g-1|0;continue}}var
-p=cV(b(b(b(b(a(c),1),1),1),1),e),k=r(U(j,0),p),d=ev(9,k);for(;;){if(d){var
+p=cX(b(b(b(b(a(c),1),1),1),1),e),k=r(U(j,0),p),d=ew(9,k);for(;;){if(d){var
 o=b(b(b(b(a(c),1),1),1),1);if(i(d[1],o)){var
 d=d[2];continue}}if(d)var
 q=U([0,d[1],d[2]],0),l=[0,b(a(a(a(b(c,1)))),1),q];else
@@ -2589,24 +2602,24 @@ l=d;var
 h=9,f=k;for(;;){if(0!==h){var
 n=h-1|0;if(f){var
 h=n,f=f[2];continue}}return U(f,l)}}}}function
-ch(b,a){switch(a[0]){case
+ck(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,_(function(a){return ch(b,a)},c)];default:var
+c=a[1];return[3,_(function(a){return ck(b,a)},c)];default:var
 d=a[1];return[4,_(function(a){var
-c=ch(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-c6(d,c){switch(c[0]){case
+c=ck(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+c8(d,c){switch(c[0]){case
 3:var
-i=c[1];return $(function(a){return c6(d,a)},i);case
+i=c[1];return $(function(a){return c8(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?$(function(a){return c6(d,a[2])},h):e}default:return 1}}function
+e=1;return e?$(function(a){return c8(d,a[2])},h):e}default:return 1}}function
 aC(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
 c=a[1];if(!m(f[4],c[1],h)){var
@@ -2621,17 +2634,17 @@ b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
 aD(e,d,c){var
 a=aC(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-eR(a){if(a){var
+eT(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kT(a){return 1===a[0]?[0,a[1]]:0}function
-eS(d,g){var
+kX(a){return 1===a[0]?[0,a[1]]:0}function
+eU(d,g){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aY(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
 q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aD(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
 v=0,w=i[1],j=a4(function(j){var
 o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aY(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aD(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=a4(kT,h[1],0);if(i)var
-k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eR(aC(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=av(k),H=eP(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
+i=a4(kX,h[1],0);if(i)var
+k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eT(aC(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=av(k),H=eR(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
 var
 l=i;var
 m=l}else
@@ -2640,7 +2653,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},w,v);if(j)var
-x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eR(aC(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eP(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
+x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eT(aC(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eR(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
 var
 k=j;var
 l=k}else
@@ -2649,15 +2662,15 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-c7(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,c7(b,c)]];var
+c9(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,c9(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eT(g,m,h,d){if(h){if(d){var
+eV(g,m,h,d){if(h){if(d){var
 n=d[1],j=h[1];if(0===n[0]){var
 k=e(j[2],n[1]);if(k){var
-o=k[1],l=eT(g,m,h[2],d[2]);if(l){var
+o=k[1],l=eV(g,m,h[2],d[2]);if(l){var
 p=l[1],t=0;if(!i(e(g[3],o),f)){var
 u=0;if(J(m)&&j[4])u=1;if(!u){var
 v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,j[1],w]),p];t=1}}if(!t)var
@@ -2667,32 +2680,32 @@ var
 r=l;var
 s=r}else
 var
-s=k;return s}return 0}return d}return d?0:kU}function
-eU(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=r(c7(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-c8(c,e,b,d){var
-a=eT(c,e,b[2],d),f=a?[0,eU(c,b[1],a[1])]:a;return f}function
-bF(h,g,d){var
-l=a(b(a(b(a(c),1)),1)),j=v(d,ad(b(c,1),l));if(j)var
-n=a(b(a(b(a(c),1)),1)),f=v(Y(ad(b(c,1),n)),d);else
+s=k;return s}return 0}return d}return d?0:kY}function
+eW(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=r(c9(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+c_(c,e,b,d){var
+a=eV(c,e,b[2],d),f=a?[0,eW(c,b[1],a[1])]:a;return f}function
+bH(h,g,d){var
+l=a(b(a(b(a(c),1)),1)),j=w(d,ad(b(c,1),l));if(j)var
+n=a(b(a(b(a(c),1)),1)),f=w(Y(ad(b(c,1),n)),d);else
 var
 f=j;switch(g[0]){case
 0:return f?i(g[1],d):f;case
 1:var
 k=J(f);if(k){var
-o=ca(d),p=e(h[2],o);return m(h[4],g[1],p)}return k;default:return 0}}function
-eV(d,h,g){var
+o=cd(d),p=e(h[2],o);return m(h[4],g[1],p)}return k;default:return 0}}function
+eX(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eV(d,n(b,c),f);return[0,a[1],i]}var
+i=eX(d,n(b,c),f);return[0,a[1],i]}var
 b=n(b,c),a=f;continue}return a}}function
-kV(d,t,j){var
+kZ(d,t,j){var
 I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],k=aY(d,[0,a(a(b(a(b(a(c),1)),1))),K],j);if(k){var
 l=k[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aY(d,[0,a(a(a(a(b(a(c),1))))),L],j);if(m){var
 u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aC(d,[0,b(a(a(b(a(a(c)),1))),1),P],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,ca(o[1])];break;case
+g=[0,cd(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
@@ -2704,9 +2717,9 @@ w=p;else
 var
 ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aX(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
 G=a(b(a(a(b(c,1))),1));if(i(f[1],G))var
-H=eQ(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+H=eS(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
 var
-q=eQ(f)}else
+q=eS(f)}else
 var
 q=f;var
 x=q}else
@@ -2724,12 +2737,12 @@ g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(y,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=a4(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c7(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c9(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eU(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eW(d,k[1],i[1])]:i,l=z;else
 var
 l=h;var
 m=l}else
@@ -2769,17 +2782,17 @@ E=m;var
 F=E}else
 var
 F=k;return F}function
-eW(c,b){var
+eY(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-eX(c,b){var
-a=c5(b,c);return a?a[1]:f}function
-kX(d,g,ae){var
+eZ(c,b){var
+a=c7(b,c);return a?a[1]:f}function
+k1(d,g,ae){var
 h=ae[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ac=aY(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),al=0;if(ac){var
 bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ad=aD(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),u=0;if(ad){var
 M=ad[1];if(M){var
 N=M[2],a_=M[1];if(0===a_[0])if(N){var
 a$=N[1];if(0===a$[0]&&!N[2]){var
-ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aX(e(d[1],ac[1]),b$),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
+ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,b(b(a(b(a(a(c)),1)),1),1),b9],bb=aX(e(d[1],ac[1]),b_),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
 k=q(ba,b(c,1));u=1}else{var
 k=bd;u=1}}else{var
 k=0;u=1}}else{var
@@ -2792,23 +2805,23 @@ be=ad;if(!u){var
 bf=be;al=1}}else{var
 bf=ac;al=1}if(al)var
 k=bf;var
-bg=k?c6(d,h):k;if(bg)var
-ca=bD(d,ch(d,h)),bh=m(d[4],g[15],ca);else
+bg=k?c8(d,h):k;if(bg)var
+b$=bF(d,ck(d,h)),bh=m(d[4],g[15],b$);else
 var
 bh=bg;if(J(bh))return a(b(c,1));var
 cb=[0,b(a(b(b(a(a(c)),1),1)),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],bi=aC(d,[0,a(a(a(b(b(a(c),1),1)))),cg],h);if(bi){var
-bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aD(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
+bj=bi[1],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,b(b(a(a(b(a(c),1))),1),1),ch],cj=[0,a(a(a(a(b(a(c),1))))),ci],cl=[0,a(a(a(a(b(a(c),1))))),cj],bk=aD(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
 af=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aD(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
 bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aD(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
 ag=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aD(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
 cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aD(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
 cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aY(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
 cL=[0,b(a(a(a(b(a(c),1)))),1),0],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,a(b(b(a(b(a(c),1)),1),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,b(a(b(b(a(a(c)),1),1)),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],br=aY(d,[0,b(a(a(b(a(a(c)),1))),1),cQ],bj);if(br){var
-cR=0,bs=a4(function(a){return eS(d,a)},af,cR);if(bs){var
-ah=bs[1],bt=m(d[4],bq[1],g[1]),cT=bt?m(d[4],br[1],g[2]):bt;if(J(cT))return b(a(c),1);var
-bu=av(ah),cV=ae[2],cW=g[13],cX=g[12],cY=g[11],cZ=g[10],F=cZ,r=cY,p=cX,o=cW,l=cV,S=0,c0=av(bm);for(;;){if(F){if(r)if(p)if(o)if(l){var
+cR=0,bs=a4(function(a){return eU(d,a)},af,cR);if(bs){var
+ah=bs[1],bt=m(d[4],bq[1],g[1]),cS=bt?m(d[4],br[1],g[2]):bt;if(J(cS))return b(a(c),1);var
+bu=av(ah),cT=ae[2],cV=g[13],cX=g[12],cY=g[11],cZ=g[10],F=cZ,r=cY,p=cX,o=cV,l=cT,S=0,c0=av(bm);for(;;){if(F){if(r)if(p)if(o)if(l){var
 T=e(c0,l[1]);if(T){var
-V=F[1],aL=T[1],bG=o[1],bH=p[1],bI=r[1];if(3===aL[0]){var
+V=F[1],aL=T[1],bD=o[1],bE=p[1],bI=r[1];if(3===aL[0]){var
 x=aL[1];if(x){var
 y=x[2],ap=x[1];if(0===ap[0])if(y){var
 z=y[2],aq=y[1],ar=ap[1];if(3===aq[0]){var
@@ -2819,9 +2832,9 @@ C=B[2],bA=0;if(C){var
 D=C[2],bB=0;if(D)if(D[2]){var
 j=0;by=1;bz=1;bA=1;bB=1}else{var
 as=aq[1],P=e(bu,ar);if(P){var
-at=P[1],Q=c8(d,1,at,as);if(Q){var
-R=c8(d,0,at,as);if(R)var
-au=m(d[4],Q[1],V[1]),aw=au?bF(d,z[1],V[2]):au,ax=aw?bF(d,A[1],V[3]):aw,ay=ax?bF(d,B[1],bI):ax,az=ay?bF(d,C[1],bH):ay,aA=az?bF(d,D[1],bG):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
+at=P[1],Q=c_(d,1,at,as);if(Q){var
+R=c_(d,0,at,as);if(R)var
+au=m(d[4],Q[1],V[1]),aw=au?bH(d,z[1],V[2]):au,ax=aw?bH(d,A[1],V[3]):aw,ay=ax?bH(d,B[1],bI):ax,az=ay?bH(d,C[1],bE):ay,aA=az?bH(d,D[1],bD):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
 var
 aB=R;var
 aE=aB}else
@@ -2859,20 +2872,20 @@ F=F[2],r=r[2],p=p[2],o=o[2],l=l[2],S=[0,j[1],S];continue}var
 aM=j}else
 var
 aM=T;var
-w=aM}else
+v=aM}else
 var
-w=l;else
+v=l;else
 var
-w=o;else
+v=o;else
 var
-w=p;else
+v=p;else
 var
-w=r;var
-ai=w}else
+v=r;var
+ai=v}else
 var
 ai=r?0:p?0:o?0:l?0:[0,U(S,0)];if(ai){var
-aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eV(cS(E(af,f),c1,aj),f,af),c3=bD(d,[3,_(function(a){return ch(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
-c4=0,bv=a4(function(a){return kV(d,bu,a)},ag,c4);if(bv){var
+aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eX(cU(E(af,f),c1,aj),f,af),c3=bF(d,[3,_(function(a){return ck(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
+c4=0,bv=a4(function(a){return kZ(d,bu,a)},ag,c4);if(bv){var
 H=bv[1],s=g[8];for(;;){if(H){if(s){var
 aN=m(d[4],H[1],s[1]);if(aN){var
 H=H[2],s=s[2];continue}var
@@ -2882,15 +2895,15 @@ aO=s;var
 bw=aO}else
 var
 bw=s?0:1;if(J(bw))return b(b(b(c,1),1),1);var
-bx=g[9],c5=bp[1],c7=bo[1];if(bx){var
+bx=g[9],c5=bp[1],c6=bo[1];if(bx){var
 aP=bx[1],aQ=aP[1],aR=aQ[2],W=function(c){function
 a(a){var
-b=q(f,a);return b?v(a,c):b}return function(b){return $(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(W(E(c7,f)),bK),aT=aS?e(W(E(ag,f)),aR):aS;if(aT)var
+b=q(f,a);return b?w(a,c):b}return function(b){return $(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(W(E(c6,f)),bK),aT=aS?e(W(E(ag,f)),aR):aS;if(aT)var
 bL=aP[2],X=e(W(E(c5,f)),bL);else
 var
 X=aT;var
 ao=0;if(X){var
-aU=J(cU(function(o){var
+aU=J(cW(function(o){var
 g=e(bJ,o);if(g){var
 p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aY(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
 k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aX(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
@@ -2942,14 +2955,14 @@ aV=X;ao=1}if(ao)var
 ak=aV}else
 var
 ak=1;if(J(ak))return a(b(b(c,1),1));var
-c9=ae[3];if(cU(function(a){return a[3]},ah))if(g[9]||g[7])var
+c7=ae[3];if(cW(function(a){return a[3]},ah))if(g[9]||g[7])var
 O=0;else{var
-bP=av(aj),I=aj,t=c9,aa=0,bQ=av(ah);for(;;){if(I){if(t){var
+bP=av(aj),I=aj,t=c7,aa=0,bQ=av(ah);for(;;){if(I){if(t){var
 a7=t[1],ab=I[1],Y=e(bQ,ab[1]),bC=0;if(Y){var
 aW=Y[1];if(aW[3]){var
 Z=e(bP,a7);if(Z){var
 aZ=Z[1],a0=i(aZ[1],ab[1]),a1=a0?m(d[4],aZ[2],ab[2]):a0;if(a1)var
-bM=aW[2],bN=b9(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
+bM=aW[2],bN=ca(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
 var
 a3=a1;var
 a5=a3}else
@@ -2957,7 +2970,7 @@ var
 a5=Z;var
 K=a5;bC=1}else
 var
-a6=kW}else
+a6=k0}else
 var
 a6=Y;if(!bC)var
 K=a6;if(K){var
@@ -2969,86 +2982,89 @@ L=a8}else
 var
 L=t?0:[0,U(aa,0)];if(L)var
 a9=av(L[1]),bR=g[14],O=$(function(g){var
-b=g[8],a=jm;for(;;){if(b){var
-d=eW(a9,b[1][1]);if(d)var
-e=d[1][1],f=bE(e,n(eX(a,e),c),a);else
+b=g[8],a=jq;for(;;){if(b){var
+d=eY(a9,b[1][1]);if(d)var
+e=d[1][1],f=bG(e,n(eZ(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 h=g[8];return $(function(d){var
-b=eW(a9,d[1]);if(b){var
-c=b[1],e=c[2];return i(eX(a,c[1]),e)}return 1},h)}},bR);else
+b=eY(a9,d[1]);if(b){var
+c=b[1],e=c[2];return i(eZ(a,c[1]),e)}return 1},h)}},bR);else
 var
 O=L;break}}else
 var
 O=1;return J(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kY(d,A,a,z){var
-r=jk(d,A,a),u=0;if(i(r[1],f)){var
-h=eL(e(d[1],a[3]),f,c,0),w=0;if(h){var
-l=h[1],j=l[2],k=l[1],m=q(f,k),n=m?v(f,j):m;if(n){var
+k2(d,A,a,z){var
+r=jo(d,A,a),u=0;if(i(r[1],f)){var
+h=eN(e(d[1],a[3]),f,c,0),v=0;if(h){var
+l=h[1],j=l[2],k=l[1],m=q(f,k),n=m?w(f,j):m;if(n){var
 o=a[4],x=a[10],s=$(function(a){var
-b=c4(k,j,o,a[2],a[4],a[5]);if(b){var
-d=M(a[5],c);return J(c4(k,j,o,a[2],a[4],d))}return b},x);w=1}else
+b=c6(k,j,o,a[2],a[4],a[5]);if(b){var
+d=M(a[5],c);return J(c6(k,j,o,a[2],a[4],d))}return b},x);v=1}else
 var
 p=n}else
 var
-p=h;if(!w)var
+p=h;if(!v)var
 s=p;if(J(s)){var
 y=e(d[2],0),g=[0,b(b(c,1),1),y];u=1}}if(!u)var
 g=r;if(i(g[1],f)){var
-t=kX(d,a,z);return i(t,f)?g:[0,t,e(d[2],0)]}return g}var
-a5=kZ.slice(),k1=k0.slice(),c9=aM(7,bz(16,function(a){return a})),bl=1;for(;;){var
-mI=g2(function(c){return function(a){var
-b=c-1|0;return g(g(c9,b)[1+b],a)[1+a]}}(bl),k1);g(c9,bl)[1+bl]=mI;var
-mJ=bl+1|0;if(6!==bl){var
-bl=mJ;continue}var
-bG=aM(16,0),aa=function(b,a){return bG[1+b[1+a]]},p=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},eY=function(b,aJ,aI,aH){var
+t=k1(d,a,z);return i(t,f)?g:[0,t,e(d[2],0)]}return g}var
+a5=k3.slice(),k5=k4.slice(),c$=aM(7,bB(16,function(a){return a})),bl=1;for(;;){var
+mM=g5(function(c){return function(a){var
+b=c-1|0;return g(g(c$,b)[1+b],a)[1+a]}}(bl),k5);g(c$,bl)[1+bl]=mM;var
+mN=bl+1|0;if(6!==bl){var
+bl=mN;continue}var
+bI=aM(16,0),aa=function(b,a){return bI[1+b[1+a]]},p=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},e0=function(b,aJ,aI,aH){var
 aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a5,0)[1],aT=g(a5,1)[2],aU=g(a5,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a5,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
-a=g(c9,d)[1+d],I=(w+e|0)+aa(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+aa(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+aa(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+aa(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+aa(a,4)|0,Z=p(G^Y,16),_=C+Z|0,$=p(h^_,12),ab=(Y+$|0)+aa(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p($^ad,7),af=(z+i|0)+aa(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+aa(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+aa(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+aa(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+aa(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+aa(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+aa(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+aa(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+aa(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+aa(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
+a=g(c$,d)[1+d],I=(w+e|0)+aa(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+aa(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+aa(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+aa(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+aa(a,4)|0,Z=p(G^Y,16),_=C+Z|0,$=p(h^_,12),ab=(Y+$|0)+aa(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p($^ad,7),af=(z+i|0)+aa(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+aa(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+aa(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+aa(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+aa(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+aa(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+aa(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+aa(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+aa(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+aa(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
 d=a2,H=k,G=u,F=r,E=n,D=o,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,o),a0=c(q,l),a1=c(m,v);return[0,c(j,s),a1,a0,aZ,aY,aX,aW,aV]}},c_=function(i,m,e,l,h){if(1===l){var
-v=m-(aG*e|0)|0,K=aG,w=nm(aG,v)?K:v,j=dZ(1,(w+63|0)/64|0),n=j-1|0,L=aG*e|0,F=0;if(n<0)var
+c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,o),a0=c(q,l),a1=c(m,v);return[0,c(j,s),a1,a0,aZ,aY,aX,aW,aV]}},da=function(i,m,e,l,h){if(1===l){var
+v=m-(aG*e|0)|0,K=aG,w=nr(aG,v)?K:v,j=d1(1,(w+63|0)/64|0),n=j-1|0,L=aG*e|0,F=0;if(n<0)var
 o=a5;else{var
 a=F,p=a5;for(;;){var
 k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-x=mU(aw(i),q+(4*b|0)|0)&-1;g(bG,b)[1+b]=x;var
+x=mY(aw(i),q+(4*b|0)|0)&-1;g(bI,b)[1+b]=x;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bG,c)[1+c]=D;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bI,c)[1+c]=D;var
 E=c+1|0;if(15!==c){var
 c=E;continue}break}}var
 r=a===(j-1|0)?1:0;if(r)var
 G=h?8:h,s=2|G;else
 var
 s=r;var
-t=0===a?1:0,H=t?1:t,u=eY(p,e,k,H|s),I=a+1|0;if(n!==a){var
+t=0===a?1:0,H=t?1:t,u=e0(p,e,k,H|s),I=a+1|0;if(n!==a){var
 a=I,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=c_(i,m,e,d,0),N=c_(i,m,e+d|0,l-d|0,0);ea(M,0,bG,0,8);ea(N,0,bG,8,8);var
-J=h?8:h;return eY(a5,0,64,4|J)}},eZ=function(c){var
-d=l(c),b=H(32),a=0,h=c_(c,d,0,dZ(1,(d+fO|0)/aG|0),1);for(;;){var
-e=a/4|0;x(b,a,d1((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a7));var
+M=da(i,m,e,d,0),N=da(i,m,e+d|0,l-d|0,0);ec(M,0,bI,0,8);ec(N,0,bI,8,8);var
+J=h?8:h;return e0(a5,0,64,4|J)}},e1=function(c){var
+d=l(c),b=H(32),a=0,h=da(c,d,0,d1(1,(d+fQ|0)/aG|0),1);for(;;){var
+e=a/4|0;t(b,a,d3((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a7));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},k2=bz(bL,C),c$=function(a){return cJ(l(a),function(c){var
-b=z(a,c);return g(k2,b)[1+b]})},k3=function(a){var
-c=bY(64);bX(function(a){var
+a=f;continue}return X(b)}},k6=bB(bO,C),db=function(a){return cL(l(a),function(c){var
+b=z(a,c);return g(k6,b)[1+b]})},k7=function(a){var
+c=b0(64);bZ(function(a){var
 d=typeof
-a==="number"?a&a7:aj(M(a,b(bW(a,8),8)));return au(c,d)},a);return bZ(c)},k4=function(a,c){var
-f=bY(fY);bX(function(c){if(gv(c)){var
-i=a-1|0,k=aj(c),m=0;if(!(i<0)){var
-d=m;for(;;){var
-j=8*d|0,n=j<32?j:31;au(f,k>>n&a7);var
-o=d+1|0;if(i!==d){var
-d=o;continue}break}}return 0}var
-g=8*a|0,e=nS(M(c,b(bW(c,g),g))),h=l(e),p=a<=h?at(e,0,a):as(e,d_(a-h|0,0));return bd(f,p)},c);return bZ(f)},k5=function(d,b,c){var
+a==="number"?a&a7:aj(M(a,b(bY(a,8),8)));return au(c,d)},a);return b1(c)},k8=function(c,d){var
+a=b0(f0);bZ(function(d){if(gy(d)){var
+g=aj(d);if(8===c){var
+i=a[2]+8|0,o=gg(g);if(a[3]<i)b2(a,8);m3(a[1],a[2],o);a[2]=i;return 0}if(4===c){var
+h=a[2]+4|0;if(a[3]<h)b2(a,4);m2(a[1],a[2],g);a[2]=h;return 0}var
+m=c-1|0,p=0;if(!(m<0)){var
+e=p;for(;;){var
+n=8*e|0,q=n<32?n:31;au(a,g>>q&a7);var
+r=e+1|0;if(m!==e){var
+e=r;continue}break}}return 0}var
+j=8*c|0,f=nX(M(d,b(bY(d,j),j))),k=l(f),s=c<=k?at(f,0,c):as(f,ea(c-k|0,0));return bd(a,s)},d);return b1(a)},k9=function(d,b,c){var
 e=l(c),i=0<=an(b)?1:0;if(i){var
-j=en(b,C(l(d)-e|0));if(j){var
+j=eo(b,C(l(d)-e|0));if(j){var
 a=0,m=aj(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
@@ -3057,14 +3073,14 @@ a=a+1|0;continue}var
 g=h}return g}}var
 k=j}else
 var
-k=i;return k},k7=function(a){return cK(k6,a)},k8=function(b,a){return nE(b,a)<0?1:0},bH=[0,c$,k3,function(a){return C(l(a))},gZ,k8,k7,k4,k5,eZ],da=[O,k9,cu(0)],B=function(a){throw[0,da,a]},ci=function(d){var
+k=i;return k},k$=function(a){return cM(k_,a)},la=function(b,a){return nJ(b,a)<0?1:0},bJ=[0,db,k7,function(a){return C(l(a))},g2,la,k$,k8,k9,e1],dc=[O,lb,cw(0)],B=function(a){throw[0,dc,a]},cl=function(d){var
 f=l(d),a=[0,0];function
-c(b){return a[1]<f?z(d,a[1]):B(k_)}function
+c(b){return a[1]<f?z(d,a[1]):B(lc)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return B(e(b3(k$),d))}function
+d=a[1];return B(e(b6(ld),d))}function
 k(l){g(34);var
-b=bY(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bZ(b)}if(92===e){a[1]++;var
+b=b0(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return b1(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -3073,45 +3089,45 @@ k=0;switch(i){case
 12:au(b,10);break;case
 16:au(b,13);break;case
 18:au(b,9);break;case
-19:if(f<(a[1]+4|0))B(la);else
-au(b,d1(nk(as(lb,at(d,a[1],4)))&a7));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)au(b,h);continue}au(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))B(le);else
+au(b,d3(np(as(lf,at(d,a[1],4)))&a7));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)au(b,h);continue}au(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return lc}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return lg}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,by(e)]}}if(123===b){a[1]++;if(fH===c(0)){a[1]++;return ld}var
+e=[0,h(0),e];continue}g(93);return[2,bA(e)]}}if(123===b){a[1]++;if(fJ===c(0)){a[1]++;return lh}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(fH);return[3,by(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(fJ);return[3,bA(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<z(d,a[1])+dh>>>0?0:1;if(p){a[1]++;continue}}return[0,at(d,n,a[1]-n|0)]}}var
+p=9<z(d,a[1])+dj>>>0?0:1;if(p){a[1]++;continue}}return[0,at(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<z(d,a[1])+ds>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
-c=gO(b,a[1]);return c}catch(a){a=aT(a);if(a===am)return B(as(lf,b));throw a}return B(le)},bk=function(a){return 1===a[0]?a[1]:B(lg)},a6=function(a){if(0===a[0]){var
-b=a[1];return 40<l(b)?B(lh):dU(b)}return B(li)},bI=function(a){return 2===a[0]?a[1]:B(lj)},db=function(a){switch(a[0]){case
+o=25<z(d,a[1])+du>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+c=gR(b,a[1]);return c}catch(a){a=aT(a);if(a===am)return B(as(lj,b));throw a}return B(li)},bk=function(a){return 1===a[0]?a[1]:B(lk)},a6=function(a){if(0===a[0]){var
+b=a[1];return 40<l(b)?B(ll):dW(b)}return B(lm)},bK=function(a){return 2===a[0]?a[1]:B(ln)},dd=function(a){switch(a[0]){case
 0:return[0,a6(a)];case
 1:return[1,a[1]];case
-2:return[3,a0(db,a[1])];case
+2:return[3,a0(dd,a[1])];case
 3:var
 c=a[1];return[4,a0(function(a){var
-b=db(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return gp(b,lo)?gp(b,lp)?B(lq):lr:ls}},lt=function(y,x){var
-j=db(ci(y));function
+b=dd(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return gs(b,ls)?gs(b,lt)?B(lu):lv:lw}},lx=function(y,x){var
+j=dd(cl(y));function
 k(a){var
-b=aD(bH,c$(a),j);return b?b[1]:B(as(lu,a))}var
-z=0,A=k(lv),l=a4(function(a){return eS(bH,a)},A,z),D=l?l[1]:B(lA),m=cM(D),q=ei(0,64),f=ei(0,64);function
+b=aD(bJ,db(a),j);return b?b[1]:B(as(ly,a))}var
+z=0,A=k(lz),l=a4(function(a){return eU(bJ,a)},A,z),D=l?l[1]:B(lE),m=cO(D),q=ej(0,64),f=ej(0,64);function
 n(d,c,b){var
-a=c8(bH,d,c,b);return a?a[1]:B(lw)}var
-d=0,a=k(lx);for(;;){if(a){var
+a=c_(bJ,d,c,b);return a?a[1]:B(lA)}var
+d=0,a=k(lB);for(;;){if(a){var
 i=a[1],v=0,w=a[2];if(3===i[0]){var
 e=i[1];if(e){var
 o=e[1];if(0===o[0]){var
 p=e[2];if(p){var
 r=p[1];if(3===r[0]){var
-s=r[1],b=o[1],G=0;if(0<=an(b)&&el(b,C(m.length-1))){var
-t=aj(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):lz,F=[0,C(d),[0,b,E]];ej(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)B(ly);var
+s=r[1],b=o[1],G=0;if(0<=an(b)&&em(b,C(m.length-1))){var
+t=aj(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):lD,F=[0,C(d),[0,b,E]];ek(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)B(lC);var
 d=d+1|0,a=w;continue}var
-u=d5(d3(0,function(M,L){var
-h=L[1],s=bB(q,h),l=g(q[2],s)[1+s];if(l){var
+u=d7(d5(0,function(M,L){var
+h=L[1],s=bD(q,h),l=g(q[2],s)[1+s];if(l){var
 m=l[3],G=l[2];if(0===ap(h,l[1]))var
 a=[0,G];else
 if(m){var
@@ -3132,13 +3148,13 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bB(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
+v=a[1],b=v[2],u=bD(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
 K=o[3],t=0===ap(o[1],b)?1:0;if(!t){var
 o=K;continue}var
 w=t}else
 var
-w=0;if(1-w)ej(f,b,C(M));var
-r=bB(f,b),i=g(f[2],r)[1+r];if(i){var
+w=0;if(1-w)ek(f,b,C(M));var
+r=bD(f,b),i=g(f[2],r)[1+r];if(i){var
 j=i[3],z=i[2];if(0===ap(b,i[1]))var
 p=z;else{if(!j)throw am;var
 k=j[3],A=j[2];if(0===ap(b,j[1]))var
@@ -3149,93 +3165,93 @@ d=D;for(;;){if(!d)throw am;var
 x=d[2],y=d[3];if(0!==ap(b,d[1])){var
 d=y;continue}var
 p=x;break}}}}return[0,v[1],p]}throw am}}var
-N=Y(c);return[0,Y(c),N]},x));return[0,j,u[1],u[2]]}},mr=function(h){var
+N=Y(c);return[0,Y(c),N]},x));return[0,j,u[1],u[2]]}},mv=function(h){var
 c=aw(h);function
 b(a,f){if(a===al(c))return 0;var
-d=f7(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+d=f9(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return by(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bA(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cK(mt,a0(function(a){return e(b3(ms),a)},a))},mv=mu.slice(),mw=function(e){try{var
-x=l(e);if(x<8)B(lB);var
-k=gf(d$(e,0)),aa=k<2?1:0,ab=aa||((x-8|0)<k?1:0);if(ab)B(lC);var
-ac=ci(at(e,8,k)),s=function(b){var
-c=bI(V(lD,V(b,ac)));if(c){var
+a=f(500,g);return cM(mx,a0(function(a){return e(b6(mw),a)},a))},mz=my.slice(),mA=function(e){try{var
+x=l(e);if(x<8)B(lF);var
+k=gi(eb(e,0)),aa=k<2?1:0,ab=aa||((x-8|0)<k?1:0);if(ab)B(lG);var
+ac=cl(at(e,8,k)),s=function(b){var
+c=bK(V(lH,V(b,ac)));if(c){var
 d=c[2];if(d&&!d[2]){var
 a=aj(a6(c[1])),e=aj(a6(d[1]));if(0<=a&&!(e<a)&&!(x<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return B(b)}}return B(b)},h=function(b){var
 a=s(b);return at(e,a[1],a[2])},a=function(f,d){var
 a=s(d),g=a[1];function
 h(d){var
-a=dU(gd(g3,d$(e,g+(8*d|0)|0)));if(!f&&!(0<=an(a)))return n(a,b(c,64));return a}return bz(a[2]/8|0,h)},o=function(c){var
+a=dW(gf(g6,eb(e,g+(8*d|0)|0)));if(!f&&!(0<=an(a)))return n(a,b(c,64));return a}return bB(a[2]/8|0,h)},o=function(c){var
 a=s(c),d=a[1];function
 f(c){function
 a(a){return z(e,(d+(4*c|0)|0)+a|0)}var
-f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return n(C((a(0)+h|0)+g|0),f)}return bz(a[2]/4|0,f)},i=ci(h(lE)),F=o(lF),p=F.length-1;if(0===p)B(lG);var
-G=a0(bk,bI(V(lH,i)));if(gN(function(a){return 1-d4(a,lI)},G))B(lJ);var
-t=function(a){return d4(a,G)},H=function(c){var
-a=s(c),o=a[1],i=f$(a[2],p);return bz(p,function(p){var
-j=at(e,o+bt(i,p)|0,i),c=l(j)-1|0;if(c<0)var
+f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return n(C((a(0)+h|0)+g|0),f)}return bB(a[2]/4|0,f)},i=cl(h(lI)),F=o(lJ),p=F.length-1;if(0===p)B(lK);var
+G=a0(bk,bK(V(lL,i)));if(gQ(function(a){return 1-d6(a,lM)},G))B(lN);var
+t=function(a){return d6(a,G)},H=function(c){var
+a=s(c),o=a[1],i=gb(a[2],p);return bB(p,function(p){var
+j=at(e,o+bv(i,p)|0,i),c=l(j)-1|0;if(c<0)var
 d=f;else{var
 a=c,g=f;for(;;){var
 k=C(z(j,a)),h=n(b(g,8),k),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},u=V(lK,i);if(t(lL))var
+d=h;break}}return d})},u=V(lO,i);if(t(lP))var
 q=1;else
 var
-S=t(mp),q=S?[0,a6(V(mq,u))]:S;var
-I=aM(p,f),J=1===q?I:H(mo);if(typeof
+S=t(mt),q=S?[0,a6(V(mu,u))]:S;var
+I=aM(p,f),J=1===q?I:H(ms);if(typeof
 q==="number")if(q)var
-ad=o(lM),A=ad,y=a(0,lN);else{try{var
-aJ=H(ml),R=aJ}catch(a){a=aT(a);if(a[1]!==da)throw a;var
+ad=o(lQ),A=ad,y=a(0,lR);else{try{var
+aJ=H(mp),R=aJ}catch(a){a=aT(a);if(a[1]!==dc)throw a;var
 R=J}var
 A=I,y=R}else
 var
-aK=o(mm),A=aK,y=a(0,mn);var
-ae=a(1,lO),ag=a(1,lP),K=a(0,lQ),ah=h(lR),ai=h(lS),ak=o(lT),al=o(lU),d=bk(V(lV,u)),v=a6(V(lW,u)),ao=an(v)<0?1:0,ap=ao||em(v,C(64));if(ap)B(lX);var
-L=a(1,lY),aq=a(1,lZ),N=a(0,l0),O=cM(bI(ci(h(l1)))),ar=function(a){var
-s=aj(v),t=g(N,a)[1+a],u=g(L,a)[1+a];if(64<l(d))B(ll);var
-y=eL(c$(d),f,c,0);if(y){var
+aK=o(mq),A=aK,y=a(0,mr);var
+ae=a(1,lS),ag=a(1,lT),K=a(0,lU),ah=h(lV),ai=h(lW),ak=o(lX),al=o(lY),d=bk(V(lZ,u)),v=a6(V(l0,u)),ao=an(v)<0?1:0,ap=ao||en(v,C(64));if(ap)B(l1);var
+L=a(1,l2),aq=a(1,l3),N=a(0,l4),O=cO(bK(cl(h(l5)))),ar=function(a){var
+s=aj(v),t=g(N,a)[1+a],u=g(L,a)[1+a];if(64<l(d))B(lp);var
+y=eN(db(d),f,c,0);if(y){var
 z=y[1],r=z[2],A=z[1],D=function(a){var
-c=C(64),d=b(aU(r,C(dr)),32),e=b(aU(A,u),32);if(em(bw(n(aU(a,aU(r,C(dr))),e),d),c))B(lm);return c4(A,r,C(s),u,t,a)},o=[0,0],p=[0,l(d)],w=l(d)-1|0;if(!(w<0)){var
+c=C(64),d=b(aU(r,C(dt)),32),e=b(aU(A,u),32);if(en(by(n(aU(a,aU(r,C(dt))),e),d),c))B(lq);return c6(A,r,C(s),u,t,a)},o=[0,0],p=[0,l(d)],w=l(d)-1|0;if(!(w<0)){var
 e=w;for(;;){if(af(d,e)===46){var
 H=o[1];o[1]=[0,at(d,e+1|0,(p[1]-e|0)-1|0),H];p[1]=e}var
 I=e-1|0;if(0!==e){var
 e=I;continue}break}}var
-G=o[1],j=0,P=cK(lk,[0,at(d,0,p[1]),G]),F=l(d);for(;;){if(F<=j)var
+G=o[1],j=0,P=cM(lo,[0,at(d,0,p[1]),G]),F=l(d);for(;;){if(F<=j)var
 m=0;else{if(af(d,j)!==46){var
 j=j+1|0;continue}var
 m=[0,j]}var
-Q=m?(l(d)-m[1]|0)-1|0:m,R=gw(C(10),Q),k=aU(C(dr),R),q=Y(aU(dU(P),u)),K=Y(bw(Y(b(q,32)),k));if(b5(t,b(c,s)))var
+Q=m?(l(d)-m[1]|0)-1|0:m,R=gz(C(10),Q),k=aU(C(dt),R),q=Y(aU(dW(P),u)),K=Y(by(Y(b(q,32)),k));if(b8(t,b(c,s)))var
 h=K;else
 var
-S=Math.log(dV(t))-s*0.693147180559945286,x=b(q,32),J=M(x,aU(k,bw(x,k))),T=bw(b(q,32),k),U=dV(k),h=n(T,nQ(Math.ceil(dV(J)/U-S*4294967296.)));var
-E=D(h)?D(ek(h))?ek(h):h:gx(h);break}}else
+S=Math.log(dX(t))-s*0.693147180559945286,x=b(q,32),J=M(x,aU(k,by(x,k))),T=by(b(q,32),k),U=dX(k),h=n(T,nV(Math.ceil(dX(J)/U-S*4294967296.)));var
+E=D(h)?D(el(h))?el(h):h:gA(h);break}}else
 var
-E=B(ln);var
-V=N[1+a],W=g(aq,a)[1+a],X=L[1+a],i=[0,bk(g(O,a)[1+a]),X,W,V,E,l2],Z=eZ(ew(bH,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cJ(p,function(a){var
+E=B(lr);var
+V=N[1+a],W=g(aq,a)[1+a],X=L[1+a],i=[0,bk(g(O,a)[1+a]),X,W,V,E,l6],Z=e1(ex(bJ,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cL(p,function(a){var
 d=a+1|0,h=g(A,a)[1+a],b=aj(g(K,d)[1+d])-1|0,c=0;for(;;){if(b<aj(g(K,a)[1+a])){var
 i=at(ai,32*a|0,32),j=g(ag,a)[1+a],k=g(ae,a)[1+a],l=g(y,a)[1+a],m=g(J,a)[1+a],n=g(F,a)[1+a];return[0,0!==z(ah,a)?1:0,n,m,l,k,j,i,c,h]}var
-e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cJ(O.length-1,ar),av=V(l4,V(l3,i)),D=function(a){return a0(a6,bI(V(a,V(l5,i))))},aw=lt(h(l6),P),ax=h(l7),ay=h(l8),az=cL(a(0,l9)),aA=cL(a(0,l_)),aB=cL(a(0,l$));if(t(ma))var
-aC=D(mb),aD=D(mc),Q=[0,[0,[0,D(md),aD],aC]];else
+e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cL(O.length-1,ar),av=V(l8,V(l7,i)),D=function(a){return a0(a6,bK(V(a,V(l9,i))))},aw=lx(h(l_),P),ax=h(l$),ay=h(ma),az=cN(a(0,mb)),aA=cN(a(0,mc)),aB=cN(a(0,md));if(t(me))var
+aC=D(mf),aD=D(mg),Q=[0,[0,[0,D(mh),aD],aC]];else
 var
 Q=0;var
-aE=bI(V(me,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mf),aH=a6(V(mg,u)),aI=bk(V(mi,V(mh,i))),j=[0,bk(V(mk,V(mj,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===da){var
-w=a[2],_=0;if(8<l(w)&&dP(at(w,0,8),mx)){var
+aE=bK(V(mi,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mj),aH=a6(V(mk,u)),aI=bk(V(mm,V(ml,i))),j=[0,bk(V(mo,V(mn,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===dc){var
+w=a[2],_=0;if(8<l(w)&&dR(at(w,0,8),mB)){var
 T=w;_=1}if(!_)var
-T=as(my,w);return[0,0,T]}if(a!==cG&&a!==cF){if(a[1]!==cD&&a[1]!==cE&&a!==cQ&&a!==dY&&a!==am)throw a;return mA}return mz}try{var
-U=kY(bH,e,j,aw)}catch(a){a=aT(a);if(a!==cQ&&a!==cG&&a!==cF)throw a;return mB}var
+T=as(mC,w);return[0,0,T]}if(a!==cI&&a!==cH){if(a[1]!==cF&&a[1]!==cG&&a!==cS&&a!==d0&&a!==am)throw a;return mE}return mD}try{var
+U=k2(bJ,e,j,aw)}catch(a){a=aT(a);if(a!==cS&&a!==cI&&a!==cH)throw a;return mF}var
 W=U[1];if(0===an(W)){var
-aL=j[14],aN=gJ(j[14]),r=gM(function(b,a){return a},aN,aL),X=j[6],$=0;if(typeof
+aL=j[14],aN=gM(j[14]),r=gP(function(b,a){return a},aN,aL),X=j[6],$=0;if(typeof
 X==="number"&&X)if(0<an(r[9]))var
-aO=cC(r[9]),aP=cC(r[4]),E=m(b3(mC),aP,aO);else
+aO=cE(r[9]),aP=cE(r[4]),E=m(b6(mG),aP,aO);else
 var
-E=as(cC(r[4]),mE);else
+E=as(cE(r[4]),mI);else
 $=1;if($)var
-aS=j[7]?mF:mG,E=as(cC(r[3]),aS);var
-aQ=mr(U[2]),aR=gI(j[14]);return[0,1,e0(b3(mD),aR,E,aQ)]}var
-Z=aj(W);return[0,0,as(mH,g(mv,Z)[1+Z])]};nN(function(a){return mw(a)[2]});d0(0);return}}(globalThis));
+aS=j[7]?mJ:mK,E=as(cE(r[3]),aS);var
+aQ=mv(U[2]),aR=gL(j[14]);return[0,1,e2(b6(mH),aR,E,aQ)]}var
+Z=aj(W);return[0,0,as(mL,g(mz,Z)[1+Z])]};nS(function(a){return mA(a)[2]});d2(0);return}}(globalThis));
