@@ -4,7 +4,7 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(h){"use strict";var
-e8="%Li",fF=" : flags Open_text and Open_binary are not compatible",fv="Invalid_argument",fE=0x7fffffff,cr='"',dl=1255,fD="REJECTED: ",a7=255,fO=0x800,aH=0xffff,dh="tools",ff="jsError",aE=0x8000,fu="%ni",fm=12520,bO=256,fV="rounded",fN="no member ",f0=4096,fe="End_of_file",e7="DECLINED: too large",dv="Unix.Unix_error",fM="nondeterministic",dk="Failure",fU="infinity",aR=0xff,dg="mkdir",bM=1000,fT="beta",k="",fC="Stack_overflow",dz="ENOENT",fl="^",cm=": No such file or directory",ae="0",fB="/static/",fL="([^/]+)",bn=0x3f,dt=1000000000,du=-97,fA="Not_found",dy=0xf,bP=128,dj=-48,fd=0xdc00,ft="Sys_blocked_io",fY="grammar",fZ="fd ",fJ=125,fK="ENOTEMPTY",fk="Match_failure",O=248,K="camlinternalFormat.ml",fI="Division_by_zero",dA=252,fX=1027,fc="Sys_error",bN=0xFF,bo=".",bm="+",ds="rmdir",fS=0xf0,fz="a call",fb="core",fs=246,fr="%u",fa="EEXIST",dx="%d",fj="%li",fy=1026,fq="fraction_bits",fx="false",fH="buffer.ml",co="int_of_string",dq=127,aG=1024,fG="gate",fR=-32,e5="Pervasives.do_at_exit",e6="utf8",dE=" plans",aP=" ",ao=0x80,fQ=1023,dD="e",e4="Undefined_recursive_module",cn=120,e$=103,fo="limits",fp=" : flags Open_rdonly and Open_wronly are not compatible",e_=512,a8="-",dp="nan",bp=0x40000000,e9=0x7ff0,dC=": Not a directory",fi=0xe0,fn=" : file already exists",dn="relaxed",fh=0xdfff,aQ=0xffffff,aF="/",dr="compare: functional value",fP="Assert_failure",di="0x",e3="%i",fW="Out_of_memory",dm="ENOTDIR",fg=1073741823,fw="true",cq=254,dB="index out of bounds",dw=100,cp=250,cs="_bigarr02";function
+e8="%Li",fF=" : flags Open_text and Open_binary are not compatible",fv="Invalid_argument",fE=0x7fffffff,cr='"',dl=1255,fD="REJECTED: ",a7=255,fO=0x800,aH=0xffff,dh="tools",ff="jsError",aE=0x8000,fu="%ni",fm=12520,bP=256,fV="rounded",fN="no member ",f0=4096,fe="End_of_file",e7="DECLINED: too large",dv="Unix.Unix_error",fM="nondeterministic",dk="Failure",fU="infinity",aR=0xff,dg="mkdir",bN=1000,fT="beta",k="",fC="Stack_overflow",dz="ENOENT",fl="^",cm=": No such file or directory",ae="0",fB="/static/",fL="([^/]+)",bn=0x3f,dt=1000000000,du=-97,fA="Not_found",dy=0xf,bQ=128,dj=-48,fd=0xdc00,ft="Sys_blocked_io",fY="grammar",fZ="fd ",fJ=125,fK="ENOTEMPTY",fk="Match_failure",O=248,K="camlinternalFormat.ml",fI="Division_by_zero",dA=252,fX=1027,fc="Sys_error",bO=0xFF,bo=".",bm="+",ds="rmdir",fS=0xf0,fz="a call",fb="core",fs=246,fr="%u",fa="EEXIST",dx="%d",fj="%li",fy=1026,fq="fraction_bits",fx="false",fH="buffer.ml",co="int_of_string",dq=127,aG=1024,fG="gate",fR=-32,e5="Pervasives.do_at_exit",e6="utf8",dE=" plans",aP=" ",ao=0x80,fQ=1023,dD="e",e4="Undefined_recursive_module",cn=120,e$=103,fo="limits",fp=" : flags Open_rdonly and Open_wronly are not compatible",e_=512,a8="-",dp="nan",bp=0x40000000,e9=0x7ff0,dC=": Not a directory",fi=0xe0,fn=" : file already exists",dn="relaxed",fh=0xdfff,aQ=0xffffff,aF="/",dr="compare: functional value",fP="Assert_failure",di="0x",e3="%i",fW="Out_of_memory",dm="ENOTDIR",fg=1073741823,fw="true",cq=254,dB="index out of bounds",dw=100,cp=250,cs="_bigarr02";function
 mS(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
@@ -39,7 +39,7 @@ return!/[^\x00-\x7f]/.test(a)}function
 dU(e){for(var
 j=k,c=k,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
 d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>e_){c.substr(0,1);j+=c;c=k;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP){g=h+(f<<6);if(f<fi){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP){g=h+(g<<6);if(f<fS){a=g-0xe2080;if(a<fO||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bP&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bQ){g=h+(f<<6);if(f<fi){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bQ){g=h+(g<<6);if(f<fS){a=g-0xe2080;if(a<fO||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bQ&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
 if(a>aH)c+=String.fromCharCode(0xd7c0+(a>>10),fd+(a&0x3FF));else
 c+=String.fromCharCode(a);if(c.length>aG){c.substr(0,1);j+=c;c=k}}return j+c}function
 aI(c,a,b){this.t=c;this.c=a;this.l=b}aI.prototype.toString=function(){switch(this.t){case
@@ -107,7 +107,7 @@ a=0;a<8;a++)b[7-a]=ax(d,c+a);return bt(b)}function
 t(a,c,b){b&=aR;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cu(a)}a.c[c]=b;return 0}function
 a_(b,a,c){if(a>>>0>=b.l)br();return t(b,a,c)}function
 m2(b,a,c){if(a>>>0>=b.l-3)br();var
-g=bN&c>>24,f=bN&c>>16,e=bN&c>>8,d=bN&c;t(b,a+0,d);t(b,a+1,e);t(b,a+2,f);t(b,a+3,g);return 0}function
+g=bO&c>>24,f=bO&c>>16,e=bO&c>>8,d=bO&c;t(b,a+0,d);t(b,a+1,e);t(b,a+2,f);t(b,a+3,g);return 0}function
 bu(a){return a.toArray()}function
 m3(c,b,e){if(b>>>0>=c.l-7)br();var
 d=bu(e);for(var
@@ -122,8 +122,8 @@ e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
 b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bs(c,d)}}function
-bQ(){L(dB)}function
-g(a,b){if(b>>>0>=a.length-1)bQ();return a}function
+bR(){L(dB)}function
+g(a,b){if(b>>>0>=a.length-1)bR();return a}function
 m4(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
 aL(a){a.t&6&&a$(a);return a.c}var
 nQ=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
@@ -218,9 +218,9 @@ c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
 Array))L("bigarray.js: invalid offset");if(this.dims.length!=b.length)L("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bQ();c=c*this.dims[a]+b[a]}else
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bR();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bQ();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bR();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
 7:var
 d=this.data[a*2+0],b=this.data[a*2+1];return nh(d,b);case
 10:case
@@ -262,7 +262,7 @@ aZ();bq.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bQ();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
+L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bR();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
 f3(c,d,a,b){var
 e=f5(c);if(dF(a)*e!=b.length)L("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 bq(c,d,a,b);return new
@@ -320,28 +320,28 @@ c=0;c<8;c++)e[c]=b.read8u();var
 l=dM(bt(e));g.set(a,[cq,m,l])}break}v[0]=(4+i)*4;return f3(j,o,h,f)}function
 f2(a,b,c){return a.compare(b,c)}function
 bv(a,b){return Math.imul(a,b)}function
-W(b,a){a=bv(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bv(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-nc(a,b){a=W(a,dO(b));a=W(a,dN(b));return a}function
+V(b,a){a=bv(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bv(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+nc(a,b){a=V(a,dO(b));a=V(a,dN(b));return a}function
 dI(a,b){return nc(a,cx(b))}function
 f6(c){var
 b=dF(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bO)b=bO;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
+12:if(b>bP)b=bP;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=V(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=W(d,e)}break;case
+1:e|=c.data[a+0];d=V(d,e)}break;case
 4:case
-5:if(b>bP)b=bP;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
+5:if(b>bQ)b=bQ;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=V(d,e)}if((b&1)!=0)d=V(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=V(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=V(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=V(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
 a=0;a<b;a++)d=dI(d,c.data[a]);break;case
@@ -361,18 +361,18 @@ c=bu(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
 ng(a,b,c){return a.compare(b)}function
 ni(a){return a.lo32()^a.hi32()}var
-bS={"_j":{deserialize:nn,serialize:nl,fixed_length:8,compare:ng,hash:ni},"_i":{deserialize:nf,fixed_length:4},"_n":{deserialize:ny,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f4(a,b,"_bigarray")},serialize:f7,compare:f2,hash:f6},"_bigarr02":{deserialize:function(a,b){return f4(a,b,cs)},serialize:f7,compare:f2,hash:f6}};function
-dG(a){return bS[a.caml_custom]&&bS[a.caml_custom].compare}function
+bT={"_j":{deserialize:nn,serialize:nl,fixed_length:8,compare:ng,hash:ni},"_i":{deserialize:nf,fixed_length:4},"_n":{deserialize:ny,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f4(a,b,"_bigarray")},serialize:f7,compare:f2,hash:f6},"_bigarr02":{deserialize:function(a,b){return f4(a,b,cs)},serialize:f7,compare:f2,hash:f6}};function
+dG(a){return bT[a.caml_custom]&&bT[a.caml_custom].compare}function
 f$(f,c,d,e){var
 b=dG(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bT(a){return a
+bU(a){return a
 instanceof
 aI}function
-cz(a){return bT(a)}function
+cz(a){return bU(a)}function
 ga(a){if(typeof
-a==="number")return bM;else
-if(bT(a))return dA;else
+a==="number")return bN;else
+if(bU(a))return dA;else
 if(cz(a))return 1252;else
 if(a
 instanceof
@@ -385,7 +385,7 @@ if(typeof
 a=="string")return fm;else
 if(a
 instanceof
-Number)return bM;else
+Number)return bN;else
 if(a&&a.caml_custom)return dl;else
 if(a&&a.compare)return 1256;else
 if(typeof
@@ -398,7 +398,7 @@ nJ(a,b){return f8(a,b)}function
 ct(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
 f=ga(a);if(f==cp){a=a[1];continue}var
-g=ga(b);if(g==cp){b=b[1];continue}if(f!==g){if(f==bM){if(g==dl)return f$(a,b,-1,d);return-1}if(g==bM){if(f==dl)return f$(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+g=ga(b);if(g==cp){b=b[1];continue}if(f!==g){if(f==bN){if(g==dl)return f$(a,b,-1,d);return-1}if(g==bN){if(f==dl)return f$(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
 247:L(dr);break;case
 248:var
 c=no(a[2],b[2]);if(c!=0)return c|0;break;case
@@ -466,7 +466,7 @@ f=a.prec-c.length;if(f>0)c=bw(f,ae)+c}return dH(a,c)}var
 nB=0;function
 cw(){return nB++}function
 gj(a){return a.toUtf16()}function
-bV(){return typeof
+bW(){return typeof
 h.process!=="undefined"&&typeof
 h.process.versions!=="undefined"&&typeof
 h.process.versions.node!=="undefined"}function
@@ -474,13 +474,13 @@ nR(){function
 a(a){if(a.charAt(0)===aF)return[k,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||k,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bV()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
+d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bW()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
 dV=nR();function
-gu(a){return a.slice(-1)!==aF?a+aF:a}if(bV()&&h.process&&h.process.cwd)var
-bR=h.process.cwd().replace(/\\/g,aF);else
+gu(a){return a.slice(-1)!==aF?a+aF:a}if(bW()&&h.process&&h.process.cwd)var
+bS=h.process.cwd().replace(/\\/g,aF);else
 var
-bR="/static";bR=gu(bR);function
-ns(a){a=gj(a);if(!dV(a))a=bR+a;var
+bS="/static";bS=gu(bS);function
+ns(a){a=gj(a);if(!dV(a))a=bS+a;var
 e=dV(a),d=e[1].split(aF),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
 nM(e){for(var
@@ -512,17 +512,17 @@ b=this.data;this.data=H(a|0);a9(b,0,this.data,0,a)};P.prototype.length=function(
 c=this.length();if(b+a>=c){var
 e=H(b+a),f=this.data;this.data=e;a9(f,0,this.data,0,c)}aK(d,g,this.data,b,a);return 0};P.prototype.read=function(c,a,d,b){var
 e=this.length();a9(this.data,c,a,d,b);return 0};P.prototype.read_one=function(a){return f9(this.data,a)};P.prototype.close=function(){};P.prototype.constructor=P;function
-ab(b,a){this.content={};this.root=b;this.lookupFun=a}ab.prototype.nm=function(a){return this.root+a};ab.prototype.create_dir_if_needed=function(d){var
+aa(b,a){this.content={};this.root=b;this.lookupFun=a}aa.prototype.nm=function(a){return this.root+a};aa.prototype.create_dir_if_needed=function(d){var
 c=d.split(aF),b=k;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aF;if(this.content[b])continue;this.content[b]=Symbol("directory")}};ab.prototype.slash=function(a){return/\/$/.test(a)?a:a+aF};ab.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+a=0;a<c.length-1;a++){b+=c[a]+aF;if(this.content[b])continue;this.content[b]=Symbol("directory")}};aa.prototype.slash=function(a){return/\/$/.test(a)?a:a+aF};aa.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-P(aw(b[1]))}}};ab.prototype.exists=function(a){if(a==k)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};ab.prototype.mkdir=function(c,e,d){var
+P(aw(b[1]))}}};aa.prototype.exists=function(a){if(a==k)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};aa.prototype.mkdir=function(c,e,d){var
 b=d&&ba(dv);if(this.exists(c))if(b)bb(b,bc(fa,dg,this.nm(c)));else
 v(c+": File exists");var
 a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||k;if(!this.exists(a))if(b)bb(b,bc(dz,dg,this.nm(a)));else
 v(a+cm);if(!this.is_dir(a))if(b)bb(b,bc(dm,dg,this.nm(a)));else
-v(a+dC);this.create_dir_if_needed(this.slash(c))};ab.prototype.rmdir=function(a,f){var
+v(a+dC);this.create_dir_if_needed(this.slash(c))};aa.prototype.rmdir=function(a,f){var
 b=f&&ba(dv),c=a==k?k:this.slash(a),e=new
 RegExp(fl+c+fL);if(!this.exists(a))if(b)bb(b,bc(dz,ds,this.nm(a)));else
 v(a+cm);if(!this.is_dir(a))if(b)bb(b,bc(dm,ds,this.nm(a)));else
@@ -531,22 +531,22 @@ d
 in
 this.content)if(d.match(e))if(b)bb(b,bc(fK,ds,this.nm(a)));else
 v(this.nm(a)+": Directory not empty");delete
-this.content[c]};ab.prototype.readdir=function(a){var
+this.content[c]};aa.prototype.readdir=function(a){var
 f=a==k?k:this.slash(a);if(!this.exists(a))v(a+cm);if(!this.is_dir(a))v(a+dC);var
 g=new
 RegExp(fl+f+fL),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};ab.prototype.is_dir=function(a){if(a==k)return true;var
-b=this.slash(a);return this.content[b]?1:0};ab.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};aa.prototype.is_dir=function(a){if(a==k)return true;var
+b=this.slash(a);return this.content[b]?1:0};aa.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};ab.prototype.open=function(a,b){if(b.rdonly&&b.wronly)v(this.nm(a)+fp);if(b.text&&b.binary)v(this.nm(a)+fF);this.lookup(a);if(this.content[a]){if(this.is_dir(a))v(this.nm(a)+" : is a directory");if(b.create&&b.excl)v(this.nm(a)+fn);var
+this.content[a];return b};aa.prototype.open=function(a,b){if(b.rdonly&&b.wronly)v(this.nm(a)+fp);if(b.text&&b.binary)v(this.nm(a)+fF);this.lookup(a);if(this.content[a]){if(this.is_dir(a))v(this.nm(a)+" : is a directory");if(b.create&&b.excl)v(this.nm(a)+fn);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
 P(H(0));return this.content[a]}else
-nD(this.nm(a))};ab.prototype.register=function(c,a){var
-b;if(this.content[c])v(this.nm(c)+fn);if(bT(a))b=new
+nD(this.nm(a))};aa.prototype.register=function(c,a){var
+b;if(this.content[c])v(this.nm(c)+fn);if(bU(a))b=new
 P(a);if(cz(a))b=new
 P(aw(a));else
 if(a
@@ -559,7 +559,7 @@ P(f_(a));else
 if(a.toString){var
 d=aw(az(a.toString()));b=new
 P(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-v(this.nm(c)+" : registering file with invalid content type")};ab.prototype.constructor=ab;function
+v(this.nm(c)+" : registering file with invalid content type")};aa.prototype.constructor=aa;function
 l(a){return al(a)}function
 af(b,a){return ax(b,a)}function
 mU(d){var
@@ -601,15 +601,15 @@ if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Q.prototype.constructor=Q;function
 ge(b){var
 a=dV(b);if(!a)return;return a[0]+aF}var
-cB=ge(bR)||ay("unable to compute caml_root"),bx=[];if(bV())bx.push({path:cB,device:new
+cB=ge(bS)||ay("unable to compute caml_root"),bx=[];if(bW())bx.push({path:cB,device:new
 Q(cB)});else
 bx.push({path:cB,device:new
-ab(cB)});bx.push({path:fB,device:new
-ab(fB)});function
+aa(cB)});bx.push({path:fB,device:new
+aa(fB)});function
 gx(b){var
 g=ns(b),b=g.join(aF),f=gu(b),c;for(var
 e=0;e<bx.length;e++){var
-a=bx[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bV()){var
+a=bx[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bW()){var
 d=ge(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
 Q(d)};bx.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;v("no device found for "+f)}function
@@ -622,16 +622,16 @@ b=h.caml_fs_tmp;if(b)for(var
 a=0;a<b.length;a++)gv(b[a].name,b[a].content);h.jsoo_create_file=gv;h.caml_fs_tmp=[];return 0}function
 m9(a,b){return+(ct(a,b,false)>=0)}function
 dJ(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=V(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
+1:c|=b.charCodeAt(a);d=V(d,c)}d^=e;return d}function
 nd(a,b){return dJ(a,aL(b))}function
 na(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=V(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=W(d,c)}d^=e;return d}function
+1:c|=b[a];d=V(d,c)}d^=e;return d}function
 gk(a){switch(a.t&6){default:a$(a);case
 0:return a.c;case
 4:return a.c}}function
@@ -640,19 +640,19 @@ a=gk(c);return typeof
 a==="string"?dJ(b,a):na(b,a)}function
 nb(a){a^=a>>>16;a=bv(a,0x85ebca6b|0);a^=a>>>13;a=bv(a,0xc2b2ae35|0);a^=a>>>16;return a}function
 m_(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bO)d=bO;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bS[a.caml_custom]&&bS[a.caml_custom].hash){var
-k=bS[a.caml_custom].hash(a);b=W(b,k);c--}}else
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bP)d=bP;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bT[a.caml_custom]&&bT[a.caml_custom].hash){var
+k=bT[a.caml_custom].hash(a);b=V(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=W(b,a[2]);c--;break;case
+248:b=V(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bT(a)){b=m$(b,a);c--}else
+o=a.length-1<<10|a[0];b=V(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(bU(a)){b=m$(b,a);c--}else
 if(cz(a)){b=nd(b,a);c--}else
 if(typeof
 a==="string"){b=dJ(b,a);c--}else
-if(a===(a|0)){b=W(b,a+a+1);c--}else
+if(a===(a|0)){b=V(b,a+a+1);c--}else
 if(a===+a){b=dI(b,a);c--}}b=nb(b);return b&0x3FFFFFFF}function
 ne(a,c,l){if(!isFinite(a)){if(isNaN(a))return az(dp);return az(a>0?fU:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
@@ -696,7 +696,7 @@ np(f){var
 h=nC(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?af(f,c):0,b=go(e);if(b<0||b>=d)ay(co);var
 a=b;for(c++;c<g;c++){e=af(f,c);if(e==95)continue;b=go(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ay(co)}if(c!=g)ay(co);a=i*a;if(d==10&&(a|0)!=a)ay(co);return a|0}function
 nr(a,b){return+(ct(a,b,false)<=0)}function
-aM(a,d){if(a<0)bQ();var
+aM(a,d){if(a<0)bR();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
@@ -715,7 +715,7 @@ a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bN;return o}return function(i,g,f){var
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bO;return o}return function(i,g,f){var
 e=[],h=gk(i);if(typeof
 h==="string"){var
 d=h;for(var
@@ -759,7 +759,7 @@ P(H(0)));cD(2,nN,new
 P(H(0)));function
 nw(a){var
 c=y.fds[a];if(c.flags.wronly)v(fZ+a+" is writeonly");var
-d=null;if(a==0&&bV()){var
+d=null;if(a==0&&bW()){var
 e=require("fs");d=function(){return az(e.readFileSync(0,e6))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aS[b.fd]=b;return b.fd}function
 gl(c){var
@@ -769,19 +769,19 @@ nx(){var
 b=0;for(var
 a=0;a<aS.length;a++)if(aS[a]&&aS[a].opened&&aS[a].out)b=[0,aS[a].fd,b];return b}function
 gm(b,a){if(a==0)cA();return b%a}function
-bU(a,b){return+(ct(a,b,false)!=0)}function
+bV(a,b){return+(ct(a,b,false)!=0)}function
 nz(a,b){a[0]=cp;a[1]=b;return 0}function
 nA(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bT(a))return dA;else
+if(bU(a))return dA;else
 if(cz(a))return dA;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
 if(a&&a.caml_custom)return a7;else
-return bM}function
+return bN}function
 aq(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);y[b+1]=c;if(a)y[a]=c}function
 nG(a,b){gn[aL(a)]=b;return 0}function
 mX(a,b){if(a===b)return 1;a.t&6&&a$(a);b.t&6&&a$(b);return a.c==b.c?1:0}function
@@ -789,7 +789,7 @@ dR(a,b){return mX(a,b)}function
 nI(){L(dB)}function
 z(b,a){if(a>>>0>=l(b))nI();return af(b,a)}function
 gs(a,b){return 1-dR(a,b)}function
-X(a){return a}function
+W(a){return a}function
 nK(){return 0x7FFFFFFF/4|0}function
 nE(){gp(y.Not_found)}function
 gt(c){var
@@ -815,12 +815,12 @@ h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gq(y.S
 instanceof
 h.Error&&ba(ff))return[0,ba(ff),a];return[0,y.Failure,az(String(a))]}function
 nS(b){h.tccCheck=function(a){return aL(b(dS(a)))};return 0}function
-bX(a){return a>=-bp&&a<bp?a:BigInt(a)}function
+bY(a){return a>=-bp&&a<bp?a:BigInt(a)}function
 aA(a){return a>=BigInt(-bp)&&a<BigInt(bp)?Number(a):a}function
 n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bX(a+b):aA(BigInt(a)+BigInt(b))}function
-bW(a,b){return a<b?-1:a>b?1:0}function
+b=="number"?bY(a+b):aA(BigInt(a)+BigInt(b))}function
+bX(a,b){return a<b?-1:a>b?1:0}function
 by(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
@@ -830,25 +830,25 @@ aU(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bp&&c<bp)return c+0}return aA(BigInt(a)*BigInt(b))}function
-Y(a){return typeof
-a=="number"?bX(0-a):aA(-a)}function
+X(a){return typeof
+a=="number"?bY(0-a):aA(-a)}function
 nU(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
 nV(a){return aA(BigInt(a))}function
-C(a){return bX(a)}function
+C(a){return bY(a)}function
 dW(a){return aA(BigInt(aL(a)))}function
 nW(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
 gz(a,b){return aA(nW(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aA(BigInt(a)<<BigInt(b))}function
-bY(a,b){return typeof
+bZ(a,b){return typeof
 a=="number"&&b<31?a>>b:aA(BigInt(a)>>BigInt(b))}function
 M(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bX(a-b):aA(BigInt(a)-BigInt(b))}function
+b=="number"?bY(a-b):aA(BigInt(a)-BigInt(b))}function
 gA(a){return typeof
-a=="number"?bX(a+1):aA(a+BigInt(1))}function
+a=="number"?bY(a+1):aA(a+BigInt(1))}function
 nX(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=ae+a;for(var
 b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dS(c)}function
@@ -904,25 +904,25 @@ b=a[1];return[9,b,b,A(a[3])];case
 11:return[11,A(a[1])];case
 12:return[12,A(a[1])];case
 13:return[13,A(a[1])];default:return[14,A(a[1])]}}function
-Z(a,b){if(typeof
+Y(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,Z(a[1],b)];case
-1:return[1,Z(a[1],b)];case
-2:return[2,Z(a[1],b)];case
-3:return[3,Z(a[1],b)];case
-4:return[4,Z(a[1],b)];case
-5:return[5,Z(a[1],b)];case
-6:return[6,Z(a[1],b)];case
-7:return[7,Z(a[1],b)];case
+0:return[0,Y(a[1],b)];case
+1:return[1,Y(a[1],b)];case
+2:return[2,Y(a[1],b)];case
+3:return[3,Y(a[1],b)];case
+4:return[4,Y(a[1],b)];case
+5:return[5,Y(a[1],b)];case
+6:return[6,Y(a[1],b)];case
+7:return[7,Y(a[1],b)];case
 8:var
-c=a[1];return[8,c,Z(a[2],b)];case
+c=a[1];return[8,c,Y(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,Z(a[3],b)];case
-10:return[10,Z(a[1],b)];case
-11:return[11,Z(a[1],b)];case
-12:return[12,Z(a[1],b)];case
-13:return[13,Z(a[1],b)];default:return[14,Z(a[1],b)]}}function
+d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
+10:return[10,Y(a[1],b)];case
+11:return[11,Y(a[1],b)];case
+12:return[12,Y(a[1],b)];case
+13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
 x(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
@@ -973,7 +973,7 @@ ar(a){throw[0,cF,a]}function
 d1(b,a){return m9(b,a)?b:a}function
 cJ(a){return 0<=a?a:-a|0}function
 as(d,c){var
-a=l(d),e=l(c),b=H(a+e|0);aK(d,0,b,0,a);aK(c,0,b,a,e);return X(b)}function
+a=l(d),e=l(c),b=H(a+e|0);aK(d,0,b,0,a);aK(c,0,b,a,e);return W(b)}function
 gB(a){return a?gC:gD}nw(0);gl(1);gl(2);function
 d2(b){function
 a(b){var
@@ -999,7 +999,7 @@ a0(b,a){if(a){var
 c=a[2],d=e(b,a[1]);return[0,d,a0(b,c)]}return 0}function
 d5(c,b,a){if(a){var
 d=a[2],e=m(b,c,a[1]);return[0,e,d5(c+1|0,b,d)]}return 0}function
-bZ(c,b){var
+b0(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
@@ -1025,11 +1025,11 @@ aV(a,c){var
 b=H(a);m6(b,0,a,c);return b}function
 d9(c,b,a){if(0<=b&&0<=a&&!((al(c)-a|0)<b)){var
 d=H(a);a9(c,b,d,0,a);return d}return ar(gT)}function
-d_(c,b,a){return X(d9(c,b,a))}function
+d_(c,b,a){return W(d9(c,b,a))}function
 d$(e,c,d,b,a){if(0<=a&&0<=c&&!((al(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return a9(e,c,d,b,a);return ar(gU)}function
 aN(e,c,d,b,a){if(0<=a&&0<=c&&!((l(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return aK(e,c,d,b,a);return ar(gV)}function
-ea(b,a){return X(aV(b,a))}function
-at(c,b,a){return X(d9(aw(c),b,a))}function
+ea(b,a){return W(aV(b,a))}function
+at(c,b,a){return W(d9(aw(c),b,a))}function
 cM(k,g){if(g){var
 h=l(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
@@ -1040,7 +1040,7 @@ m=c;var
 f=H(m),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
 p=d[2];aK(a,0,f,e,l(a));aK(k,0,f,e+l(a)|0,h);var
-e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return X(f)}}}return gX}function
+e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return W(f)}}}return gX}function
 gY(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw am;if(af(e,a)===b)return a;var
 a=a+1|0;continue}}function
@@ -1076,17 +1076,17 @@ g9(a){throw g8}function
 g_(a){var
 c=a[1];a[1]=g9;try{var
 b=e(c,0);nz(a,b);return b}catch(b){b=aT(b);a[1]=function(a){throw b};throw b}}function
-b0(a){var
+b1(a){var
 b=1<=a?a:1,c=bz<b?bz:b,d=H(c);return[0,d,0,c,d]}function
-b1(a){return d_(a[1],0,a[2])}function
-b2(a,c){var
+b2(a){return d_(a[1],0,a[2])}function
+b3(a,c){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bz<b[1])if((d+c|0)<=bz)b[1]=bz;else
 dY(hb);var
 e=H(b[1]);d$(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,D,g$]}throw[0,D,ha]}}function
 au(a,c){var
-b=a[2];if(a[3]<=b)b2(a,1);t(a[1],b,c);a[2]=b+1|0;return 0}function
+b=a[2];if(a[3]<=b)b3(a,1);t(a[1],b,c);a[2]=b+1|0;return 0}function
 bd(a,c){var
-b=l(c),d=a[2]+b|0;if(a[3]<d)b2(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
+b=l(c),d=a[2]+b|0;if(a[3]<d)b3(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
 cP(a){return 5===a[2]?12:-6}function
 ed(a){return[0,0,H(a)]}function
 ee(a,g){var
@@ -1369,63 +1369,63 @@ switch(b[0]){case
 5:throw[0,D,hC];case
 6:throw[0,D,hD];default:throw[0,D,hJ]}}var
 N=[O,hR,cw(0)];function
-b3(b,a){if(typeof
+b4(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
 a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw N}}function
 bC(e,b,d){var
-a=b3(e,d);if(typeof
+a=b4(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
 c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw N}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-ac(b,c,a){if(typeof
+ab(b,c,a){if(typeof
 b==="number")return[0,0,u(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=ac(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=ab(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=ac(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=ab(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=ac(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=ab(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=ac(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=ab(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=ac(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=ab(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=ac(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=ab(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=ac(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=ab(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=ac(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=ab(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],y=b[2];if(bU([0,b[1]],[0,o]))throw N;var
-p=ac(y,c,x);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],x=a[2],y=b[2];if(bV([0,b[1]],[0,o]))throw N;var
+p=ab(y,c,x);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bU([0,A(D)],E))throw N;var
-G=[0,A(d)];if(bU([0,A(C)],G))throw N;var
+d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bV([0,A(D)],E))throw N;var
+G=[0,A(d)];if(bV([0,A(C)],G))throw N;var
 q=T(I(F(f),d)),H=q[4];e(q[2],0);e(H,0);var
-r=ac(A(B),c,z),J=r[2];return[0,[9,f,d,F(r[1])],J]}break;case
+r=ab(A(B),c,z),J=r[2];return[0,[9,f,d,F(r[1])],J]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-s=ac(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
+s=ab(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-t=ac(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
+t=ab(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-v=ac(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
+v=ab(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=ac(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw N}function
+w=ab(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw N}function
 u(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
@@ -1436,11 +1436,11 @@ s=u(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 a!=="number"&&0===a[0]){var
 t=u(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-ae=b[2],v=b3(b[1],a),e=v[2],af=v[1];if(typeof
+ae=b[2],v=b4(b[1],a),e=v[2],af=v[1];if(typeof
 e!=="number"&&1===e[0]){var
 w=u(ae,e[1]);return[0,[2,af,w[1]],w[2]]}throw N;case
 3:var
-ah=b[2],x=b3(b[1],a),f=x[2],ai=x[1];if(typeof
+ah=b[2],x=b4(b[1],a),f=x[2],ai=x[1];if(typeof
 f!=="number"&&1===f[0]){var
 y=u(ah,f[1]);return[0,[3,ai,y[1]],y[2]]}throw N;case
 4:var
@@ -1464,7 +1464,7 @@ az=b[4],aA=b[1],o=bC(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
 aC=o[2],E=u(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw N;case
 9:var
-aD=b[2],F=b3(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],F=b4(b[1],a),q=F[2],aE=F[1];if(typeof
 q!=="number"&&7===q[0]){var
 G=u(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw N;case
 10:var
@@ -1475,11 +1475,11 @@ aF=b[1],I=u(b[2],a);return[0,[11,aF,I[1]],I[2]];case
 aG=b[1],J=u(b[2],a);return[0,[12,aG,J[1]],J[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bU([0,b[2]],[0,K]))throw N;var
+K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bV([0,b[2]],[0,K]))throw N;var
 L=u(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bU([0,A(aM)],aO))throw N;var
+M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bV([0,A(aM)],aO))throw N;var
 O=u(aL,A(aK));return[0,[14,aN,M,O[1]],O[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
@@ -1521,7 +1521,7 @@ switch(c[0]){case
 7:return ag(c,d,a);case
 8:return ag([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ab=ac(c[2],d,a),ad=ab[2];return[0,[23,[9,aX,ab[1]],ad[1]],ad[2]];case
+aX=c[1],ac=ab(c[2],d,a),ad=ac[2];return[0,[23,[9,aX,ac[1]],ad[1]],ad[2]];case
 10:return ag(c,d,a);default:return ag(c,d,a)}}throw N}function
 ag(d,c,b){var
 a=u(c,b);return[0,[23,d,a[1]],a[2]]}function
@@ -1535,22 +1535,22 @@ i=0;if(43!==z(a,0)&&45!==z(a,0)&&32!==z(a,0)){e=1;i=1}if(!i){a_(c,0,z(a,0));aN(a
 e=1;if(e){var
 f=0;if(1<b&&48===z(a,0)){var
 j=0;if(cn!==z(a,1)&&88!==z(a,1)){f=1;j=1}if(!j){a_(c,1,z(a,1));aN(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aN(a,0,c,d-b|0,b)}}return X(c)}function
+f=1;if(f)aN(a,0,c,d-b|0,b)}}return W(c)}function
 bf(k,b){var
 c=cJ(k),a=l(b),d=z(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+du>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
 j=0;if(cn===z(b,1)||88===z(b,1))j=1;if(j){var
-h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
+h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return W(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aV(c+1|0,48);a_(g,0,d);aN(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
-i=aV(c,48);aN(b,0,i,c-a|0,a);return X(i)}return b}function
+g=aV(c+1|0,48);a_(g,0,d);aN(b,1,g,(c-a|0)+2|0,a-1|0);return W(g)}}if(e&&a<c){var
+i=aV(c,48);aN(b,0,i,c-a|0,a);return W(i)}return b}function
 hS(k){var
 j=0,E=l(k);for(;;){if(E<=j)var
 p=k;else{var
@@ -1593,8 +1593,8 @@ switch(c){case
 C=h+1|0;if(w!==h){var
 h=C;continue}break}}var
 x=b}var
-p=X(x)}var
-y=l(p),z=aV(y+2|0,34);aK(p,0,z,1,y);return X(z)}}function
+p=W(x)}var
+y=l(p),z=aV(y+2|0,34);aK(p,0,z,1,y);return W(z)}}function
 eg(c,f){var
 g=cJ(f),e=iJ[1];switch(c[2]){case
 0:var
@@ -1617,7 +1617,7 @@ a=70}var
 b=ed(16);be(b,37);switch(c[1]){case
 0:break;case
 1:be(b,43);break;default:be(b,32)}if(8<=c[2])be(b,35);be(b,46);S(b,d(k+g));be(b,a);return ef(b)}function
-b4(n,a){if(13<=n){var
+b5(n,a){if(13<=n){var
 g=[0,0],h=l(a)-1|0,o=0;if(!(h<0)){var
 c=o;for(;;){if(!(9<af(a,c)+dj>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
@@ -1626,7 +1626,7 @@ i=g[1],j=H(l(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){a_(j,k[1],a);k[1]++;retur
 b=p;for(;;){var
 f=af(a,b);if(9<f+dj>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(m!==b){var
-b=q;continue}break}}return X(j)}return a}function
+b=q;continue}break}}return W(j)}return a}function
 iK(b,c){switch(b){case
 1:var
 a=hU;break;case
@@ -1654,7 +1654,7 @@ a=hT;break;case
 3:case
 14:var
 a=hW;break;default:var
-a=h5}return b4(b,cv(a,c))}function
+a=h5}return b5(b,cv(a,c))}function
 iL(b,c){switch(b){case
 1:var
 a=ij;break;case
@@ -1682,7 +1682,7 @@ a=ii;break;case
 3:case
 14:var
 a=il;break;default:var
-a=iv}return b4(b,cv(a,c))}function
+a=iv}return b5(b,cv(a,c))}function
 iM(b,c){switch(b){case
 1:var
 a=ix;break;case
@@ -1710,7 +1710,7 @@ a=iw;break;case
 3:case
 14:var
 a=iz;break;default:var
-a=iI}return b4(b,cv(a,c))}function
+a=iI}return b5(b,cv(a,c))}function
 iN(b,c){switch(b){case
 1:var
 a=h7;break;case
@@ -1738,7 +1738,7 @@ a=h6;break;case
 3:case
 14:var
 a=h9;break;default:var
-a=ih}return b4(b,gf(a,c))}function
+a=ih}return b5(b,gf(a,c))}function
 aO(c,i,b){function
 j(d){switch(c[1]){case
 0:var
@@ -1765,9 +1765,9 @@ a=s;for(;;){var
 g=ax(h,a),u=25<g+du>>>0?g:g+fR|0;t(n,a,u);var
 v=a+1|0;if(o!==a){var
 a=v;continue}break}}var
-p=n}return X(p);case
+p=n}return W(p);case
 8:return r(j(0));default:return gd(eg(c,i),b)}}function
-bL(d,I,G,E){var
+bM(d,I,G,E){var
 b=I,a=G,c=E;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
@@ -1794,18 +1794,18 @@ d=gJ;break;case
 d=gK;break;default:e=1}switch(e){case
 1:var
 f=H(4);t(f,0,92);t(f,1,48+(c/dw|0)|0);t(f,2,48+((c/10|0)%10|0)|0);t(f,3,48+(c%10|0)|0);var
-d=X(f);break;case
+d=W(f);break;case
 2:var
 g=H(1);t(g,0,c);var
-d=X(g);break}var
-h=l(d),i=aV(h+2|0,39);aK(d,0,i,1,h);return o(b,[4,a,X(i)],K)};case
+d=W(g);break}var
+h=l(d),i=aV(h+2|0,39);aK(d,0,i,1,h);return o(b,[4,a,W(i)],K)};case
 2:var
 L=c[2],M=c[1];return cR(b,a,L,M,function(a){return a});case
 3:return cR(b,a,c[2],c[1],hS);case
-4:return b5(b,a,c[4],c[2],c[3],iK,c[1]);case
-5:return b5(b,a,c[4],c[2],c[3],iL,c[1]);case
-6:return b5(b,a,c[4],c[2],c[3],iM,c[1]);case
-7:return b5(b,a,c[4],c[2],c[3],iN,c[1]);case
+4:return b6(b,a,c[4],c[2],c[3],iK,c[1]);case
+5:return b6(b,a,c[4],c[2],c[3],iL,c[1]);case
+6:return b6(b,a,c[4],c[2],c[3],iM,c[1]);case
+7:return b6(b,a,c[4],c[2],c[3],iN,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
@@ -1839,7 +1839,7 @@ U=c[1];return function(c){return o(b,[6,a,c],U)};case
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
 n=c[1];if(0===n[0]){var
-V=c[2],W=n[1][1],Y=0,b=function(b,c,d){return function(a){return o(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
+V=c[2],X=n[1][1],Y=0,b=function(b,c,d){return function(a){return o(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=X;continue}var
 Z=c[2],_=n[1][1],$=0,b=function(b,c,d){return function(a){return o(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
 19:throw[0,D,iT];case
 20:var
@@ -1890,7 +1890,7 @@ m=a[1];return function(a){return ai(d,c,m,b)};case
 8:var
 n=a[2];return function(a){return ai(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],q=I(F(a[1]),p);return function(a){return ai(d,c,Z(q,o),b)};case
+o=a[3],p=a[2],q=I(F(a[1]),p);return function(a){return ai(d,c,Y(q,o),b)};case
 10:var
 r=a[1];return function(e,a){return ai(d,c,r,b)};case
 11:var
@@ -1899,18 +1899,18 @@ t=a[1];return function(a){return ai(d,c,t,b)};case
 u=a[1];return function(a){return ai(d,c,u,b)};case
 13:throw[0,D,iX];default:throw[0,D,iY]}}function
 s(d,b,e,a){var
-c=[8,e,iZ];return d<50?bL(d+1|0,b,c,a):R(bL,[0,b,c,a])}function
+c=[8,e,iZ];return d<50?bM(d+1|0,b,c,a):R(bM,[0,b,c,a])}function
 de(h,b,f,a,d,c){if(d){var
 i=d[1];return function(d){return iS(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bL(h+1|0,b,g,a):R(bL,[0,b,g,a])}function
-o(a,b,c){return dT(bL(0,a,b,c))}function
+g=[4,f,c];return h<50?bM(h+1|0,b,g,a):R(bM,[0,b,g,a])}function
+o(a,b,c){return dT(bM(0,a,b,c))}function
 ai(a,b,c,d){return dT(df(0,a,b,c,d))}function
 iS(a,b,c,d,e){return dT(de(0,a,b,c,d,e))}function
 cR(f,d,c,a,b){if(typeof
 a==="number")return function(a){return o(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
 g=a[2],h=a[1];return function(a){return o(f,[4,d,ah(h,g,e(b,a))],c)}}var
 i=a[1];return function(g,a){return o(f,[4,d,ah(i,g,e(b,a))],c)}}}function
-b5(f,e,d,g,c,b,a){if(typeof
+b6(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
 c==="number")return c?function(g,c){return o(f,[4,e,bf(g,m(b,a,c))],d)}:function(c){return o(f,[4,e,m(b,a,c)],d)};var
 k=c[1];return function(c){return o(f,[4,e,bf(k,m(b,a,c))],d)}}else{if(0===g[0]){var
@@ -1962,14 +1962,14 @@ o=a[2];aW(b,a[1]);return ar(o);case
 4:var
 l=a[2];aW(b,a[1]);return bd(b,l);default:var
 m=a[2];aW(b,a[1]);return au(b,m)}}function
-b6(b){var
+b7(b){var
 a=b[1];return o(function(b){var
-a=b0(64);aW(a,b);return b1(a)},0,a)}try{var
+a=b1(64);aW(a,b);return b2(a)},0,a)}try{var
 mR=gt(mQ),ei=mR}catch(a){a=aT(a);if(a!==am)throw a;try{var
 mP=gt(mO),eh=mP}catch(a){a=aT(a);if(a!==am)throw a;var
 eh=i3}var
 ei=eh}var
-i4=g1(ei,82),b7=[fs,function(A){var
+i4=g1(ei,82),b8=[fs,function(A){var
 p=nL(0),b=[0,aM(55,0),0],j=0===p.length-1?[0,0]:p,m=j.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
 y=a+1|0;if(54!==a){var
 a=y;continue}var
@@ -1982,7 +1982,7 @@ c=x;continue}break}}b[2]=0;return b}}];function
 ej(i,l){var
 m=i?i[1]:i4,b=16;for(;;){if(!(l<=b)&&!(cK<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=nA(b7),a=cp===j?b7[1]:fs===j?g_(b7):b7;a[2]=(a[2]+1|0)%55|0;var
+j=nA(b8),a=cp===j?b8[1]:fs===j?g_(b8):b8;a[2]=(a[2]+1|0)%55|0;var
 c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fg,h=a[2];g(a[1],h)[1+h]=f;var
 k=f}else
 var
@@ -2020,17 +2020,17 @@ B=o;return B}}var
 cS=[O,i6,cw(0)],f=C(0),c=C(1);function
 aj(a){if(gy(a))return nY(a);throw cS}function
 el(a){return M(a,c)}function
-an(a){return bW(a,f)}function
-b8(b,a){return 0===bW(b,a)?1:0}function
-em(b,a){return bW(b,a)<0?1:0}function
-en(b,a){return 0<bW(b,a)?1:0}function
-eo(b,a){return bW(b,a)<=0?1:0}function
+an(a){return bX(a,f)}function
+b9(b,a){return 0===bX(b,a)?1:0}function
+em(b,a){return bX(b,a)<0?1:0}function
+en(b,a){return 0<bX(b,a)?1:0}function
+eo(b,a){return bX(b,a)<=0?1:0}function
 G(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0===((b|a)>>>15|0))return C(bv(b,a));return aU(b,a)}function
 i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b8(b,a)}function
+a==="number")return b===a?1:0;return b9(b,a)}function
 w(b,a){if(typeof
 b==="number"&&typeof
 a==="number")return b<a?1:0;return em(b,a)}function
@@ -2039,23 +2039,23 @@ b==="number"&&typeof
 a==="number")return b<=a?1:0;return eo(b,a)}function
 bg(b,a){return q(b,a)?a:b}function
 ep(a){return typeof
-a==="number"?C(a>>1):bY(a,1)}function
+a==="number"?C(a>>1):bZ(a,1)}function
 a(a){return gA(b(a,1))}function
-cT(g,f,d,a){if(b8(a,c))return e(d,0);var
+cT(g,f,d,a){if(b9(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b8(a,b(bY(a,1),1));return h?e(g,ep(a)):e(f,ep(a))}function
+a==="number"?1===(a&1)?1:0:1-b9(a,b(bZ(a,1),1));return h?e(g,ep(a)):e(f,ep(a))}function
 bh(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0<=b&&0<a)return C(gb(b,a));return 0===an(a)?f:by(b,a)}function
-b9(b,a){if(typeof
+b_(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0<=b&&0<a)return C(gm(b,a));return 0===an(a)?b:M(b,aU(a,by(b,a)))}function
-ad(b,a){return 0<=an(a)?gz(b,aj(a)):f}function
+ac(b,a){return 0<=an(a)?gz(b,aj(a)):f}function
 eq(a){return 0<an(a)?C(nU(a)-1|0):f}function
 a1(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=aj(a);return 0<=d?b(c,d):bY(c,-d|0)}function
-b_(a){return 0<an(a)?aj(a):0}function
+d=aj(a);return 0<=d?b(c,d):bZ(c,-d|0)}function
+b$(a){return 0<an(a)?aj(a):0}function
 av(d){var
 b=0,a=bA(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
@@ -2068,8 +2068,8 @@ b=d;var
 g=b?c[1+a]:b;return g}}}function
 cU(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);bZ(function(a){var
-c=e(h,a);return bZ(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);b0(function(a){var
+c=e(h,a);return b0(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
@@ -2093,18 +2093,18 @@ r(a,b){if(a){var
 c=r(a[2],b);return[0,a[1],c]}return b}function
 eu(a){var
 b=a?a[2]:a;return b}function
-U(d,c){var
+ad(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b$(a){if(a){var
-b=b$(a[2]);return r(a[1],b)}return a}function
-_(b,a){if(a)var
-d=_(b,a[2]),c=[0,e(b,a[1]),d];else
+ca(a){if(a){var
+b=ca(a[2]);return r(a[1],b)}return a}function
+Z(b,a){if(a)var
+d=Z(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
 cV(b,a){if(a){var
 c=cV(b,a[2]);return r(e(b,a[1]),c)}return a}function
-ca(e,d,c){var
+cb(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
 ev(c,b,a){if(a){var
@@ -2116,7 +2116,7 @@ a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-$(d,c){var
+_(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
@@ -2126,22 +2126,22 @@ d=ew(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
 cX(b,a){return 0===a?0:[0,b,cX(b,a-1|0)]}function
-cb(f,d,c){var
+bE(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return U(b,0)}}function
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ad(b,0)}}function
 E(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=n(a,c),b=b[2],a=f;continue}return a}}var
-i7=a(a(a(a(a(c))))),bE=ad(b(c,1),i7);function
+i7=a(a(a(a(a(c))))),bF=ac(b(c,1),i7);function
 a2(a){var
-b=q(Y(bE),a);return b?w(a,bE):b}function
+b=q(X(bF),a);return b?w(a,bF):b}function
 ex(d,f){var
 g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
 ey(b,a){if(q(f,a))return f;var
-d=a1(b,a);return i(d,f)?i(b,f)?f:c:i(a1(d,Y(a)),b)?f:c}function
+d=a1(b,a);return i(d,f)?i(b,f)?f:c:i(a1(d,X(a)),b)?f:c}function
 ez(a,e,d){if(a[3]){var
 f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(M(e[9],d),f)}return a[4]}var
-i8=b(b(b(b(b(b(c,1),1),1),1),1),1),cc=ad(b(c,1),i8);function
+i8=b(b(b(b(b(b(c,1),1),1),1),1),1),cc=ac(b(c,1),i8);function
 eA(d,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
 eB(p,o,n,l,k,j,A,b){if(b){var
@@ -2161,18 +2161,18 @@ v=d;var
 x=v}else
 var
 x=c;return x}return i9}function
-eC(p,$,o,aB,aA,az,a,ay,l){var
-h=a[1],I=M(G($,a[2]),l),aC=J(h),aa=aC||w(I,ez(o,a,l));if(aa){var
-aD=eA(p,h),K=eB(p,o,aB,aA,az,Y(c),aD,ay);if(K){var
-aE=K[1],aF=0,aG=h?f:Y(cc),aH=h?f:cc,aI=h?ey(c,I):f,aJ=h?a1(c,I):f,aK=h?c:f,C=f,B=aK,k=aJ,u=aI,t=aH,A=aG,z=aF,s=aE,aL=ez(o,a,l);for(;;){if(s){var
-T=s[1],g=T[2],v=T[1],ai=g[9],aj=g[2],D=M(n(G($,M(M(a[2],c),aj)),ai),l);if(q(aL,D))return 0;var
-ak=g[4],al=o[2]?c:v[4],V=G(al,ak),am=s[2],an=[0,g[7],[0,v[6],z]],ao=bg(A,n(v[5],g[6])),W=n(v[2],g[5]),ap=q(t,W)?t:W,aq=n(u,ey(V,D)),ar=n(k,a1(V,D)),as=n(B,g[3]),C=bg(C,n(c,g[2])),B=as,k=ar,u=aq,t=ap,A=ao,z=an,s=am;continue}var
-X=i(a[2],C);if(X)var
+eC(p,_,o,aB,aA,az,a,ay,l){var
+h=a[1],I=M(G(_,a[2]),l),aC=J(h),$=aC||w(I,ez(o,a,l));if($){var
+aD=eA(p,h),K=eB(p,o,aB,aA,az,X(c),aD,ay);if(K){var
+aE=K[1],aF=0,aG=h?f:X(cc),aH=h?f:cc,aI=h?ey(c,I):f,aJ=h?a1(c,I):f,aK=h?c:f,C=f,B=aK,k=aJ,u=aI,t=aH,A=aG,z=aF,s=aE,aL=ez(o,a,l);for(;;){if(s){var
+T=s[1],g=T[2],v=T[1],ai=g[9],aj=g[2],D=M(n(G(_,M(M(a[2],c),aj)),ai),l);if(q(aL,D))return 0;var
+ak=g[4],al=o[2]?c:v[4],U=G(al,ak),am=s[2],an=[0,g[7],[0,v[6],z]],ao=bg(A,n(v[5],g[6])),V=n(v[2],g[5]),ap=q(t,V)?t:V,aq=n(u,ey(U,D)),ar=n(k,a1(U,D)),as=n(B,g[3]),C=bg(C,n(c,g[2])),B=as,k=ar,u=aq,t=ap,A=ao,z=an,s=am;continue}var
+W=i(a[2],C);if(W)var
 at=o[2],E=at||i(a[3],B);else
 var
-E=X;if(E){var
+E=W;if(E){var
 d=a[4],j=a[9],L=o[3];if(L){var
-ac=M(L[1],c),r=ad(b(c,1),ac);if(i(j,f))var
+ab=M(L[1],c),r=ac(b(c,1),ab);if(i(j,f))var
 x=M(d,c);else{var
 ag=M(M(j,c),l);if(i(d,r))var
 R=M(n(d,d),c);else
@@ -2192,21 +2192,21 @@ S=i(j,f),F=S?i(d,k):S;var
 H=F}else
 var
 H=E;var
-Z=H?i(a[5],t):H,_=Z?i(a[6],A):Z;if(_){var
-au=U(z,0),av=[0,eA(p,a[1]),au],aw=e(p[6],av),ax=e(p[9],aw);return m(p[4],a[7],ax)}return _}}var
-ab=K}else
+Y=H?i(a[5],t):H,Z=Y?i(a[6],A):Y;if(Z){var
+au=ad(z,0),av=[0,eA(p,a[1]),au],aw=e(p[6],av),ax=e(p[9],aw);return m(p[4],a[7],ax)}return Z}}var
+aa=K}else
 var
-ab=aa;return ab}function
+aa=$;return aa}function
 eD(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
 i=a[2],b=n(b,c),a=i;continue}return d}return 1}}function
 eE(j){var
-g=b_(eq(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=b9(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
+g=b$(eq(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=b_(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
 g=l,d=bh(d,b(a(b(c,1)),1)),e=h;continue}}function
 cd(d){if(w(d,f)){var
-e=eE(Y(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eE(d)}function
+e=eE(X(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eE(d)}function
 ce(d){return w(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
 i_(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(i(d,b(b(a(a(a(b(c,1)))),1),1))){var
@@ -2216,7 +2216,7 @@ h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(i(d,b
 j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b(a(c),1),1))){var
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,ce(b9(d,b(b(b(b(c,1),1),1),1))),0],n=[0,ce(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+m=[0,ce(b_(d,b(b(b(b(c,1),1),1),1))),0],n=[0,ce(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
 cY(d){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(cV(i_,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
 cZ(d,f,g){switch(f[0]){case
@@ -2242,17 +2242,17 @@ var
 K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
 G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cY(p[1]),G),I=[0,e(d[2],H),q],J=cZ(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bF(a,b){var
-c=U(cZ(a,b,0),0);return e(a[6],c)}function
+bG(a,b){var
+c=ad(cZ(a,b,0),0);return e(a[6],c)}function
 eF(a){return cV(function(a){var
-d=[0,ce(b9(a,b(b(b(b(c,1),1),1),1))),0];return[0,ce(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-c0(a){return ca(function(b,a){return E(a[8],b)},a,f)}function
+d=[0,ce(b_(a,b(b(b(b(c,1),1),1),1))),0];return[0,ce(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+c0(a){return cb(function(b,a){return E(a[8],b)},a,f)}function
 c1(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
 h=bg(d,e(k,g[1])),g=g[2],d=h;continue}var
 o=i(d,f)?f:n(eq(d),c);return bg(c,bh(n(o,m),l))}}function
 eG(a){var
-b=a[14];return J($(function(a){return i(a[4],a[3])},b))}function
+b=a[14];return J(_(function(a){return i(a[4],a[3])},b))}function
 cf(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
@@ -2280,67 +2280,67 @@ var
 ai=ah;if(ai){var
 aW=av(L),H=f,ag=0,F=k;for(;;){if(F){var
 d=F[1];if(u[1]){var
-a6=d[8],a5=0,R=64,s=cb(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
-S=b$(s);else{var
+a6=d[8],a5=0,R=64,s=bE(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
+S=ca(s);else{var
 a4=R-1|0;if(s){if(s[2]){var
 t=s,A=0;b:for(;;){if(t){var
 P=t[2],aw=t[1];if(P){var
-ax=P[1],x=b_(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
-Q=U(l,r(p,o));else{var
+ax=P[1],x=b$(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
+Q=ad(l,r(p,o));else{var
 au=x-1|0;if(p){var
 y=p[1];if(o){var
 z=o[1],aE=w(z[1],y[1]),aZ=0;if(aE)var
-X=aE;else{var
+W=aE;else{var
 aF=i(z[1],y[1]);if(aF){var
-Z=e(I,z[2]),a0=0;if(Z){var
-$=e(I,y[2]);if($){var
-at=m(j[5],Z[1][7],$[1][7]);aZ=1;a0=1}else
+Y=e(I,z[2]),a0=0;if(Y){var
+_=e(I,y[2]);if(_){var
+at=m(j[5],Y[1][7],_[1][7]);aZ=1;a0=1}else
 var
-aG=$}else
+aG=_}else
 var
-aG=Z;if(!a0)var
-X=aG}else
+aG=Y;if(!a0)var
+W=aG}else
 var
-X=aF}if(!aZ)var
-at=X;if(at){var
+W=aF}if(!aZ)var
+at=W;if(at){var
 x=au,o=o[2],l=[0,z,l];continue}var
 x=au,p=p[2],l=[0,y,l];continue}var
-Q=U(l,r(p,o))}else
+Q=ad(l,r(p,o))}else
 var
-Q=U(l,r(p,o))}var
+Q=ad(l,r(p,o))}var
 t=P[2],A=[0,Q,A];continue b}}var
-ay=U(A,t)}else
+ay=ad(A,t)}else
 var
-ay=U(A,t);var
+ay=ad(A,t);var
 R=a4,s=ay;continue a}}var
-S=b$(s)}else
+S=ca(s)}else
 var
-S=b$(s)}var
-aa=S;break}}else
+S=ca(s)}var
+$=S;break}}else
 var
-aa=d[8];var
+$=d[8];var
 aM=J(u[1]);if(aM)var
-ab=aM;else{var
-ba=d[8],bb=Y(c),T=Y(c),az=bb,B=ba;for(;;){if(B){var
-aA=B[1],aB=aA[2],V=aA[1],aC=w(T,V);if(aC)var
-W=aC;else
+aa=aM;else{var
+ba=d[8],bb=X(c),T=X(c),az=bb,B=ba;for(;;){if(B){var
+aA=B[1],aB=aA[2],U=aA[1],aC=w(T,U);if(aC)var
+V=aC;else
 var
-aD=i(T,V),W=aD?w(az,aB):aD;if(W){var
-T=V,az=aB,B=B[2];continue}var
-aS=W}else
+aD=i(T,U),V=aD?w(az,aB):aD;if(V){var
+T=U,az=aB,B=B[2];continue}var
+aS=V}else
 var
 aS=1;var
-ab=aS;break}}if(ab){var
-a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eC(j,al,u,aW,I,H,d,aa,bg(f,M(d[9],a7)));if(aN)var
+aa=aS;break}}if(aa){var
+a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eC(j,al,u,aW,I,H,d,$,bg(f,M(d[9],a7)));if(aN)var
 C=aN;else
 var
-a_=b(b(a(b(c,1)),1),1),a$=ad(b(c,1),a_),aR=w(d[9],a$),C=aR?eC(j,al,u,aW,I,H,d,aa,f):aR}else
+a_=b(b(a(b(c,1)),1),1),a$=ac(b(c,1),a_),aR=w(d[9],a$),C=aR?eC(j,al,u,aW,I,H,d,$,f):aR}else
 var
-C=ab;var
+C=aa;var
 aO=C?w(d[5],cc):C;if(aO)var
-a8=d[6],ac=w(Y(cc),a8);else
+a8=d[6],ab=w(X(cc),a8);else
 var
-ac=aO;if(ac){if(ag){var
+ab=aO;if(ab){if(ag){var
 aH=ag[1],aI=aH[1],aJ=w(aI,d[2]),am=0;if(aJ){var
 aK=aJ;am=1}else{var
 aL=i(aI,d[2]);if(aL)var
@@ -2351,7 +2351,7 @@ var
 ae=1;var
 af=ae}else
 var
-af=ac;if(af){var
+af=ab;if(af){var
 aP=d[1];if(aP)var
 D=aP;else
 var
@@ -2365,22 +2365,21 @@ aX=1;var
 aj=aX;break}}else
 var
 aj=ai;if(aj)var
-bf=eu(k),bh=function(a){return _(es,a[8])},ak=eD(cU(E(k,f),bh,k),f,bf);else
+bf=eu(k),bh=function(a){return Z(es,a[8])},ak=eD(cU(E(k,f),bh,k),f,bf);else
 var
 ak=aj;var
 aY=ak?k?1:k:ak;if(aY){var
-bi=function(a){return _(er,a[8])};return eD(cU(E(L,f),bi,k),f,L)}return aY}var
+bi=function(a){return Z(er,a[8])};return eD(cU(E(L,f),bi,k),f,L)}return aY}var
 ja=[0,b(b(a(b(a(c),1)),1),1),0],jb=[0,b(a(a(b(a(c),1))),1),ja],cg=[0,a(b(b(a(b(b(c,1),1)),1),1)),jb],jc=[0,b(b(a(b(a(c),1)),1),1),0],jd=[0,b(a(a(b(a(c),1))),1),jc],a3=[0,a(b(a(b(a(b(c,1)),1)),1)),jd],je=[0,b(a(b(b(a(c),1),1)),1),0],jf=[0,a(a(b(b(a(c),1),1))),je],ch=[0,a(b(a(b(a(b(c,1)),1)),1)),jf],jg=[0,b(b(b(a(a(c)),1),1),1),0],c2=[0,a(b(a(b(a(b(c,1)),1)),1)),jg];function
 c3(h,g,f,e,d,a){var
-i=cb(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+i=bE(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
 c4(f,e,d,a){var
 g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a3,[0,e,0],g]}function
 aB(h,g,f,e,d,c,b,a){var
-i=cb(b,a,0),j=b_(c);return[0,g,f,e,d,m(h[7],j,i)]}function
-eH(k,j,i,h,g){var
-a=g,d=0;for(;;){if(a){var
-e=U(_(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=U(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),ch,[0,i,0],l]}}function
+i=bE(b,a,0),j=b$(c);return[0,g,f,e,d,m(h[7],j,i)]}function
+eH(a,h,g,f,d){var
+i=0,j=bE(function(b){var
+c=Z(f,b[8]);return m(a[7],4,c)},d,i),k=e(a[6],j);return[0,h,b(b(c,1),1),ch,[0,g,0],k]}function
 ci(d,b,a){return[0,b,c,c2,[0,e(d[3],a),0],a]}function
 jh(e,d){var
 h=E(d[10],f),g=E(d[14],f),x=d[14],o=c1(function(a){return a[3]},x),y=d[14],p=c1(function(a){return a[4]},y),z=0,A=d[14];function
@@ -2394,13 +2393,13 @@ var
 k=t}else
 var
 cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a3,[0,g,0],cy,cx,cw),cv];var
-V=r(k,T),W=0;if(cf(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a3,[0,g,0],Z,Y,X);else
+U=r(k,T),V=0;if(cf(d))var
+W=d[14],X=function(a){return a[4]},Y=b(b(b(c,1),1),1),Z=b(b(b(c,1),1),1),_=[0,a(b(b(b(b(a(c),1),1),1),1)),0],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(b(a(b(a(c),1)),1),1)),aa],ac=[0,b(b(a(b(a(a(c)),1)),1),1),ab],ae=[0,b(a(a(a(b(a(c),1)))),1),ac],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],Z,a3,[0,g,0],Y,X,W);else
 var
 b9=d[14],b_=function(a){return a[3]},b$=G(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a3,[0,g,[0,o,0]],b$,b_,b9);var
-j=f,i=d[14],l=0,am=[0,s,W];for(;;){if(i){var
+j=f,i=d[14],l=0,am=[0,s,V];for(;;){if(i){var
 v=i[2],u=[0,j,l],j=E(i[1][8],j),i=v,l=u;continue}var
-w=U([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cg,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cg,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cg,bV,bU),bT],V)}}function
+w=ad([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cg,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c4(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cg,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c3(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cg,bV,bU),bT],U)}}function
 ji(e,d){var
 g=E(d[14],f),j=c0(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
@@ -2458,38 +2457,38 @@ n=e(g[1],i[1][7])}else
 var
 n=R;var
 S=[1,eF(n)],T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),V],S],Q],j=d[9];if(j)var
-o=j[1],p=o[1],X=0,Z=0,$=o[2],aa=[3,_(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ac],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],Z],ak=p[2],al=[3,_(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,_(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],q=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],X];else
+o=j[1],p=o[1],Y=0,_=0,$=o[2],aa=[3,Z(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],_],ak=p[2],al=[3,Z(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,Z(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],q=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],Y];else
 var
 q=j;var
-aH=r(q,W),aI=jj(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,_(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b_=[0,b(b(a(b(a(a(c)),1)),1),1),0],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_],cb=[0,a(b(a(a(b(a(c),1))),1)),b$],cc=[0,b(a(b(b(a(a(c)),1),1)),1),cb],ce=[0,a(a(a(a(b(a(c),1))))),cc],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b9],b5],cg=[0,c0(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eK(d),cn=[3,_(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
+aH=r(q,W),aI=jj(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,Z(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b_=[0,b(b(a(b(a(a(c)),1)),1),1),0],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_],ca=[0,a(b(a(a(b(a(c),1))),1)),b$],cc=[0,b(a(b(b(a(a(c)),1),1)),1),ca],ce=[0,a(a(a(a(b(a(c),1))))),cc],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b9],b5],cg=[0,c0(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eK(d),cn=[3,Z(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
 cw=[0,b(a(b(b(a(a(c)),1),1)),1),0],cx=[0,a(b(a(b(b(a(c),1),1)),1)),cw],cy=[0,b(b(b(b(a(a(c)),1),1),1),1),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],s=[0,a(b(a(b(a(a(c)),1)),1)),cz];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=eu(d[10]),h=ca(function(b,a){return bg(b,a[3])},z,y),v=a(b(a(b(a(c),1)),1)),u=0;if(w(h,ad(b(c,1),v))){var
-x=a(b(a(b(a(c),1)),1));if(w(Y(ad(b(c,1),x)),h)){var
+cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=eu(d[10]),h=cb(function(b,a){return bg(b,a[3])},z,y),v=a(b(a(b(a(c),1)),1)),u=0;if(w(h,ac(b(c,1),v))){var
+x=a(b(a(b(a(c),1)),1));if(w(X(ac(b(c,1),x)),h)){var
 t=[0,h];u=1}}if(!u)var
 t=[1,cd(h)];var
-cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eJ(_(function(a){var
+cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eJ(Z(function(a){var
 b=e(g[9],a[5]),c=[1,eF(e(g[1],b))];return[0,a[1],c]},A))],cP=[0,a(a(b(b(a(a(c)),1),1))),0],cQ=[0,b(a(a(a(b(a(c),1)))),1),cP],cR=[0,a(b(a(a(b(a(c),1))),1)),cQ],cS=[0,a(b(a(b(a(a(c)),1)),1)),cR],cT=[0,b(b(a(a(b(a(c),1))),1),1),cS],cU=[0,a(a(a(a(b(a(c),1))))),cT],cV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cU],cO],cN],cW=[0,E(d[10],f)],cX=[0,a(a(b(b(a(a(c)),1),1))),0],cY=[0,b(b(a(a(b(a(c),1))),1),1),cX],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),cZ];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cW],cV],aH)]}}function
-eL(a){return ca(G,a[4],a[2])}function
+eL(a){return cb(G,a[4],a[2])}function
 eM(f,e){if(e)var
-d=e[1],h=e[2],i=eM(n(f,eL(d)),h),j=0,k=d[4],l=[3,_(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eL(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+d=e[1],h=e[2],i=eM(n(f,eL(d)),h),j=0,k=d[4],l=[3,Z(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eL(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-jl=b(b(b(b(b(c,1),1),1),1),1),bj=ad(b(c,1),jl),jm=b(b(b(b(b(b(c,1),1),1),1),1),1),cj=ad(b(c,1),jm);function
+jl=b(b(b(b(b(c,1),1),1),1),1),bj=ac(b(c,1),jl),jm=b(b(b(b(b(b(c,1),1),1),1),1),1),cj=ac(b(c,1),jm);function
 ak(d,c,a){var
 b=q(d,a);return b?w(a,c):b}function
 jn(a){var
-b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bE,a[4]):d;return e?a2(a[5]):e}function
+b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bF,a[4]):d;return e?a2(a[5]):e}function
 jo(g,aa,d){var
-v=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=$(function(a){var
+v=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=_(function(a){var
 n=ak(f,bj,a[2]),o=n?q(f,a[3]):n,p=o?q(f,a[4]):o;if(p){if(typeof
 F==="number")if(F)var
-k=w(a[4],bE),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
+k=w(a[4],bF),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
 var
 d=i(a[9],f);else
 var
-m=w(a[4],bE),d=m?ak(f,bj,a[9]):m;var
+m=w(a[4],bF),d=m?ak(f,bj,a[9]):m;var
 h=d}else
 var
 h=p;var
@@ -2497,15 +2496,15 @@ r=h?a2(a[5]):h,s=r?a2(a[6]):r;if(s)var
 t=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),t);else
 var
 j=s;if(j){var
-u=a[8];return $(function(a){var
-b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?$(jn,d[10]):G,I=H?w(c0(d[14]),cj):H;if(I)var
-bg=d[11],l=$(function(a){return ak(f,cj,a)},bg);else
+u=a[8];return _(function(a){var
+b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?_(jn,d[10]):G,I=H?w(c0(d[14]),cj):H;if(I)var
+bg=d[11],l=_(function(a){return ak(f,cj,a)},bg);else
 var
 l=I;if(l)var
-bh=d[12],o=$(function(a){return ak(f,cj,a)},bh);else
+bh=d[12],o=_(function(a){return ak(f,cj,a)},bh);else
 var
 o=l;if(o)var
-bi=d[13],p=$(function(a){return ak(f,cj,a)},bi);else
+bi=d[13],p=_(function(a){return ak(f,cj,a)},bi);else
 var
 p=o;var
 K=p?i(E(d[11],f),k):p,L=K?i(E(d[12],f),k):K,M=L?i(E(d[13],f),k):L;if(M)var
@@ -2525,16 +2524,16 @@ var
 u=t;var
 x=0;if(u){var
 P=d[9];if(P)var
-Q=P[1],R=Q[1],S=R[2],T=R[1],U=Q[2],bm=r(T,r(S,U)),V=$(function(a){return ak(f,bj,a)},bm),ab=V?J(i(E(r(T,r(S,U)),f),f)):V;else{var
+Q=P[1],R=Q[1],S=R[2],T=R[1],U=Q[2],bm=r(T,r(S,U)),V=_(function(a){return ak(f,bj,a)},bm),ab=V?J(i(E(r(T,r(S,U)),f),f)):V;else{var
 W=1;x=1}}else{var
 W=u;x=1}if(x)var
 ab=W;if(J(ab))return[0,c,v];if(J(i$(g,d)))return[0,b(c,1),v];var
-ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bF(g,[3,_(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
+ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bG(g,[3,Z(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ci(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
 aw(a){return a[1]?c:f}var
-ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c2,[0,ae,0],c,aw,av),au],a1=r(ji(g,d),aD),z=r(jh(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,ci(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=cb(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c2,aP,aN],aJ],A=bF(g,jk(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,ci(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bF(g,[4,eJ(eM(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b_(b9(Y(n(b(b(b(c,1),1),1),a$)),a_)),bb=cX(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,_(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
-X=j[1],Z=e2(g[8],aa,h,X);if(Z){var
-bo=n(h,e(g[3],X)),j=j[2],h=bo;continue}var
-ac=Z}else
+ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c2,[0,ae,0],c,aw,av),au],a1=r(ji(g,d),aD),z=r(jh(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,ci(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=bE(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c2,aP,aN],aJ],A=bG(g,jk(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,ci(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bG(g,[4,eJ(eM(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b$(b_(X(n(b(b(b(c,1),1),1),a$)),a_)),bb=cX(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,Z(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
+Y=j[1],$=e2(g[8],aa,h,Y);if($){var
+bo=n(h,e(g[3],Y)),j=j[2],h=bo;continue}var
+ac=$}else
 var
 ac=i(e(g[3],aa),h);return J(ac)?[0,a(c),v]:[0,f,e(g[9],A)]}}function
 eN(r,p,o,m){var
@@ -2543,23 +2542,23 @@ j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
 k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?w(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
 s=g?G(b(a(b(c,1)),1),e):e,t=M(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=n(G(b(a(b(c,1)),1),h),t),e=s;continue}return l}return[0,[0,h,e]]}}var
-eO=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c5=ad(b(c,1),eO),eP=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jp=cn;function
+eO=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c5=ac(b(c,1),eO),eP=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jp=cn;function
 c6(t,g,s,r,p,o){var
-u=G(g,eP),v=b(b(b(b(b(c,1),1),1),1),1),h=G(ad(b(c,1),v),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ad(b(c,1),y),x),A=n(G(o,G(g,eP)),z),l=C(cn),m=G(h,ad(b(c,1),l)),e=n(c5,bh(G(A,c5),m)),i=q(f,e),j=i?w(f,h):i;if(j){var
+u=G(g,eP),v=b(b(b(b(b(c,1),1),1),1),1),h=G(ac(b(c,1),v),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ac(b(c,1),y),x),A=n(G(o,G(g,eP)),z),l=C(cn),m=G(h,ac(b(c,1),l)),e=n(c5,bh(G(A,c5),m)),i=q(f,e),j=i?w(f,h):i;if(j){var
 d=jp,a=e;for(;;){if(0===d){var
-B=G(p,a);return q(G(ad(b(c,1),s),c5),B)}var
-k=G(a,a),d=d-1|0,a=a1(k,Y(eO));continue}}return j}var
+B=G(p,a);return q(G(ac(b(c,1),s),c5),B)}var
+k=G(a,a),d=d-1|0,a=a1(k,X(eO));continue}}return j}var
 jq=0;function
 c7(b,a){if(a){var
 c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c7(a,e)};return cT(function(a){return c7(a,c)},g,f,b)}return a}function
-bG(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bG(b,a,d),f,c]};return cT(function(b){return[0,d,f,bG(b,a,c)]},h,g,e)}function
+bH(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bH(b,a,d),f,c]};return cT(function(b){return[0,d,f,bH(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bG(b,a,0),0,0]}return cT(function(b){return[0,0,0,bG(b,a,0)]},j,i,e)}function
+j(b){return[0,bH(b,a,0),0,0]}return cT(function(b){return[0,0,0,bH(b,a,0)]},j,i,e)}function
 a4(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,U(b,0)]}}function
+a=a[2],b=[0,c[1],b];continue}return c}return[0,ad(b,0)]}}function
 eQ(d){var
 f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
@@ -2576,7 +2575,7 @@ d=a;return d}return a?0:1}}function
 eR(d){var
 i=0;if(d){var
 f=eQ(d[1]);if(f)var
-j=d[2],e=$(function(d){var
+j=d[2],e=_(function(d){var
 e=eQ(d);if(e)var
 f=e;else{var
 g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
@@ -2593,33 +2592,33 @@ eS(j){var
 e=10,g=et(j);for(;;){if(0!==e){var
 m=e-1|0;if(0!==g){var
 e=m,g=g-1|0;continue}}var
-p=cX(b(b(b(b(a(c),1),1),1),1),e),k=r(U(j,0),p),d=ew(9,k);for(;;){if(d){var
+p=cX(b(b(b(b(a(c),1),1),1),1),e),k=r(ad(j,0),p),d=ew(9,k);for(;;){if(d){var
 o=b(b(b(b(a(c),1),1),1),1);if(i(d[1],o)){var
 d=d[2];continue}}if(d)var
-q=U([0,d[1],d[2]],0),l=[0,b(a(a(a(b(c,1)))),1),q];else
+q=ad([0,d[1],d[2]],0),l=[0,b(a(a(a(b(c,1)))),1),q];else
 var
 l=d;var
 h=9,f=k;for(;;){if(0!==h){var
 n=h-1|0;if(f){var
-h=n,f=f[2];continue}}return U(f,l)}}}}function
+h=n,f=f[2];continue}}return ad(f,l)}}}}function
 ck(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,_(function(a){return ck(b,a)},c)];default:var
-d=a[1];return[4,_(function(a){var
+c=a[1];return[3,Z(function(a){return ck(b,a)},c)];default:var
+d=a[1];return[4,Z(function(a){var
 c=ck(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
 c8(d,c){switch(c[0]){case
 3:var
-i=c[1];return $(function(a){return c8(d,a)},i);case
+i=c[1];return _(function(a){return c8(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?$(function(a){return c8(d,a[2])},h):e}default:return 1}}function
+e=1;return e?_(function(a){return c8(d,a[2])},h):e}default:return 1}}function
 aC(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
 c=a[1];if(!m(f[4],c[1],h)){var
@@ -2685,9 +2684,9 @@ eW(d,g,f){if(f){var
 h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=r(c9(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
 c_(c,e,b,d){var
 a=eV(c,e,b[2],d),f=a?[0,eW(c,b[1],a[1])]:a;return f}function
-bH(h,g,d){var
-l=a(b(a(b(a(c),1)),1)),j=w(d,ad(b(c,1),l));if(j)var
-n=a(b(a(b(a(c),1)),1)),f=w(Y(ad(b(c,1),n)),d);else
+bI(h,g,d){var
+l=a(b(a(b(a(c),1)),1)),j=w(d,ac(b(c,1),l));if(j)var
+n=a(b(a(b(a(c),1)),1)),f=w(X(ac(b(c,1),n)),d);else
 var
 f=j;switch(g[0]){case
 0:return f?i(g[1],d):f;case
@@ -2787,12 +2786,12 @@ a=e(c,b),d=a?a[1]:a;return d}function
 eZ(c,b){var
 a=c7(b,c);return a?a[1]:f}function
 k1(d,g,ae){var
-h=ae[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ac=aY(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),al=0;if(ac){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ad=aD(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),u=0;if(ad){var
-M=ad[1];if(M){var
+h=ae[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aY(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),al=0;if(ab){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aD(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),u=0;if(ac){var
+M=ac[1];if(M){var
 N=M[2],a_=M[1];if(0===a_[0])if(N){var
 a$=N[1];if(0===a$[0]&&!N[2]){var
-ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,b(b(a(b(a(a(c)),1)),1),1),b9],bb=aX(e(d[1],ac[1]),b_),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
+ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,b(b(a(b(a(a(c)),1)),1),1),b9],bb=aX(e(d[1],ab[1]),b_),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
 k=q(ba,b(c,1));u=1}else{var
 k=bd;u=1}}else{var
 k=0;u=1}}else{var
@@ -2801,15 +2800,15 @@ k=0;u=1}}else
 var
 be=M}else
 var
-be=ad;if(!u){var
+be=ac;if(!u){var
 bf=be;al=1}}else{var
-bf=ac;al=1}if(al)var
+bf=ab;al=1}if(al)var
 k=bf;var
 bg=k?c8(d,h):k;if(bg)var
-b$=bF(d,ck(d,h)),bh=m(d[4],g[15],b$);else
+b$=bG(d,ck(d,h)),bh=m(d[4],g[15],b$);else
 var
 bh=bg;if(J(bh))return a(b(c,1));var
-cb=[0,b(a(b(b(a(a(c)),1),1)),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],bi=aC(d,[0,a(a(a(b(b(a(c),1),1)))),cg],h);if(bi){var
+ca=[0,b(a(b(b(a(a(c)),1),1)),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),ca],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],bi=aC(d,[0,a(a(a(b(b(a(c),1),1)))),cg],h);if(bi){var
 bj=bi[1],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,b(b(a(a(b(a(c),1))),1),1),ch],cj=[0,a(a(a(a(b(a(c),1))))),ci],cl=[0,a(a(a(a(b(a(c),1))))),cj],bk=aD(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
 af=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aD(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
 bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aD(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
@@ -2821,7 +2820,7 @@ cR=0,bs=a4(function(a){return eU(d,a)},af,cR);if(bs){var
 ah=bs[1],bt=m(d[4],bq[1],g[1]),cS=bt?m(d[4],br[1],g[2]):bt;if(J(cS))return b(a(c),1);var
 bu=av(ah),cT=ae[2],cV=g[13],cX=g[12],cY=g[11],cZ=g[10],F=cZ,r=cY,p=cX,o=cV,l=cT,S=0,c0=av(bm);for(;;){if(F){if(r)if(p)if(o)if(l){var
 T=e(c0,l[1]);if(T){var
-V=F[1],aL=T[1],bD=o[1],bE=p[1],bI=r[1];if(3===aL[0]){var
+U=F[1],aL=T[1],bD=o[1],bE=p[1],bF=r[1];if(3===aL[0]){var
 x=aL[1];if(x){var
 y=x[2],ap=x[1];if(0===ap[0])if(y){var
 z=y[2],aq=y[1],ar=ap[1];if(3===aq[0]){var
@@ -2834,7 +2833,7 @@ j=0;by=1;bz=1;bA=1;bB=1}else{var
 as=aq[1],P=e(bu,ar);if(P){var
 at=P[1],Q=c_(d,1,at,as);if(Q){var
 R=c_(d,0,at,as);if(R)var
-au=m(d[4],Q[1],V[1]),aw=au?bH(d,z[1],V[2]):au,ax=aw?bH(d,A[1],V[3]):aw,ay=ax?bH(d,B[1],bI):ax,az=ay?bH(d,C[1],bE):ay,aA=az?bH(d,D[1],bD):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
+au=m(d[4],Q[1],U[1]),aw=au?bI(d,z[1],U[2]):au,ax=aw?bI(d,A[1],U[3]):aw,ay=ax?bI(d,B[1],bF):ax,az=ay?bI(d,C[1],bE):ay,aA=az?bI(d,D[1],bD):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
 var
 aB=R;var
 aE=aB}else
@@ -2883,8 +2882,8 @@ var
 v=r;var
 ai=v}else
 var
-ai=r?0:p?0:o?0:l?0:[0,U(S,0)];if(ai){var
-aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eX(cU(E(af,f),c1,aj),f,af),c3=bF(d,[3,_(function(a){return ck(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
+ai=r?0:p?0:o?0:l?0:[0,ad(S,0)];if(ai){var
+aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eX(cU(E(af,f),c1,aj),f,af),c3=bG(d,[3,Z(function(a){return ck(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
 c4=0,bv=a4(function(a){return kZ(d,bu,a)},ag,c4);if(bv){var
 H=bv[1],s=g[8];for(;;){if(H){if(s){var
 aN=m(d[4],H[1],s[1]);if(aN){var
@@ -2896,20 +2895,20 @@ bw=aO}else
 var
 bw=s?0:1;if(J(bw))return b(b(b(c,1),1),1);var
 bx=g[9],c5=bp[1],c6=bo[1];if(bx){var
-aP=bx[1],aQ=aP[1],aR=aQ[2],W=function(c){function
+aP=bx[1],aQ=aP[1],aR=aQ[2],V=function(c){function
 a(a){var
-b=q(f,a);return b?w(a,c):b}return function(b){return $(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(W(E(c6,f)),bK),aT=aS?e(W(E(ag,f)),aR):aS;if(aT)var
-bL=aP[2],X=e(W(E(c5,f)),bL);else
+b=q(f,a);return b?w(a,c):b}return function(b){return _(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(V(E(c6,f)),bK),aT=aS?e(V(E(ag,f)),aR):aS;if(aT)var
+bL=aP[2],W=e(V(E(c5,f)),bL);else
 var
-X=aT;var
-ao=0;if(X){var
+W=aT;var
+ao=0;if(W){var
 aU=J(cW(function(o){var
 g=e(bJ,o);if(g){var
 p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aY(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
 k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aX(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
 aV=aU;ao=1}else
 var
-ak=$(function(D){if(3===D[0]){var
+ak=_(function(D){if(3===D[0]){var
 j=D[1];if(j){var
 k=j[2];if(k){var
 h=k[2];if(h){var
@@ -2951,44 +2950,44 @@ B=k;var
 C=B}else
 var
 C=j;return C}return 0},bm)}else{var
-aV=X;ao=1}if(ao)var
+aV=W;ao=1}if(ao)var
 ak=aV}else
 var
 ak=1;if(J(ak))return a(b(b(c,1),1));var
 c7=ae[3];if(cW(function(a){return a[3]},ah))if(g[9]||g[7])var
 O=0;else{var
-bP=av(aj),I=aj,t=c7,aa=0,bQ=av(ah);for(;;){if(I){if(t){var
-a7=t[1],ab=I[1],Y=e(bQ,ab[1]),bC=0;if(Y){var
-aW=Y[1];if(aW[3]){var
-Z=e(bP,a7);if(Z){var
-aZ=Z[1],a0=i(aZ[1],ab[1]),a1=a0?m(d[4],aZ[2],ab[2]):a0;if(a1)var
-bM=aW[2],bN=ca(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
+bP=av(aj),I=aj,t=c7,$=0,bQ=av(ah);for(;;){if(I){if(t){var
+a7=t[1],aa=I[1],X=e(bQ,aa[1]),bC=0;if(X){var
+aW=X[1];if(aW[3]){var
+Y=e(bP,a7);if(Y){var
+aZ=Y[1],a0=i(aZ[1],aa[1]),a1=a0?m(d[4],aZ[2],aa[2]):a0;if(a1)var
+bM=aW[2],bN=cb(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
 var
 a3=a1;var
 a5=a3}else
 var
-a5=Z;var
+a5=Y;var
 K=a5;bC=1}else
 var
 a6=k0}else
 var
-a6=Y;if(!bC)var
+a6=X;if(!bC)var
 K=a6;if(K){var
-I=I[2],t=t[2],aa=[0,K[1],aa];continue}var
+I=I[2],t=t[2],$=[0,K[1],$];continue}var
 a8=K}else
 var
 a8=t;var
 L=a8}else
 var
-L=t?0:[0,U(aa,0)];if(L)var
-a9=av(L[1]),bR=g[14],O=$(function(g){var
+L=t?0:[0,ad($,0)];if(L)var
+a9=av(L[1]),bR=g[14],O=_(function(g){var
 b=g[8],a=jq;for(;;){if(b){var
 d=eY(a9,b[1][1]);if(d)var
-e=d[1][1],f=bG(e,n(eZ(a,e),c),a);else
+e=d[1][1],f=bH(e,n(eZ(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-h=g[8];return $(function(d){var
+h=g[8];return _(function(d){var
 b=eY(a9,d[1]);if(b){var
 c=b[1],e=c[2];return i(eZ(a,c[1]),e)}return 1},h)}},bR);else
 var
@@ -2999,7 +2998,7 @@ k2(d,A,a,z){var
 r=jo(d,A,a),u=0;if(i(r[1],f)){var
 h=eN(e(d[1],a[3]),f,c,0),v=0;if(h){var
 l=h[1],j=l[2],k=l[1],m=q(f,k),n=m?w(f,j):m;if(n){var
-o=a[4],x=a[10],s=$(function(a){var
+o=a[4],x=a[10],s=_(function(a){var
 b=c6(k,j,o,a[2],a[4],a[5]);if(b){var
 d=M(a[5],c);return J(c6(k,j,o,a[2],a[4],d))}return b},x);v=1}else
 var
@@ -3015,10 +3014,10 @@ mM=g5(function(c){return function(a){var
 b=c-1|0;return g(g(c$,b)[1+b],a)[1+a]}}(bl),k5);g(c$,bl)[1+bl]=mM;var
 mN=bl+1|0;if(6!==bl){var
 bl=mN;continue}var
-bI=aM(16,0),aa=function(b,a){return bI[1+b[1+a]]},p=function(c,a){var
+bJ=aM(16,0),$=function(b,a){return bJ[1+b[1+a]]},p=function(c,a){var
 b=c&-1;return b>>>a|0|b<<(32-a|0)},e0=function(b,aJ,aI,aH){var
 aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a5,0)[1],aT=g(a5,1)[2],aU=g(a5,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a5,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
-a=g(c$,d)[1+d],I=(w+e|0)+aa(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+aa(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+aa(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+aa(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+aa(a,4)|0,Z=p(G^Y,16),_=C+Z|0,$=p(h^_,12),ab=(Y+$|0)+aa(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p($^ad,7),af=(z+i|0)+aa(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+aa(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+aa(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+aa(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+aa(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+aa(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+aa(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+aa(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+aa(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+aa(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
+a=g(c$,d)[1+d],I=(w+e|0)+$(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+$(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+$(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+$(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+$(a,4)|0,Z=p(G^Y,16),_=C+Z|0,aa=p(h^_,12),ab=(Y+aa|0)+$(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p(aa^ad,7),af=(z+i|0)+$(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+$(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+$(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+$(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+$(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+$(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+$(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+$(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+$(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+$(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
 d=a2,H=k,G=u,F=r,E=n,D=o,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
 c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,o),a0=c(q,l),a1=c(m,v);return[0,c(j,s),a1,a0,aZ,aY,aX,aW,aV]}},da=function(i,m,e,l,h){if(1===l){var
 v=m-(aG*e|0)|0,K=aG,w=nr(aG,v)?K:v,j=d1(1,(w+63|0)/64|0),n=j-1|0,L=aG*e|0,F=0;if(n<0)var
@@ -3026,12 +3025,12 @@ o=a5;else{var
 a=F,p=a5;for(;;){var
 k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-x=mY(aw(i),q+(4*b|0)|0)&-1;g(bI,b)[1+b]=x;var
+x=mY(aw(i),q+(4*b|0)|0)&-1;g(bJ,b)[1+b]=x;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bI,c)[1+c]=D;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bJ,c)[1+c]=D;var
 E=c+1|0;if(15!==c){var
 c=E;continue}break}}var
 r=a===(j-1|0)?1:0;if(r)var
@@ -3043,26 +3042,26 @@ a=I,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=da(i,m,e,d,0),N=da(i,m,e+d|0,l-d|0,0);ec(M,0,bI,0,8);ec(N,0,bI,8,8);var
+M=da(i,m,e,d,0),N=da(i,m,e+d|0,l-d|0,0);ec(M,0,bJ,0,8);ec(N,0,bJ,8,8);var
 J=h?8:h;return e0(a5,0,64,4|J)}},e1=function(c){var
 d=l(c),b=H(32),a=0,h=da(c,d,0,d1(1,(d+fQ|0)/aG|0),1);for(;;){var
 e=a/4|0;t(b,a,d3((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a7));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},k6=bB(bO,C),db=function(a){return cL(l(a),function(c){var
+a=f;continue}return W(b)}},k6=bB(bP,C),db=function(a){return cL(l(a),function(c){var
 b=z(a,c);return g(k6,b)[1+b]})},k7=function(a){var
-c=b0(64);bZ(function(a){var
+c=b1(64);b0(function(a){var
 d=typeof
-a==="number"?a&a7:aj(M(a,b(bY(a,8),8)));return au(c,d)},a);return b1(c)},k8=function(c,d){var
-a=b0(f0);bZ(function(d){if(gy(d)){var
+a==="number"?a&a7:aj(M(a,b(bZ(a,8),8)));return au(c,d)},a);return b2(c)},k8=function(c,d){var
+a=b1(f0);b0(function(d){if(gy(d)){var
 g=aj(d);if(8===c){var
-i=a[2]+8|0,o=gg(g);if(a[3]<i)b2(a,8);m3(a[1],a[2],o);a[2]=i;return 0}if(4===c){var
-h=a[2]+4|0;if(a[3]<h)b2(a,4);m2(a[1],a[2],g);a[2]=h;return 0}var
+i=a[2]+8|0,o=gg(g);if(a[3]<i)b3(a,8);m3(a[1],a[2],o);a[2]=i;return 0}if(4===c){var
+h=a[2]+4|0;if(a[3]<h)b3(a,4);m2(a[1],a[2],g);a[2]=h;return 0}var
 m=c-1|0,p=0;if(!(m<0)){var
 e=p;for(;;){var
 n=8*e|0,q=n<32?n:31;au(a,g>>q&a7);var
 r=e+1|0;if(m!==e){var
 e=r;continue}break}}return 0}var
-j=8*c|0,f=nX(M(d,b(bY(d,j),j))),k=l(f),s=c<=k?at(f,0,c):as(f,ea(c-k|0,0));return bd(a,s)},d);return b1(a)},k9=function(d,b,c){var
+j=8*c|0,f=nX(M(d,b(bZ(d,j),j))),k=l(f),s=c<=k?at(f,0,c):as(f,ea(c-k|0,0));return bd(a,s)},d);return b2(a)},k9=function(d,b,c){var
 e=l(c),i=0<=an(b)?1:0;if(i){var
 j=eo(b,C(l(d)-e|0));if(j){var
 a=0,m=aj(b);for(;;){var
@@ -3073,14 +3072,14 @@ a=a+1|0;continue}var
 g=h}return g}}var
 k=j}else
 var
-k=i;return k},k$=function(a){return cM(k_,a)},la=function(b,a){return nJ(b,a)<0?1:0},bJ=[0,db,k7,function(a){return C(l(a))},g2,la,k$,k8,k9,e1],dc=[O,lb,cw(0)],B=function(a){throw[0,dc,a]},cl=function(d){var
+k=i;return k},k$=function(a){return cM(k_,a)},la=function(b,a){return nJ(b,a)<0?1:0},bK=[0,db,k7,function(a){return C(l(a))},g2,la,k$,k8,k9,e1],dc=[O,lb,cw(0)],B=function(a){throw[0,dc,a]},cl=function(d){var
 f=l(d),a=[0,0];function
 c(b){return a[1]<f?z(d,a[1]):B(lc)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return B(e(b6(ld),d))}function
+d=a[1];return B(e(b7(ld),d))}function
 k(l){g(34);var
-b=b0(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return b1(b)}if(92===e){a[1]++;var
+b=b1(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return b2(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -3101,9 +3100,9 @@ i=[0,l(0),i];continue}g(fJ);return[3,bA(i)]}}if(!(58<=b))j=1}else{if(34===b)retu
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
 p=9<z(d,a[1])+dj>>>0?0:1;if(p){a[1]++;continue}}return[0,at(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<z(d,a[1])+du>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
+o=25<z(d,a[1])+du>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},U=function(b,a){if(3===a[0])try{var
 c=gR(b,a[1]);return c}catch(a){a=aT(a);if(a===am)return B(as(lj,b));throw a}return B(li)},bk=function(a){return 1===a[0]?a[1]:B(lk)},a6=function(a){if(0===a[0]){var
-b=a[1];return 40<l(b)?B(ll):dW(b)}return B(lm)},bK=function(a){return 2===a[0]?a[1]:B(ln)},dd=function(a){switch(a[0]){case
+b=a[1];return 40<l(b)?B(ll):dW(b)}return B(lm)},bL=function(a){return 2===a[0]?a[1]:B(ln)},dd=function(a){switch(a[0]){case
 0:return[0,a6(a)];case
 1:return[1,a[1]];case
 2:return[3,a0(dd,a[1])];case
@@ -3113,10 +3112,10 @@ b=dd(a[2]);return[0,a[1],b]},c)];default:var
 b=a[1];return gs(b,ls)?gs(b,lt)?B(lu):lv:lw}},lx=function(y,x){var
 j=dd(cl(y));function
 k(a){var
-b=aD(bJ,db(a),j);return b?b[1]:B(as(ly,a))}var
-z=0,A=k(lz),l=a4(function(a){return eU(bJ,a)},A,z),D=l?l[1]:B(lE),m=cO(D),q=ej(0,64),f=ej(0,64);function
+b=aD(bK,db(a),j);return b?b[1]:B(as(ly,a))}var
+z=0,A=k(lz),l=a4(function(a){return eU(bK,a)},A,z),D=l?l[1]:B(lE),m=cO(D),q=ej(0,64),f=ej(0,64);function
 n(d,c,b){var
-a=c_(bJ,d,c,b);return a?a[1]:B(lA)}var
+a=c_(bK,d,c,b);return a?a[1]:B(lA)}var
 d=0,a=k(lB);for(;;){if(a){var
 i=a[1],v=0,w=a[2];if(3===i[0]){var
 e=i[1];if(e){var
@@ -3165,7 +3164,7 @@ d=D;for(;;){if(!d)throw am;var
 x=d[2],y=d[3];if(0!==ap(b,d[1])){var
 d=y;continue}var
 p=x;break}}}}return[0,v[1],p]}throw am}}var
-N=Y(c);return[0,Y(c),N]},x));return[0,j,u[1],u[2]]}},mv=function(h){var
+N=X(c);return[0,X(c),N]},x));return[0,j,u[1],u[2]]}},mv=function(h){var
 c=aw(h);function
 b(a,f){if(a===al(c))return 0;var
 d=f9(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
@@ -3177,11 +3176,11 @@ b=e(d,0);if(b){var
 a=[0,b[1],a],d=b[2];continue}return bA(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cM(mx,a0(function(a){return e(b6(mw),a)},a))},mz=my.slice(),mA=function(e){try{var
+a=f(500,g);return cM(mx,a0(function(a){return e(b7(mw),a)},a))},mz=my.slice(),mA=function(e){try{var
 x=l(e);if(x<8)B(lF);var
 k=gi(eb(e,0)),aa=k<2?1:0,ab=aa||((x-8|0)<k?1:0);if(ab)B(lG);var
 ac=cl(at(e,8,k)),s=function(b){var
-c=bK(V(lH,V(b,ac)));if(c){var
+c=bL(U(lH,U(b,ac)));if(c){var
 d=c[2];if(d&&!d[2]){var
 a=aj(a6(c[1])),e=aj(a6(d[1]));if(0<=a&&!(e<a)&&!(x<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return B(b)}}return B(b)},h=function(b){var
 a=s(b);return at(e,a[1],a[2])},a=function(f,d){var
@@ -3192,7 +3191,7 @@ a=s(c),d=a[1];function
 f(c){function
 a(a){return z(e,(d+(4*c|0)|0)+a|0)}var
 f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return n(C((a(0)+h|0)+g|0),f)}return bB(a[2]/4|0,f)},i=cl(h(lI)),F=o(lJ),p=F.length-1;if(0===p)B(lK);var
-G=a0(bk,bK(V(lL,i)));if(gQ(function(a){return 1-d6(a,lM)},G))B(lN);var
+G=a0(bk,bL(U(lL,i)));if(gQ(function(a){return 1-d6(a,lM)},G))B(lN);var
 t=function(a){return d6(a,G)},H=function(c){var
 a=s(c),o=a[1],i=gb(a[2],p);return bB(p,function(p){var
 j=at(e,o+bv(i,p)|0,i),c=l(j)-1|0;if(c<0)var
@@ -3200,10 +3199,10 @@ d=f;else{var
 a=c,g=f;for(;;){var
 k=C(z(j,a)),h=n(b(g,8),k),m=a-1|0;if(0!==a){var
 a=m,g=h;continue}var
-d=h;break}}return d})},u=V(lO,i);if(t(lP))var
+d=h;break}}return d})},u=U(lO,i);if(t(lP))var
 q=1;else
 var
-S=t(mt),q=S?[0,a6(V(mu,u))]:S;var
+S=t(mt),q=S?[0,a6(U(mu,u))]:S;var
 I=aM(p,f),J=1===q?I:H(ms);if(typeof
 q==="number")if(q)var
 ad=o(lQ),A=ad,y=a(0,lR);else{try{var
@@ -3212,8 +3211,8 @@ R=J}var
 A=I,y=R}else
 var
 aK=o(mq),A=aK,y=a(0,mr);var
-ae=a(1,lS),ag=a(1,lT),K=a(0,lU),ah=h(lV),ai=h(lW),ak=o(lX),al=o(lY),d=bk(V(lZ,u)),v=a6(V(l0,u)),ao=an(v)<0?1:0,ap=ao||en(v,C(64));if(ap)B(l1);var
-L=a(1,l2),aq=a(1,l3),N=a(0,l4),O=cO(bK(cl(h(l5)))),ar=function(a){var
+ae=a(1,lS),ag=a(1,lT),K=a(0,lU),ah=h(lV),ai=h(lW),ak=o(lX),al=o(lY),d=bk(U(lZ,u)),v=a6(U(l0,u)),ao=an(v)<0?1:0,ap=ao||en(v,C(64));if(ap)B(l1);var
+L=a(1,l2),aq=a(1,l3),N=a(0,l4),O=cO(bL(cl(h(l5)))),ar=function(a){var
 s=aj(v),t=g(N,a)[1+a],u=g(L,a)[1+a];if(64<l(d))B(lp);var
 y=eN(db(d),f,c,0);if(y){var
 z=y[1],r=z[2],A=z[1],D=function(a){var
@@ -3226,32 +3225,32 @@ G=o[1],j=0,P=cM(lo,[0,at(d,0,p[1]),G]),F=l(d);for(;;){if(F<=j)var
 m=0;else{if(af(d,j)!==46){var
 j=j+1|0;continue}var
 m=[0,j]}var
-Q=m?(l(d)-m[1]|0)-1|0:m,R=gz(C(10),Q),k=aU(C(dt),R),q=Y(aU(dW(P),u)),K=Y(by(Y(b(q,32)),k));if(b8(t,b(c,s)))var
+Q=m?(l(d)-m[1]|0)-1|0:m,R=gz(C(10),Q),k=aU(C(dt),R),q=X(aU(dW(P),u)),K=X(by(X(b(q,32)),k));if(b9(t,b(c,s)))var
 h=K;else
 var
 S=Math.log(dX(t))-s*0.693147180559945286,x=b(q,32),J=M(x,aU(k,by(x,k))),T=by(b(q,32),k),U=dX(k),h=n(T,nV(Math.ceil(dX(J)/U-S*4294967296.)));var
 E=D(h)?D(el(h))?el(h):h:gA(h);break}}else
 var
 E=B(lr);var
-V=N[1+a],W=g(aq,a)[1+a],X=L[1+a],i=[0,bk(g(O,a)[1+a]),X,W,V,E,l6],Z=e1(ex(bJ,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cL(p,function(a){var
+V=N[1+a],W=g(aq,a)[1+a],Y=L[1+a],i=[0,bk(g(O,a)[1+a]),Y,W,V,E,l6],Z=e1(ex(bK,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cL(p,function(a){var
 d=a+1|0,h=g(A,a)[1+a],b=aj(g(K,d)[1+d])-1|0,c=0;for(;;){if(b<aj(g(K,a)[1+a])){var
 i=at(ai,32*a|0,32),j=g(ag,a)[1+a],k=g(ae,a)[1+a],l=g(y,a)[1+a],m=g(J,a)[1+a],n=g(F,a)[1+a];return[0,0!==z(ah,a)?1:0,n,m,l,k,j,i,c,h]}var
-e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cL(O.length-1,ar),av=V(l8,V(l7,i)),D=function(a){return a0(a6,bK(V(a,V(l9,i))))},aw=lx(h(l_),P),ax=h(l$),ay=h(ma),az=cN(a(0,mb)),aA=cN(a(0,mc)),aB=cN(a(0,md));if(t(me))var
+e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cL(O.length-1,ar),av=U(l8,U(l7,i)),D=function(a){return a0(a6,bL(U(a,U(l9,i))))},aw=lx(h(l_),P),ax=h(l$),ay=h(ma),az=cN(a(0,mb)),aA=cN(a(0,mc)),aB=cN(a(0,md));if(t(me))var
 aC=D(mf),aD=D(mg),Q=[0,[0,[0,D(mh),aD],aC]];else
 var
 Q=0;var
-aE=bK(V(mi,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mj),aH=a6(V(mk,u)),aI=bk(V(mm,V(ml,i))),j=[0,bk(V(mo,V(mn,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===dc){var
+aE=bL(U(mi,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mj),aH=a6(U(mk,u)),aI=bk(U(mm,U(ml,i))),j=[0,bk(U(mo,U(mn,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===dc){var
 w=a[2],_=0;if(8<l(w)&&dR(at(w,0,8),mB)){var
 T=w;_=1}if(!_)var
 T=as(mC,w);return[0,0,T]}if(a!==cI&&a!==cH){if(a[1]!==cF&&a[1]!==cG&&a!==cS&&a!==d0&&a!==am)throw a;return mE}return mD}try{var
-U=k2(bJ,e,j,aw)}catch(a){a=aT(a);if(a!==cS&&a!==cI&&a!==cH)throw a;return mF}var
-W=U[1];if(0===an(W)){var
-aL=j[14],aN=gM(j[14]),r=gP(function(b,a){return a},aN,aL),X=j[6],$=0;if(typeof
-X==="number"&&X)if(0<an(r[9]))var
-aO=cE(r[9]),aP=cE(r[4]),E=m(b6(mG),aP,aO);else
+V=k2(bK,e,j,aw)}catch(a){a=aT(a);if(a!==cS&&a!==cI&&a!==cH)throw a;return mF}var
+W=V[1];if(0===an(W)){var
+aL=j[14],aN=gM(j[14]),r=gP(function(b,a){return a},aN,aL),Y=j[6],$=0;if(typeof
+Y==="number"&&Y)if(0<an(r[9]))var
+aO=cE(r[9]),aP=cE(r[4]),E=m(b7(mG),aP,aO);else
 var
 E=as(cE(r[4]),mI);else
 $=1;if($)var
 aS=j[7]?mJ:mK,E=as(cE(r[3]),aS);var
-aQ=mv(U[2]),aR=gL(j[14]);return[0,1,e2(b6(mH),aR,E,aQ)]}var
+aQ=mv(V[2]),aR=gL(j[14]);return[0,1,e2(b7(mH),aR,E,aQ)]}var
 Z=aj(W);return[0,0,as(mL,g(mz,Z)[1+Z])]};nS(function(a){return mA(a)[2]});d2(0);return}}(globalThis));
