@@ -1,4 +1,4 @@
-"""The second checker of artifacts, extracted from proofs: ``tcc-proved`` on the path, or node.
+"""The second checker, extracted from proofs: ``tcc-proved`` on the path, or node.
 
 What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C9 and residuals,
 and not the schema of a core; so its verdict stands beside that of the kernel, never in its place.
@@ -14,9 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, clip
+from tcc_certs.replay.findings import Findings
 from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
+
+if TYPE_CHECKING:
+    from tcc_certs.session import SessionValidation
 
 PROGRAM = "tcc-proved"
 SECONDS = 600
@@ -24,12 +29,18 @@ SECONDS = 600
 _UNDER_NODE = """
 const fs = require("fs");
 (0, eval)(fs.readFileSync(process.argv[1], "utf8"));
-for (const path of process.argv.slice(2)) {
+const say = (judged) => {
   let line;
-  try { line = globalThis.tccCheck(fs.readFileSync(path)); } catch (error) {
-    line = "DECLINED: too large";
-  }
+  try { line = judged(); } catch (error) { line = "DECLINED: too large"; }
   console.log(line.replace(/[\\r\\n]/g, " "));
+};
+const paths = process.argv.slice(2);
+if (paths[0] === "--session") {
+  const data = fs.readFileSync(paths[1]);
+  say(() => globalThis.tccCheck(data));
+  for (const path of paths.slice(2)) say(() => globalThis.tccSession(data, fs.readFileSync(path)));
+} else {
+  for (const path of paths) say(() => globalThis.tccCheck(fs.readFileSync(path)));
 }
 """
 HOW = (
@@ -57,13 +68,39 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
     Raises:
         NoChecker: there is none, or it ended without a line for each file.
     """
+    return _lines(files, command, ())
+
+
+def session_verdicts(
+    artifact: bytes, ledgers: Sequence[bytes], command: Sequence[str] | None = None
+) -> list[str]:
+    """The lines of the extracted checker about the ledgers of sessions over one artifact.
+
+    Raises:
+        NoChecker: as :func:`verdicts`, and where the artifact is not VALID for it.
+    """
+    first, *lines = _lines([artifact, *ledgers], command, ("--session",), short=True)
+    if not first.startswith("VALID: "):
+        raise NoChecker(f"of the artifact it says {clip(first)}")
+    return lines
+
+
+def _lines(
+    files: Sequence[bytes],
+    command: Sequence[str] | None,
+    options: Sequence[str],
+    *,
+    short: bool = False,
+) -> list[str]:
+    """A line for each file; `short`: the first alone, where it is not VALID."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "proved.js")
         script.write_text(program_text(), encoding="utf-8")
         paths = [Path(folder, str(number)) for number in range(len(files))]
         for path, data in zip(paths, files, strict=True):
             path.write_bytes(data)
-        run = [*(command_line(script) if command is None else command), *map(str, paths)]
+        program = command_line(script) if command is None else command
+        run = [*program, *options, *map(str, paths)]
         said = Path(folder, "lines")
         try:
             with said.open("wb") as out:
@@ -73,7 +110,8 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NoChecker(f"{run[0]} gave no verdict: {clip(error)}") from None
         lines = said.read_text("utf-8", "replace").splitlines()
-    if len(lines) != len(files):
+    refused = short and len(lines) == 1 and not lines[0].startswith("VALID: ")
+    if len(lines) != len(files) and not refused:
         raise NoChecker(f"{run[0]} gave {len(lines)} lines about {len(files)} files")
     return lines
 
@@ -125,3 +163,26 @@ def with_proved(report: CheckReport, data: bytes) -> CheckReport:
     )
     words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
     return CheckReport(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))
+
+
+def session_with_proved(
+    found: SessionValidation, ledger: bytes, artifact: bytes
+) -> SessionValidation:
+    """The validation of a session, upheld only where the extracted checker says the same of it.
+
+    A line that says less declines: D101 where it has no theorem about a form, else D201.
+
+    Raises:
+        NoChecker: there is no verdict, or the artifact is not VALID for it.
+    """
+    from tcc.library.validation import passed, unheld
+
+    if not passed(found):
+        return found
+    [line] = session_verdicts(artifact, [ledger])
+    if line == f"{found.word}: {found.claim_type}":
+        return replace(found, summary=f"{found.summary}; a proved program says so too")
+    findings = Findings()
+    code = Code.UNKNOWN_FEATURE if line.startswith("DECLINED: ") else Code.LIMIT
+    findings.add(code, 0, "the proved checker", f"{found.word}: {found.claim_type}", line)
+    return unheld(found, findings, f"a proved program says {clip(line)}")
