@@ -3,141 +3,141 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(h){"use strict";var
-eX="%Li",fw=" : flags Open_text and Open_binary are not compatible",fm="Invalid_argument",fv=0x7fffffff,cg='"',dg=1255,fu="REJECTED: ",a2=255,fD=0x800,aF=0xffff,dc="tools",e7="jsError",aC=0x8000,fl="%ni",fd=12520,bJ=256,fC="no member ",e6="critical",fO=4096,e5="End_of_file",eW="DECLINED: too large",dp="Unix.Unix_error",df="Failure",fJ="infinity",aP=0xff,db="mkdir",bI=1000,fI="beta",j="",ft="Stack_overflow",dt="ENOENT",fc="^",cb=": No such file or directory",aa="0",fs="/static/",fB="([^/]+)",bl=0x3f,dm=1000000000,dn=-97,fr="Not_found",ds=0xf,bK=128,de=-48,e4=0xdc00,fk="Sys_blocked_io",fM="grammar",fN="fd ",fz=125,fA="ENOTEMPTY",fb="Match_failure",M=248,H="camlinternalFormat.ml",fy="Division_by_zero",du=252,fL=1027,e3="Sys_error",bm=".",bk="+",dl="rmdir",fH=0xf0,fq="a call",e2="core",fj=246,fi="%u",e1="EEXIST",dr="%d",fa="%li",fp=1026,fh="fraction_bits",fo="false",fx="buffer.ml",cd="int_of_string",dj=127,aE=1024,fG=-32,eU="Pervasives.do_at_exit",eV="utf8",aN=" ",aj=0x80,fF=1023,dx="e",eT="Undefined_recursive_module",cc=120,e0=103,ff="limits",fg=" : flags Open_rdonly and Open_wronly are not compatible",eZ=512,a3="-",di="nan",bn=0x40000000,eY=0x7ff0,dw=": Not a directory",e$=0xe0,fe=" : file already exists",e_="relaxed",e9=0xdfff,aO=0xffffff,aD="/",dk="compare: functional value",fE="Assert_failure",dd="0x",eS="%i",fK="Out_of_memory",dh="ENOTDIR",e8=1073741823,fn="true",cf=254,dv="index out of bounds",dq=100,ce=250,ch="_bigarr02";function
-mq(d,b,e,c,f){if(c<=b)for(var
+a.prototype._T_}}(Object));(function(l){"use strict";var
+fR="%Li",gr=" : flags Open_text and Open_binary are not compatible",gh="Invalid_argument",gq=0x7fffffff,cP='"',dN=1255,cN="REJECTED: ",bi=255,gy=0x800,aT=0xffff,dK="tools",f2="jsError",aQ=0x8000,gg="%ni",f_=12520,gp=160,b4=256,gx="no member ",f1="critical",gK=4096,f0="End_of_file",dJ="DECLINED: too large",dX="Unix.Unix_error",dM="Failure",gE="infinity",a4=0xff,dI="mkdir",b3=1000,gD="beta",dQ=224,o="",go="Stack_overflow",d1="ENOENT",f9="^",cI=": No such file or directory",ap="0",gn="/static/",gw="([^/]+)",bF=0x3f,dV=1000000000,dW=-97,gm="Not_found",d0=0xf,bk=128,dL=-48,fZ=0xdc00,gf="Sys_blocked_io",gI="grammar",gJ="fd ",gu=125,gv="ENOTEMPTY",f8="Match_failure",U=248,T="camlinternalFormat.ml",gt="Division_by_zero",d2=252,gH=1027,fY="Sys_error",bG=".",bE="+",dU="rmdir",gC=0xf0,gl="a call",fX="core",ge=246,gd="%u",fW="EEXIST",dZ="%d",f7="%li",gk=1026,gc="fraction_bits",gj="false",gs="buffer.ml",cL="int_of_string",dS=127,aS=1024,gB=-32,fP="Pervasives.do_at_exit",fQ="utf8",a2=" ",aD=0x80,gA=1023,d5="e",fO="Undefined_recursive_module",cK=120,fV=103,ga="limits",gb=" : flags Open_rdonly and Open_wronly are not compatible",fU=512,dR=240,bj="-",dP="nan",gG="DECLINED: ",bH=0x40000000,fT=0x7ff0,d4=": Not a directory",f6=0xe0,f$=" : file already exists",f5="relaxed",f4=0xdfff,a3=0xffffff,fS=144,aR="/",dT="compare: functional value",gz="Assert_failure",cJ="0x",fN="%i",gF="Out_of_memory",dO="ENOTDIR",f3=1073741823,gi="true",cO=254,d3="index out of bounds",dY=100,cM=250,cQ="_bigarr02";function
+qe(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cs(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fO&&a==c.length)return d.apply(null,c);var
-e=j;for(;0<a;b+=aE,a-=aE)e+=d.apply(null,c.slice(b,b+Math.min(a,aE)));return e}function
-ck(b){if(h.Uint8Array)var
-c=new(h.Uint8Array)(b.l);else
+c1(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=gK&&a==c.length)return d.apply(null,c);var
+e=o;for(;0<a;b+=aS,a-=aS)e+=d.apply(null,c.slice(b,b+Math.min(a,aS)));return e}function
+cT(b){if(l.Uint8Array)var
+c=new(l.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a4(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cs(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)ck(b);var
+bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?c1(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?c1(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cT(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-as(a){return a}function
-aI(a,b,c,d,e){a4(as(a),b,c,d,e);return 0}function
-nc(b,a){throw[0,b,a]}function
-bs(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
-d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a6(a){if(a.t==2)a.c+=bs(a.l-a.c.length,"\0");else
-a.c=cs(a.c,0,a.c.length);a.t=0}function
-gi(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dj)return false;return true}else
+aJ(a){return a}function
+aW(a,b,c,d,e){bl(aJ(a),b,c,d,e);return 0}function
+q1(b,a){throw[0,b,a]}function
+bM(b,a){if(b==0)return o;if(a.repeat)return a.repeat(b);var
+d=o,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+bn(a){if(a.t==2)a.c+=bM(a.l-a.c.length,"\0");else
+a.c=c1(a.c,0,a.c.length);a.t=0}function
+hf(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>dS)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dO(e){for(var
-k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aj){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aj;d++);if(d-b>eZ){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(f<<6);if(f<e$){a=g-0x3080;if(a<aj)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK){g=h+(g<<6);if(f<fH){a=g-0xe2080;if(a<fD||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bK&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aF)c+=String.fromCharCode(0xd7c0+(a>>10),e4+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aE){c.substr(0,1);k+=c;c=j}}return k+c}function
-aG(c,a,b){this.t=c;this.c=a;this.l=b}aG.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a6(this);case
-0:if(gi(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aG.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dO(a)};aG.prototype.slice=function(){var
+ei(e){for(var
+j=o,c=o,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aD){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<aD;d++);if(d-b>fU){c.substr(0,1);j+=c;c=o;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk){g=h+(f<<6);if(f<f6){a=g-0x3080;if(a<aD)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk){g=h+(g<<6);if(f<gC){a=g-0xe2080;if(a<gy||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aT)c+=String.fromCharCode(0xd7c0+(a>>10),fZ+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aS){c.substr(0,1);j+=c;c=o}}return j+c}function
+aU(c,a,b){this.t=c;this.c=a;this.l=b}aU.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:bn(this);case
+0:if(hf(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aU.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return ei(a)};aU.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aG(this.t,a,this.l)};function
-fY(a){return new
-aG(0,a,a.length)}function
-d(a){return fY(a)}function
-dJ(b,a){nc(b,d(a))}var
-w=[0];function
-I(a){dJ(w.Invalid_argument,a)}function
-ci(){I(dv)}function
-at(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aU(this.t,a,this.l)};function
+gU(a){return new
+aU(0,a,a.length)}function
+d(a){return gU(a)}function
+ef(b,a){q1(b,d(a))}var
+I=[0];function
+V(a){ef(I.Invalid_argument,a)}function
+cR(){V(d3)}function
+aK(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-fX(b,a){if(a>>>0>=b.l)ci();return at(b,a)}function
-mw(b,a){if(a>>>0>=b.l-3)ci();var
-c=at(b,a),d=at(b,a+1),e=at(b,a+2),f=at(b,a+3);return f<<24|e<<16|d<<8|c}var
-f6=Math.pow(2,-24);function
-gc(a){throw a}function
-cq(){gc(w.Division_by_zero)}function
-i(b,c,a){this.lo=b&aO;this.mi=c&aO;this.hi=a&aF}i.prototype.caml_custom="_j";i.prototype.copy=function(){return new
-i(this.lo,this.mi,this.hi)};i.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};i.prototype.neg=function(){var
+gT(b,a){if(a>>>0>=b.l)cR();return aK(b,a)}function
+qk(b,a){if(a>>>0>=b.l-3)cR();var
+c=aK(b,a),d=aK(b,a+1),e=aK(b,a+2),f=aK(b,a+3);return f<<24|e<<16|d<<8|c}var
+g2=Math.pow(2,-24);function
+g$(a){throw a}function
+cY(){g$(I.Division_by_zero)}function
+n(b,c,a){this.lo=b&a3;this.mi=c&a3;this.hi=a&aT}n.prototype.caml_custom="_j";n.prototype.copy=function(){return new
+n(this.lo,this.mi,this.hi)};n.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};n.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};n.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-i(a,b,c)};i.prototype.add=function(a){var
+n(a,b,c)};n.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-i(b,c,d)};i.prototype.sub=function(a){var
+n(b,c,d)};n.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-i(b,c,d)};i.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*f6|0)+this.mi*a.lo+this.lo*a.mi,d=(c*f6|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-i(b,c,d)};i.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};i.prototype.isNeg=function(){return this.hi<<16<0};i.prototype.and=function(a){return new
-i(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};i.prototype.or=function(a){return new
-i(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};i.prototype.xor=function(a){return new
-i(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};i.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-i(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-i(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-i(0,0,this.lo<<a-48)};i.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-i(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-i(this.hi>>a-48,0,0)};i.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+n(b,c,d)};n.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*g2|0)+this.mi*a.lo+this.lo*a.mi,d=(c*g2|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+n(b,c,d)};n.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};n.prototype.isNeg=function(){return this.hi<<16<0};n.prototype.and=function(a){return new
+n(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};n.prototype.or=function(a){return new
+n(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};n.prototype.xor=function(a){return new
+n(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};n.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+n(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+n(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+n(0,0,this.lo<<a-48)};n.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+n(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+n(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+n(this.hi>>a-48,0,0)};n.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-i(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+n(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-i(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aF);return new
-i(this.hi<<16>>a-32,b,b)};i.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aO;this.lo=this.lo<<1&aO};i.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aO;this.mi=(this.mi>>>1|this.hi<<23)&aO;this.hi=this.hi>>>1};i.prototype.udivmod=function(e){var
+n(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aT);return new
+n(this.hi<<16>>a-32,b,b)};n.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a3;this.lo=this.lo<<1&a3};n.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a3;this.mi=(this.mi>>>1|this.hi<<23)&a3;this.hi=this.hi>>>1};n.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-i(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};i.prototype.div=function(a){var
-b=this;if(a.isZero())cq();var
-d=b.hi^a.hi;if(b.hi&aC)b=b.neg();if(a.hi&aC)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aC)c=c.neg();return c};i.prototype.mod=function(b){var
-a=this;if(b.isZero())cq();var
-d=a.hi;if(a.hi&aC)a=a.neg();if(b.hi&aC)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aC)c=c.neg();return c};i.prototype.toInt=function(){return this.lo|this.mi<<24};i.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};i.prototype.toArray=function(){return[this.hi>>8,this.hi&aP,this.mi>>16,this.mi>>8&aP,this.mi&aP,this.lo>>16,this.lo>>8&aP,this.lo&aP]};i.prototype.lo32=function(){return this.lo|(this.mi&aP)<<24};i.prototype.hi32=function(){return this.mi>>>8&aF|this.hi<<16};function
-bq(a){return new
-i(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mx(d,c){if(c>>>0>=d.l-7)ci();var
+n(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};n.prototype.div=function(a){var
+b=this;if(a.isZero())cY();var
+d=b.hi^a.hi;if(b.hi&aQ)b=b.neg();if(a.hi&aQ)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aQ)c=c.neg();return c};n.prototype.mod=function(b){var
+a=this;if(b.isZero())cY();var
+d=a.hi;if(a.hi&aQ)a=a.neg();if(b.hi&aQ)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aQ)c=c.neg();return c};n.prototype.toInt=function(){return this.lo|this.mi<<24};n.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};n.prototype.toArray=function(){return[this.hi>>8,this.hi&a4,this.mi>>16,this.mi>>8&a4,this.mi&a4,this.lo>>16,this.lo>>8&a4,this.lo&a4]};n.prototype.lo32=function(){return this.lo|(this.mi&a4)<<24};n.prototype.hi32=function(){return this.mi>>>8&aT|this.hi<<16};function
+bK(a){return new
+n(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+ql(d,c){if(c>>>0>=d.l-7)cR();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=at(d,c+a);return bq(b)}function
-v(a,c,b){b&=aP;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}ck(a)}a.c[c]=b;return 0}function
-a5(b,a,c){if(a>>>0>=b.l)ci();return v(b,a,c)}function
-bp(c,a){if(c.fun)return bp(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=aK(d,c+a);return bK(b)}function
+H(a,c,b){b&=a4;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cT(a)}a.c[c]=b;return 0}function
+bm(b,a,c){if(a>>>0>=b.l)cR();return H(b,a,c)}function
+bJ(c,a){if(c.fun)return bJ(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bp(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bJ(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bp(c,d)}}function
-bL(){I(dv)}function
-g(a,b){if(b>>>0>=a.length-1)bL();return a}function
-mA(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aJ(a){a.t&6&&a6(a);return a.c}var
-nn=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-nm(a){if(nn)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bJ(c,d)}}function
+b5(){V(d3)}function
+j(a,b){if(b>>>0>=a.length-1)b5();return a}function
+qo(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aM(a){a.t&6&&bn(a);return a.c}var
+ra=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+q$(a){if(ra)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dD(c){var
-a=new(h.Float32Array)(1);a[0]=c;var
-b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-co(b,c,a){return new
-i(b,c,a)}function
-cn(a){if(!isFinite(a)){if(isNaN(a))return co(1,0,eY);return a>0?co(0,0,eY):co(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aC:a>=0?0:aC;if(f)a=-a;var
-b=nm(a)+fF;if(b<=0){b=0;a/=Math.pow(2,-fp)}else{a/=Math.pow(2,b-fL);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+d$(c){var
+a=new(l.Float32Array)(1);a[0]=c;var
+b=new(l.Int32Array)(a.buffer);return b[0]|0}function
+cW(b,c,a){return new
+n(b,c,a)}function
+cV(a){if(!isFinite(a)){if(isNaN(a))return cW(1,0,fT);return a>0?cW(0,0,fT):cW(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aQ:a>=0?0:aQ;if(f)a=-a;var
+b=q$(a)+gA;if(b<=0){b=0;a/=Math.pow(2,-gk)}else{a/=Math.pow(2,b-gH);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&ds|f|b<<4;return co(g,e,c)}function
-bO(a){return a.toArray()}function
-fV(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==ch)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aF)c.write(16,b.dims[a]);else{c.write(16,aF);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&d0|f|b<<4;return cW(g,e,c)}function
+b9(a){return a.toArray()}function
+gR(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cQ)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aT)c.write(16,b.dims[a]);else{c.write(16,aT);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,30 +154,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bO(b.get(a));for(var
+e=b9(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bO(cn(b.get(a)));for(var
+e=b9(cV(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dD(b.get(a));c.write(32,e)}break;case
+e=d$(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dD(d[1]));c.write(32,dD(d[2]))}break;case
+d=b.get(a);c.write(32,d$(d[1]));c.write(32,d$(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bO(cn(f[1]));for(var
+f=b.get(a),e=b9(cV(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bO(cn(f[2]));for(var
+e=b9(cV(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-fT(a){switch(a){case
+gP(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mt(c,e){var
-b=h,a;switch(c){case
+qh(c,e){var
+b=l,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -190,49 +190,49 @@ b=h,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)I("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)V("Bigarray.create: unsupported kind");var
 d=new
-a(e*fT(c));return d}function
-dE(c){var
-a=new(h.Int32Array)(1);a[0]=c;var
-b=new(h.Float32Array)(a.buffer);return b[0]}function
-dF(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ds)==0?b&aC?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&ds);if(c>0){a+=16;a*=Math.pow(2,c-fL)}else
-a*=Math.pow(2,-fp);if(b&aC)a=-a;return a}function
-dy(b){var
+a(e*gP(c));return d}function
+ea(c){var
+a=new(l.Int32Array)(1);a[0]=c;var
+b=new(l.Float32Array)(a.buffer);return b[0]}function
+eb(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&d0)==0?b&aQ?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&d0);if(c>0){a+=16;a*=Math.pow(2,c-gH)}else
+a*=Math.pow(2,-gk);if(b&aQ)a=-a;return a}function
+d6(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)I("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-mP(b,a){return new
-i(b&aO,b>>>24&aP|(a&aF)<<8,a>>>16&aF)}function
-dG(a){return a.hi32()}function
-dH(a){return a.lo32()}var
-mu=ch;function
-aY(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aY.prototype.caml_custom=mu;aY.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)V("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+qD(b,a){return new
+n(b&a3,b>>>24&a4|(a&aT)<<8,a>>>16&aT)}function
+ec(a){return a.hi32()}function
+ed(a){return a.lo32()}var
+qi=cQ;function
+bb(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bb.prototype.caml_custom=qi;bb.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))I("bigarray.js: invalid offset");if(this.dims.length!=b.length)I("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bL();c=c*this.dims[a]+b[a]}else
+Array))V("bigarray.js: invalid offset");if(this.dims.length!=b.length)V("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])b5();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bL();c=c*this.dims[a]+(b[a]-1)}return c};aY.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])b5();c=c*this.dims[a]+(b[a]-1)}return c};bb.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return mP(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return qD(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cf,e,c];default:return this.data[a]}};aY.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dH(b);this.data[a*2+1]=dG(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cO,e,c];default:return this.data[a]}};bb.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=ed(b);this.data[a*2+1]=ec(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aY.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bb.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dH(b),e=dG(b);if(c==e)this.data.fill(c);else
+c=ed(b),e=ec(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aY.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bb.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bo(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bo.prototype=new
-aY();bo.prototype.offset=function(a){if(typeof
+bI(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bI.prototype=new
+bb();bI.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-I("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bL();return a};bo.prototype.get=function(a){return this.data[a]};bo.prototype.set=function(a,b){this.data[a]=b;return 0};bo.prototype.fill=function(a){this.data.fill(a);return 0};function
-fR(c,d,a,b){var
-e=fT(c);if(dy(a)*e!=b.length)I("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bo(c,d,a,b);return new
-aY(c,d,a,b)}function
-av(a){if(!w.Failure)w.Failure=[M,d(df),-3];dJ(w.Failure,a)}function
-fS(b,v,r){var
-i=b.read32s();if(i<0||i>16)av("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aP,o=p>>8&1,h=[];if(r==ch)for(var
+V("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])b5();return a};bI.prototype.get=function(a){return this.data[a]};bI.prototype.set=function(a,b){this.data[a]=b;return 0};bI.prototype.fill=function(a){this.data.fill(a);return 0};function
+gN(c,d,a,b){var
+e=gP(c);if(d6(a)*e!=b.length)V("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bI(c,d,a,b);return new
+bb(c,d,a,b)}function
+aL(a){if(!I.Failure)I.Failure=[U,d(dM),-3];ef(I.Failure,a)}function
+gO(b,v,r){var
+i=b.read32s();if(i<0||i>16)aL("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&a4,o=p>>8&1,h=[];if(r==cQ)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aF){var
-t=b.read32u(),u=b.read32u();if(t!=0)av("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aT){var
+t=b.read32u(),u=b.read32u();if(t!=0)aL("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dy(h),f=mt(j,d),g=fR(j,o,h,f);switch(j){case
+d=d6(h),f=qh(j,d),g=gN(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -285,129 +285,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)av("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)aL("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bq(e);g.set(a,q)}break;case
+q=bK(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dF(bq(e));g.set(a,k)}break;case
+k=eb(bK(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dE(b.read32s());g.set(a,k)}break;case
+k=ea(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dE(b.read32s()),l=dE(b.read32s());g.set(a,[cf,m,l])}break;case
+m=ea(b.read32s()),l=ea(b.read32s());g.set(a,[cO,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dF(bq(e));for(var
+m=eb(bK(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dF(bq(e));g.set(a,[cf,m,l])}break}v[0]=(4+i)*4;return fR(j,o,h,f)}function
-fQ(a,b,c){return a.compare(b,c)}function
-br(a,b){return Math.imul(a,b)}function
-W(b,a){a=br(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=br(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-mK(a,b){a=W(a,dH(b));a=W(a,dG(b));return a}function
-dB(a,b){return mK(a,cn(b))}function
-fU(c){var
-b=dy(c.dims),d=0;switch(c.kind){case
+l=eb(bK(e));g.set(a,[cO,m,l])}break}v[0]=(4+i)*4;return gN(j,o,h,f)}function
+gM(a,b,c){return a.compare(b,c)}function
+bL(a,b){return Math.imul(a,b)}function
+ad(b,a){a=bL(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bL(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+qy(a,b){a=ad(a,ed(b));a=ad(a,ec(b));return a}function
+d9(a,b){return qy(a,cV(b))}function
+gQ(c){var
+b=d6(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bJ)b=bJ;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
+12:if(b>b4)b=b4;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=ad(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=W(d,e)}break;case
+1:e|=c.data[a+0];d=ad(d,e)}break;case
 4:case
-5:if(b>bK)b=bK;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
+5:if(b>bk)b=bk;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=ad(d,e)}if((b&1)!=0)d=ad(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=ad(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=ad(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=ad(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dB(d,c.data[a]);break;case
+a=0;a<b;a++)d=d9(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dB(d,c.data[a]);break}return d}function
-mN(a,b){b[0]=4;return a.read32s()}function
-m7(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=d9(d,c.data[a]);break}return d}function
+qB(a,b){b[0]=4;return a.read32s()}function
+qU(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:av("input_value: native integer value too large");default:av("input_value: ill-formed native integer")}}function
-mW(c,d){var
+2:aL("input_value: native integer value too large");default:aL("input_value: ill-formed native integer")}}function
+qK(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bq(b)}function
-mT(e,d,b){var
-c=bO(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bK(b)}function
+qH(e,d,b){var
+c=b9(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-mO(a,b,c){return a.compare(b)}function
-mQ(a){return a.lo32()^a.hi32()}var
-bN={"_j":{deserialize:mW,serialize:mT,fixed_length:8,compare:mO,hash:mQ},"_i":{deserialize:mN,fixed_length:4},"_n":{deserialize:m7,fixed_length:4},"_bigarray":{deserialize:function(a,b){return fS(a,b,"_bigarray")},serialize:fV,compare:fQ,hash:fU},"_bigarr02":{deserialize:function(a,b){return fS(a,b,ch)},serialize:fV,compare:fQ,hash:fU}};function
-dz(a){return bN[a.caml_custom]&&bN[a.caml_custom].compare}function
-fZ(f,c,d,e){var
-b=dz(c);if(b){var
+qC(a,b,c){return a.compare(b)}function
+qE(a){return a.lo32()^a.hi32()}var
+b7={"_j":{deserialize:qK,serialize:qH,fixed_length:8,compare:qC,hash:qE},"_i":{deserialize:qB,fixed_length:4},"_n":{deserialize:qU,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gO(a,b,"_bigarray")},serialize:gR,compare:gM,hash:gQ},"_bigarr02":{deserialize:function(a,b){return gO(a,b,cQ)},serialize:gR,compare:gM,hash:gQ}};function
+d7(a){return b7[a.caml_custom]&&b7[a.caml_custom].compare}function
+gV(f,c,d,e){var
+b=d7(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bP(a){return a
+b_(a){return a
 instanceof
-aG}function
-cp(a){return bP(a)}function
-f0(a){if(typeof
-a==="number")return bI;else
-if(bP(a))return du;else
-if(cp(a))return 1252;else
+aU}function
+cX(a){return b_(a)}function
+gW(a){if(typeof
+a==="number")return b3;else
+if(b_(a))return d2;else
+if(cX(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
-b=a[0]|0;return b==cf?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=bi){var
+b=a[0]|0;return b==cO?0:b}else
 if(a
 instanceof
-String)return fd;else
+String)return f_;else
 if(typeof
-a=="string")return fd;else
+a=="string")return f_;else
 if(a
 instanceof
-Number)return bI;else
-if(a&&a.caml_custom)return dg;else
+Number)return b3;else
+if(a&&a.caml_custom)return dN;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-mX(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-fW(a,b){a.t&6&&a6(a);b.t&6&&a6(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-ng(a,b){return fW(a,b)}function
-cj(a,b,d){var
+qL(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+gS(a,b){a.t&6&&bn(a);b.t&6&&bn(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+q5(a,b){return gS(a,b)}function
+cS(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=f0(a);if(f==ce){a=a[1];continue}var
-g=f0(b);if(g==ce){b=b[1];continue}if(f!==g){if(f==bI){if(g==dg)return fZ(a,b,-1,d);return-1}if(g==bI){if(f==dg)return fZ(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:I(dk);break;case
+f=gW(a);if(f==cM){a=a[1];continue}var
+g=gW(b);if(g==cM){b=b[1];continue}if(f!==g){if(f==b3){if(g==dN)return gV(a,b,-1,d);return-1}if(g==b3){if(f==dN)return gV(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:V(dT);break;case
 248:var
-c=mX(a[2],b[2]);if(c!=0)return c|0;break;case
-249:I(dk);break;case
-250:I("equal: got Forward_tag, should not happen");break;case
-251:I("equal: abstract value");break;case
+c=qL(a[2],b[2]);if(c!=0)return c|0;break;case
+249:V(dT);break;case
+250:V("equal: got Forward_tag, should not happen");break;case
+251:V("equal: abstract value");break;case
 252:if(a!==b){var
-c=fW(a,b);if(c!=0)return c|0}break;case
-253:I("equal: got Double_tag, should not happen");break;case
-254:I("equal: got Double_array_tag, should not happen");break;case
-255:I("equal: got Custom_tag, should not happen");break;case
-1247:I(dk);break;case
+c=gS(a,b);if(c!=0)return c|0}break;case
+253:V("equal: got Double_tag, should not happen");break;case
+254:V("equal: got Double_array_tag, should not happen");break;case
+255:V("equal: got Custom_tag, should not happen");break;case
+1247:V(dT);break;case
 1255:var
-i=dz(a);if(i!=dz(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)I("compare: abstract value");var
+i=d7(a);if(i!=d7(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)V("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,269 +415,269 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aJ(a),b=aJ(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aM(a),b=aM(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-au(a,b){return cj(a,b,true)}function
-F(a){if(a<0)I("Bytes.create");return new
-aG(a?2:9,j,a)}function
-f1(b,a){if(a==0)cq();return b/a|0}function
-mC(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=bs(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)ck(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dI(d){d=aJ(d);var
-e=d.length;if(e>31)I("format_int: format too long");var
-a={justify:bk,signstyle:a3,filler:aN,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+aE(a,b){return cS(a,b,true)}function
+R(a){if(a<0)V("Bytes.create");return new
+aU(a?2:9,o,a)}function
+gX(b,a){if(a==0)cY();return b/a|0}function
+qq(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=o;a.t=2}else{a.c=bM(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cT(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+ee(d){d=aM(d);var
+e=d.length;if(e>31)V("format_int: format too long");var
+a={justify:bE,signstyle:bj,filler:a2,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=a3;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aa;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dA(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a3))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=j;if(a.justify==bk&&a.filler==aN)for(var
-c=e;c<a.width;c++)b+=aN;if(a.signedconv)if(a.sign<0)b+=a3;else
-if(a.signstyle!=a3)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aa;if(a.alternate&&a.base==16)b+=dd;if(a.justify==bk&&a.filler==aa)for(var
-c=e;c<a.width;c++)b+=aa;b+=f;if(a.justify==a3)for(var
-c=e;c<a.width;c++)b+=aN;return d(b)}function
-f3(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=bj;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=ap;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+d8(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bj))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=o;if(a.justify==bE&&a.filler==a2)for(var
+c=e;c<a.width;c++)b+=a2;if(a.signedconv)if(a.sign<0)b+=bj;else
+if(a.signstyle!=bj)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ap;if(a.alternate&&a.base==16)b+=cJ;if(a.justify==bE&&a.filler==ap)for(var
+c=e;c<a.width;c++)b+=ap;b+=f;if(a.justify==bj)for(var
+c=e;c<a.width;c++)b+=a2;return d(b)}function
+gZ(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bk)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(aa);if(b>0)a=a+bm+new
-Array(b+1).join(aa);return a}else
+c=parseInt(a.toString().split(bE)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(ap);if(b>0)a=a+bG+new
+Array(b+1).join(ap);return a}else
 return a.toFixed(b)}}var
-a,e=dI(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=di;e.filler=aN}else
-if(!isFinite(c)){a="inf";e.filler=aN}else
+a,e=ee(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dP;e.filler=a2}else
+if(!isFinite(c)){a="inf";e.filler=a2}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dx),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dx)a=a.slice(0,b-1)+aa+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==d5)a=a.slice(0,b-1)+ap+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(d5),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==ap)b--;if(a.charAt(b)==bG)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==d5)a=a.slice(0,b-1)+ap+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==aa)b--;if(a.charAt(b)==bm)b--;a=a.slice(0,b+1)}}break}return dA(e,a)}function
-cl(e,b){if(aJ(e)==dr)return d(j+b);var
-a=dI(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==ap)b--;if(a.charAt(b)==bG)b--;a=a.slice(0,b+1)}}break}return d8(e,a)}function
+cU(e,b){if(aM(e)==dZ)return d(o+b);var
+a=ee(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aN;var
-f=a.prec-c.length;if(f>0)c=bs(f,aa)+c}return dA(a,c)}var
-m_=0;function
-cm(){return m_++}function
-f8(a){return a.toUtf16()}function
-bR(){return typeof
-h.process!=="undefined"&&typeof
-h.process.versions!=="undefined"&&typeof
-h.process.versions.node!=="undefined"}function
-no(){function
-a(a){if(a.charAt(0)===aD)return[j,a.substring(1)];return}function
+c=b.toString(a.base);if(a.prec>=0){a.filler=a2;var
+f=a.prec-c.length;if(f>0)c=bM(f,ap)+c}return d8(a,c)}var
+qX=0;function
+b8(){return qX++}function
+g5(a){return a.toUtf16()}function
+cb(){return typeof
+l.process!=="undefined"&&typeof
+l.process.versions!=="undefined"&&typeof
+l.process.versions.node!=="undefined"}function
+rb(){function
+a(a){if(a.charAt(0)===aR)return[o,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bR()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dP=no();function
-gg(a){return a.slice(-1)!==aD?a+aD:a}if(bR()&&h.process&&h.process.cwd)var
-bM=h.process.cwd().replace(/\\/g,aD);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||o,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||o,f=a[2]||o;return[d,c.substring(d.length+f.length)]}return}return cb()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
+ej=rb();function
+hd(a){return a.slice(-1)!==aR?a+aR:a}if(cb()&&l.process&&l.process.cwd)var
+b6=l.process.cwd().replace(/\\/g,aR);else
 var
-bM="/static";bM=gg(bM);function
-m1(a){a=f8(a);if(!dP(a))a=bM+a;var
-e=dP(a),d=e[1].split(aD),b=[];for(var
+b6="/static";b6=hd(b6);function
+qO(a){a=g5(a);if(!ej(a))a=b6+a;var
+e=ej(a),d=e[1].split(aR),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-nj(e){for(var
-f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aj){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aj;d++);if(d-c>eZ){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fD){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aj|a&bl)}else
-if(a<0xd800||a>=e9)b+=String.fromCharCode(e$|a>>12,aj|a>>6&bl,aj|a&bl);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<e4||h>e9)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fH|a>>18,aj|a>>12&bl,aj|a>>6&bl,aj|a&bl)}if(b.length>aE){b.substr(0,1);f+=b;b=j}}return f+b}function
-mz(a){var
-b=9;if(!gi(a))b=8,a=nj(a);return new
-aG(b,a,a.length)}function
-aw(a){return mz(a)}var
-nq=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e1,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dt,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dh,fA,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-a9(d,f,e,a){var
-b=nq.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aw(f||j),aw(e||j)];return c}var
-ga={};function
-a7(a){return ga[a]}function
-a8(b,a){throw[0,b].concat(a)}function
-my(a){return new
-aG(4,a,a.length)}function
-s(a){dJ(w.Sys_error,a)}function
-na(a){s(a+cb)}function
-ag(a){return a.l}function
-fP(){}function
-N(a){this.data=a}N.prototype=new
-fP();N.prototype.truncate=function(a){var
-b=this.data;this.data=F(a|0);a4(b,0,this.data,0,a)};N.prototype.length=function(){return ag(this.data)};N.prototype.write=function(b,d,g,a){var
+q8(e){for(var
+f=o,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aD){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<aD;d++);if(d-c>fU){b.substr(0,1);f+=b;b=o;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gy){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aD|a&bF)}else
+if(a<0xd800||a>=f4)b+=String.fromCharCode(f6|a>>12,aD|a>>6&bF,aD|a&bF);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fZ||h>f4)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gC|a>>18,aD|a>>12&bF,aD|a>>6&bF,aD|a&bF)}if(b.length>aS){b.substr(0,1);f+=b;b=o}}return f+b}function
+qn(a){var
+b=9;if(!hf(a))b=8,a=q8(a);return new
+aU(b,a,a.length)}function
+aN(a){return qn(a)}var
+rd=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fW,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",d1,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dO,gv,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+bq(d,f,e,a){var
+b=rd.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aN(f||o),aN(e||o)];return c}var
+g9={};function
+bo(a){return g9[a]}function
+bp(b,a){throw[0,b].concat(a)}function
+qm(a){return new
+aU(4,a,a.length)}function
+z(a){ef(I.Sys_error,a)}function
+qZ(a){z(a+cI)}function
+ax(a){return a.l}function
+gL(){}function
+X(a){this.data=a}X.prototype=new
+gL();X.prototype.truncate=function(a){var
+b=this.data;this.data=R(a|0);bl(b,0,this.data,0,a)};X.prototype.length=function(){return ax(this.data)};X.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=F(b+a),f=this.data;this.data=e;a4(f,0,this.data,0,c)}aI(d,g,this.data,b,a);return 0};N.prototype.read=function(c,a,d,b){var
-e=this.length();a4(this.data,c,a,d,b);return 0};N.prototype.read_one=function(a){return fX(this.data,a)};N.prototype.close=function(){};N.prototype.constructor=N;function
-_(b,a){this.content={};this.root=b;this.lookupFun=a}_.prototype.nm=function(a){return this.root+a};_.prototype.create_dir_if_needed=function(d){var
-c=d.split(aD),b=j;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aD;if(this.content[b])continue;this.content[b]=Symbol("directory")}};_.prototype.slash=function(a){return/\/$/.test(a)?a:a+aD};_.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=R(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}aW(d,g,this.data,b,a);return 0};X.prototype.read=function(c,a,d,b){var
+e=this.length();bl(this.data,c,a,d,b);return 0};X.prototype.read_one=function(a){return gT(this.data,a)};X.prototype.close=function(){};X.prototype.constructor=X;function
+al(b,a){this.content={};this.root=b;this.lookupFun=a}al.prototype.nm=function(a){return this.root+a};al.prototype.create_dir_if_needed=function(d){var
+c=d.split(aR),b=o;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aR;if(this.content[b])continue;this.content[b]=Symbol("directory")}};al.prototype.slash=function(a){return/\/$/.test(a)?a:a+aR};al.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-N(as(b[1]))}}};_.prototype.exists=function(a){if(a==j)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};_.prototype.mkdir=function(c,e,d){var
-b=d&&a7(dp);if(this.exists(c))if(b)a8(b,a9(e1,db,this.nm(c)));else
-s(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)a8(b,a9(dt,db,this.nm(a)));else
-s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,db,this.nm(a)));else
-s(a+dw);this.create_dir_if_needed(this.slash(c))};_.prototype.rmdir=function(a,f){var
-b=f&&a7(dp),c=a==j?j:this.slash(a),e=new
-RegExp(fc+c+fB);if(!this.exists(a))if(b)a8(b,a9(dt,dl,this.nm(a)));else
-s(a+cb);if(!this.is_dir(a))if(b)a8(b,a9(dh,dl,this.nm(a)));else
-s(a+dw);for(var
+X(aJ(b[1]))}}};al.prototype.exists=function(a){if(a==o)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};al.prototype.mkdir=function(c,e,d){var
+b=d&&bo(dX);if(this.exists(c))if(b)bp(b,bq(fW,dI,this.nm(c)));else
+z(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||o;if(!this.exists(a))if(b)bp(b,bq(d1,dI,this.nm(a)));else
+z(a+cI);if(!this.is_dir(a))if(b)bp(b,bq(dO,dI,this.nm(a)));else
+z(a+d4);this.create_dir_if_needed(this.slash(c))};al.prototype.rmdir=function(a,f){var
+b=f&&bo(dX),c=a==o?o:this.slash(a),e=new
+RegExp(f9+c+gw);if(!this.exists(a))if(b)bp(b,bq(d1,dU,this.nm(a)));else
+z(a+cI);if(!this.is_dir(a))if(b)bp(b,bq(dO,dU,this.nm(a)));else
+z(a+d4);for(var
 d
 in
-this.content)if(d.match(e))if(b)a8(b,a9(fA,dl,this.nm(a)));else
-s(this.nm(a)+": Directory not empty");delete
-this.content[c]};_.prototype.readdir=function(a){var
-f=a==j?j:this.slash(a);if(!this.exists(a))s(a+cb);if(!this.is_dir(a))s(a+dw);var
+this.content)if(d.match(e))if(b)bp(b,bq(gv,dU,this.nm(a)));else
+z(this.nm(a)+": Directory not empty");delete
+this.content[c]};al.prototype.readdir=function(a){var
+f=a==o?o:this.slash(a);if(!this.exists(a))z(a+cI);if(!this.is_dir(a))z(a+d4);var
 g=new
-RegExp(fc+f+fB),d={},c=[];for(var
+RegExp(f9+f+gw),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};_.prototype.is_dir=function(a){if(a==j)return true;var
-b=this.slash(a);return this.content[b]?1:0};_.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};al.prototype.is_dir=function(a){if(a==o)return true;var
+b=this.slash(a);return this.content[b]?1:0};al.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};_.prototype.open=function(a,b){if(b.rdonly&&b.wronly)s(this.nm(a)+fg);if(b.text&&b.binary)s(this.nm(a)+fw);this.lookup(a);if(this.content[a]){if(this.is_dir(a))s(this.nm(a)+" : is a directory");if(b.create&&b.excl)s(this.nm(a)+fe);var
+this.content[a];return b};al.prototype.open=function(a,b){if(b.rdonly&&b.wronly)z(this.nm(a)+gb);if(b.text&&b.binary)z(this.nm(a)+gr);this.lookup(a);if(this.content[a]){if(this.is_dir(a))z(this.nm(a)+" : is a directory");if(b.create&&b.excl)z(this.nm(a)+f$);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-N(F(0));return this.content[a]}else
-na(this.nm(a))};_.prototype.register=function(c,a){var
-b;if(this.content[c])s(this.nm(c)+fe);if(bP(a))b=new
-N(a);if(cp(a))b=new
-N(as(a));else
+X(R(0));return this.content[a]}else
+qZ(this.nm(a))};al.prototype.register=function(c,a){var
+b;if(this.content[c])z(this.nm(c)+f$);if(b_(a))b=new
+X(a);if(cX(a))b=new
+X(aJ(a));else
 if(a
 instanceof
 Array)b=new
-N(my(a));else
+X(qm(a));else
 if(typeof
 a==="string")b=new
-N(fY(a));else
+X(gU(a));else
 if(a.toString){var
-d=as(aw(a.toString()));b=new
-N(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-s(this.nm(c)+" : registering file with invalid content type")};_.prototype.constructor=_;function
-k(a){return ag(a)}function
-ab(b,a){return at(b,a)}function
-ms(d){var
-c=k(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-mr(a){if(a.t!=4)ck(a);return a.c}function
-aH(a){this.fs=require("fs");this.fd=a}aH.prototype=new
-fP();aH.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){s(a.toString())}};aH.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){s(a.toString())}};aH.prototype.write=function(f,b,c,e){var
-a=ms(b);if(!(a
+d=aJ(aN(a.toString()));b=new
+X(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+z(this.nm(c)+" : registering file with invalid content type")};al.prototype.constructor=al;function
+m(a){return ax(a)}function
+am(b,a){return aK(b,a)}function
+qg(d){var
+c=m(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=am(d,a);return b}function
+qf(a){if(a.t!=4)cT(a);return a.c}function
+aV(a){this.fs=require("fs");this.fd=a}aV.prototype=new
+gL();aV.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){z(a.toString())}};aV.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){z(a.toString())}};aV.prototype.write=function(f,b,c,e){var
+a=qg(b);if(!(a
 instanceof
-h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){s(a.toString())}return 0};aH.prototype.read=function(g,d,c,f){var
-a=mr(d);if(!(a
+l.Uint8Array))a=new(l.Uint8Array)(a);var
+d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){z(a.toString())}return 0};aV.prototype.read=function(g,d,c,f){var
+a=qf(d);if(!(a
 instanceof
-h.Uint8Array))a=new(h.Uint8Array)(a);var
-e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){s(a.toString())}for(var
-b=0;b<f;b++)a5(d,c+b,e[c+b]);return 0};aH.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){s(a.toString())}return a[0]};aH.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){s(a.toString())}};aH.prototype.constructor=aH;function
-O(a){this.fs=require("fs");this.root=a}O.prototype.nm=function(a){return this.root+a};O.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};O.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){s(a.toString())}};O.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.open=function(f,c,g){var
+l.Uint8Array))a=new(l.Uint8Array)(a);var
+e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){z(a.toString())}for(var
+b=0;b<f;b++)bm(d,c+b,e[c+b]);return 0};aV.prototype.read_one=function(c){var
+b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){z(a.toString())}return a[0]};aV.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){z(a.toString())}};aV.prototype.constructor=aV;function
+Y(a){this.fs=require("fs");this.root=a}Y.prototype.nm=function(a){return this.root+a};Y.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Y.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){z(a.toString())}};Y.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aH(d)}catch(a){this.raise_nodejs_error(a,g)}};O.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};O.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),eV);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};O.prototype.raise_nodejs_error=function(a,d){var
-b=a7(dp);if(d&&b){var
-c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
-s(a.toString())};O.prototype.stats_from_js=function(a){var
+aV(d)}catch(a){this.raise_nodejs_error(a,g)}};Y.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),fQ);return aN(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.raise_nodejs_error=function(a,d){var
+b=bo(dX);if(d&&b){var
+c=bq(a.code,a.syscall,a.path,a.errno);bp(b,c)}else
+z(a.toString())};Y.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};O.prototype.constructor=O;function
-f4(b){var
-a=dP(b);if(!a)return;return a[0]+aD}var
-cr=f4(bM)||av("unable to compute caml_root"),bt=[];if(bR())bt.push({path:cr,device:new
-O(cr)});else
-bt.push({path:cr,device:new
-_(cr)});bt.push({path:fs,device:new
-_(fs)});function
-gj(b){var
-g=m1(b),b=g.join(aD),f=gg(b),c;for(var
-e=0;e<bt.length;e++){var
-a=bt[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bR()){var
-d=f4(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Y.prototype.constructor=Y;function
+g0(b){var
+a=ej(b);if(!a)return;return a[0]+aR}var
+cZ=g0(b6)||aL("unable to compute caml_root"),bN=[];if(cb())bN.push({path:cZ,device:new
+Y(cZ)});else
+bN.push({path:cZ,device:new
+al(cZ)});bN.push({path:gn,device:new
+al(gn)});function
+hg(b){var
+g=qO(b),b=g.join(aR),f=hd(b),c;for(var
+e=0;e<bN.length;e++){var
+a=bN[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cb()){var
+d=g0(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-O(d)};bt.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;s("no device found for "+f)}function
-mB(c,b){var
-a=gj(c);if(!a.device.register)av("cannot register file");a.device.register(a.rest,b);return 0}function
-gh(b,a){var
-b=d(b),a=d(a);return mB(b,a)}function
-mE(){var
-b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gh(b[a].name,b[a].content);h.jsoo_create_file=gh;h.caml_fs_tmp=[];return 0}function
-mF(a,b){return+(cj(a,b,false)>=0)}function
-dC(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
+Y(d)};bN.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;z("no device found for "+f)}function
+qp(c,b){var
+a=hg(c);if(!a.device.register)aL("cannot register file");a.device.register(a.rest,b);return 0}function
+he(b,a){var
+b=d(b),a=d(a);return qp(b,a)}function
+qs(){var
+b=l.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)he(b[a].name,b[a].content);l.jsoo_create_file=he;l.caml_fs_tmp=[];return 0}function
+qt(a,b){return+(cS(a,b,false)>=0)}function
+d_(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=ad(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
-mL(a,b){return dC(a,aJ(b))}function
-mI(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=ad(d,c)}d^=e;return d}function
+qz(a,b){return d_(a,aM(b))}function
+qw(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=ad(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=W(d,c)}d^=e;return d}function
-f9(a){switch(a.t&6){default:a6(a);case
+1:c|=b[a];d=ad(d,c)}d^=e;return d}function
+g6(a){switch(a.t&6){default:bn(a);case
 0:return a.c;case
 4:return a.c}}function
-mH(b,c){var
-a=f9(c);return typeof
-a==="string"?dC(b,a):mI(b,a)}function
-mJ(a){a^=a>>>16;a=br(a,0x85ebca6b|0);a^=a>>>13;a=br(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-mG(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bJ)d=bJ;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bN[a.caml_custom]&&bN[a.caml_custom].hash){var
-k=bN[a.caml_custom].hash(a);b=W(b,k);c--}}else
+qv(b,c){var
+a=g6(c);return typeof
+a==="string"?d_(b,a):qw(b,a)}function
+qx(a){a^=a>>>16;a=bL(a,0x85ebca6b|0);a^=a>>>13;a=bL(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+qu(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>b4)d=b4;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b7[a.caml_custom]&&b7[a.caml_custom].hash){var
+k=b7[a.caml_custom].hash(a);b=ad(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=W(b,a[2]);c--;break;case
+248:b=ad(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bP(a)){b=mH(b,a);c--}else
-if(cp(a)){b=mL(b,a);c--}else
+o=a.length-1<<10|a[0];b=ad(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(b_(a)){b=qv(b,a);c--}else
+if(cX(a)){b=qz(b,a);c--}else
 if(typeof
-a==="string"){b=dC(b,a);c--}else
-if(a===(a|0)){b=W(b,a+a+1);c--}else
-if(a===+a){b=dB(b,a);c--}}b=mJ(b);return b&0x3FFFFFFF}function
-mM(a,c,l){if(!isFinite(a)){if(isNaN(a))return aw(di);return aw(a>0?fJ:"-infinity")}var
+a==="string"){b=d_(b,a);c--}else
+if(a===(a|0)){b=ad(b,a+a+1);c--}else
+if(a===+a){b=d9(b,a);c--}}b=qx(b);return b&0x3FFFFFFF}function
+qA(a,c,k){if(!isFinite(a)){if(isNaN(a))return aN(dP);return aN(a>0?gE:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-k=d<0?j:bk,e=j;if(i)e=a3;else
-switch(l){case
-43:e=bk;break;case
-32:e=aN;break;default:break}if(c>=0&&c<13){var
+j=d<0?o:bE,e=o;if(i)e=bj;else
+switch(k){case
+43:e=bE;break;case
+32:e=a2;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bm);if(h<0)b+=bm+bs(c,aa);else{var
-f=h+1+c;if(b.length<f)b+=bs(f-b.length,aa);else
-b=b.substr(0,f)}}return aw(e+dd+b+"p"+k+d.toString(10))}function
-mS(a){return+a.isZero()}function
-mV(a){return new
-i(a&aO,a>>24&aO,a>>31&aF)}function
-f7(a){return a.toInt()}function
-mR(a){return+a.isNeg()}function
-mU(a){return a.neg()}function
-f5(g,c){var
-a=dI(g);if(a.signedconv&&mR(c)){a.sign=-1;c=mU(c)}var
-b=j,h=mV(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(f7(e.modulus))+b}while(!mS(c));if(a.prec>=0){a.filler=aN;var
-d=a.prec-b.length;if(d>0)b=bs(d,aa)+b}return dA(a,b)}function
-m$(c){var
-a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
+h=b.indexOf(bG);if(h<0)b+=bG+bM(c,ap);else{var
+f=h+1+c;if(b.length<f)b+=bM(f-b.length,ap);else
+b=b.substr(0,f)}}return aN(e+cJ+b+"p"+j+d.toString(10))}function
+qG(a){return+a.isZero()}function
+qJ(a){return new
+n(a&a3,a>>24&a3,a>>31&aT)}function
+g3(a){return a.toInt()}function
+qF(a){return+a.isNeg()}function
+qI(a){return a.neg()}function
+g1(g,c){var
+a=ee(g);if(a.signedconv&&qF(c)){a.sign=-1;c=qI(c)}var
+b=o,h=qJ(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(g3(e.modulus))+b}while(!qG(c));if(a.prec>=0){a.filler=a2;var
+d=a.prec-b.length;if(d>0)b=bM(d,ap)+b}return d8(a,b)}function
+qY(c){var
+a=0,e=m(c),b=10,d=1;if(e>0)switch(am(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&am(c,a)==48)switch(am(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -686,17 +686,17 @@ a=0,e=k(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gb(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-mY(f){var
-h=m$(f),c=h[0],i=h[1],d=h[2],g=k(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gb(e);if(b<0||b>=d)av(cd);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gb(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)av(cd)}if(c!=g)av(cd);a=i*a;if(d==10&&(a|0)!=a)av(cd);return a|0}function
-m0(a,b){return+(cj(a,b,false)<=0)}function
-aQ(a,d){if(a<0)bL();var
+g_(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+g4(f){var
+h=qY(f),c=h[0],i=h[1],d=h[2],g=m(f),j=-1>>>0,e=c<g?am(f,c):0,b=g_(e);if(b<0||b>=d)aL(cL);var
+a=b;for(c++;c<g;c++){e=am(f,c);if(e==95)continue;b=g_(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aL(cL)}if(c!=g)aL(cL);a=i*a;if(d==10&&(a|0)!=a)aL(cL);return a|0}function
+qN(a,b){return+(cS(a,b,false)<=0)}function
+a5(a,d){if(a<0)b5();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dM(a){return d(cs(a,0,a.length))}var
-m2=function(){function
+ca(a){return d(c1(a,0,a.length))}var
+qP=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -704,40 +704,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=aj<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=aD<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=f9(i);if(typeof
+e=[],h=g6(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dM(k(e,f))}}();function
-m3(c,b,a){return m2(as(c),b,a)}var
-aR=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return ca(k(e,f))}}();function
+qQ(c,b,a){return qP(aJ(c),b,a)}var
+a6=new
 Array();function
-m4(c){var
-a=aR[c];if(!a.opened)s("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&w.fds[a.fd]&&w.fds[a.fd].output){var
-b=w.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
-ge(e,f){var
-a=aR[e],c=d(f),b=k(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-nk(a){var
-a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+qR(c){var
+a=a6[c];if(!a.opened)z("Cannot flush a closed channel");if(!a.buffer||a.buffer==o)return 0;if(a.fd&&I.fds[a.fd]&&I.fds[a.fd].output){var
+b=I.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=o;return 0}function
+hb(e,f){var
+a=a6[e],c=d(f),b=m(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+q9(a){var
+a=ei(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-nl(a){var
-a=dO(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+q_(a){var
+a=ei(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-ct(c,e,d,a){if(w.fds===undefined)w.fds=new
+c2(c,e,d,a){if(I.fds===undefined)I.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;w.fds[c]=b;if(!w.fd_last_idx||c>w.fd_last_idx)w.fd_last_idx=c;return c}function
-nx(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;I.fds[c]=b;if(!I.fd_last_idx||c>I.fd_last_idx)I.fd_last_idx=c;return c}function
+rk(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)s(aJ(c)+fg);if(a.text&&a.binary)s(aJ(c)+fw);var
-d=gj(c),e=d.device.open(d.rest,a),f=w.fd_last_idx?w.fd_last_idx:0;return ct(f+1,ge,e,a)}ct(0,ge,new
-N(F(0)));ct(1,nl,new
-N(F(0)));ct(2,nk,new
-N(F(0)));function
-m5(a){var
-c=w.fds[a];if(c.flags.wronly)s(fN+a+" is writeonly");var
-d=null;if(a==0&&bR()){var
-e=require("fs");d=function(){return aw(e.readFileSync(0,eV))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aR[b.fd]=b;return b.fd}function
-f_(c){var
-b=w.fds[c];if(b.flags.rdonly)s(fN+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};aR[a.fd]=a;return a.fd}function
-m6(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)z(aM(c)+gb);if(a.text&&a.binary)z(aM(c)+gr);var
+d=hg(c),e=d.device.open(d.rest,a),f=I.fd_last_idx?I.fd_last_idx:0;return c2(f+1,hb,e,a)}c2(0,hb,new
+X(R(0)));c2(1,q_,new
+X(R(0)));c2(2,q9,new
+X(R(0)));function
+qS(a){var
+c=I.fds[a];if(c.flags.wronly)z(gJ+a+" is writeonly");var
+d=null;if(a==0&&cb()){var
+e=require("fs");d=function(){return aN(e.readFileSync(0,fQ))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a6[b.fd]=b;return b.fd}function
+g7(c){var
+b=I.fds[c];if(b.flags.rdonly)z(gJ+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:o};a6[a.fd]=a;return a.fd}function
+qT(){var
 b=0;for(var
-a=0;a<aR.length;a++)if(aR[a]&&aR[a].opened&&aR[a].out)b=[0,aR[a].fd,b];return b}function
-f$(b,a){if(a==0)cq();return b%a}function
-bQ(a,b){return+(cj(a,b,false)!=0)}function
-m8(a,b){a[0]=ce;a[1]=b;return 0}function
-m9(a){if(a
+a=0;a<a6.length;a++)if(a6[a]&&a6[a].opened&&a6[a].out)b=[0,a6[a].fd,b];return b}function
+g8(b,a){if(a==0)cY();return b%a}function
+b$(a,b){return+(cS(a,b,false)!=0)}function
+qV(a,b){a[0]=cM;a[1]=b;return 0}function
+qW(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bP(a))return du;else
-if(cp(a))return du;else
+if(b_(a))return d2;else
+if(cX(a))return d2;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a2;else
-return bI}function
-ak(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);w[b+1]=c;if(a)w[a]=c}function
-nd(a,b){ga[aJ(a)]=b;return 0}function
-mv(a,b){if(a===b)return 1;a.t&6&&a6(a);b.t&6&&a6(b);return a.c==b.c?1:0}function
-dK(a,b){return mv(a,b)}function
-nf(){I(dv)}function
-x(b,a){if(a>>>0>=k(b))nf();return ab(b,a)}function
-dL(a,b){return 1-dK(a,b)}function
-X(a){return a}function
-nh(){return 0x7FFFFFFF/4|0}function
-nb(){gc(w.Not_found)}function
-gf(c){var
-a=h,b=f8(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return aw(h.jsoo_static_env[b]);nb()}function
-ni(){if(h.crypto)if(typeof
-h.crypto.getRandomValues==="function"){var
-a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
-if(h.crypto.randomBytes==="function"){var
-b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return bi;else
+return b3}function
+aF(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);I[b+1]=c;if(a)I[a]=c}function
+q2(a,b){g9[aM(a)]=b;return 0}function
+qj(a,b){if(a===b)return 1;a.t&6&&bn(a);b.t&6&&bn(b);return a.c==b.c?1:0}function
+eg(a,b){return qj(a,b)}function
+q4(){V(d3)}function
+B(b,a){if(a>>>0>=m(b))q4();return am(b,a)}function
+c0(a,b){return 1-eg(a,b)}function
+ae(a){return a}function
+q6(){return 0x7FFFFFFF/4|0}function
+q0(){g$(I.Not_found)}function
+hc(c){var
+a=l,b=g5(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aN(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aN(l.jsoo_static_env[b]);q0()}function
+q7(){if(l.crypto)if(typeof
+l.crypto.getRandomValues==="function"){var
+a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
+if(l.crypto.randomBytes==="function"){var
+b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dN(a){var
+eh(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-P(b,a){return{joo_tramp:b,joo_args:a}}function
-gd(a){return a}function
-aS(a){if(a
+Z(b,a){return{joo_tramp:b,joo_args:a}}function
+ha(a){return a}function
+aX(a){if(a
 instanceof
-Array)return a;if(h.RangeError&&a
+Array)return a;if(l.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gd(w.Stack_overflow);if(h.InternalError&&a
+l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return ha(I.Stack_overflow);if(l.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gd(w.Stack_overflow);if(a
+l.InternalError&&a.message&&a.message.match(/too much recursion/i))return ha(I.Stack_overflow);if(a
 instanceof
-h.Error&&a7(e7))return[0,a7(e7),a];return[0,w.Failure,aw(String(a))]}function
-np(b){h.tccCheck=function(a){return aJ(b(dM(a)))};return 0}function
-bT(a){return a>=-bn&&a<bn?a:BigInt(a)}function
-ax(a){return a>=BigInt(-bn)&&a<BigInt(bn)?Number(a):a}function
+l.Error&&bo(f2))return[0,bo(f2),a];return[0,I.Failure,aN(String(a))]}function
+rc(b,c){l.tccCheck=function(a){return aM(b(ca(a)))};l.tccSession=function(a,b){return aM(c(ca(a),ca(b)))};return 0}function
+cd(a){return a>=-bH&&a<bH?a:BigInt(a)}function
+aO(a){return a>=BigInt(-bH)&&a<BigInt(bH)?Number(a):a}function
 p(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bT(a+b):ax(BigInt(a)+BigInt(b))}function
-bS(a,b){return a<b?-1:a>b?1:0}function
-bu(b,c){if(typeof
+b=="number"?cd(a+b):aO(BigInt(a)+BigInt(b))}function
+cc(a,b){return a<b?-1:a>b?1:0}function
+bO(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ax(a)}function
-gk(a){return a>=-fv&&a<=fv?1:0}function
-aT(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aO(a)}function
+hh(a){return a>=-gq&&a<=gq?1:0}function
+a7(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bn&&c<bn)return c+0}return ax(BigInt(a)*BigInt(b))}function
-al(a){return typeof
-a=="number"?bT(0-a):ax(-a)}function
-nr(b){var
+c=a*b;if(c>-bH&&c<bH)return c+0}return aO(BigInt(a)*BigInt(b))}function
+an(a){return typeof
+a=="number"?cd(0-a):aO(-a)}function
+re(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-ns(a){return ax(BigInt(a))}function
-A(a){return bT(a)}function
-dQ(a){return ax(BigInt(aJ(a)))}function
-nt(a,b){var
+rf(a){return aO(BigInt(a))}function
+C(a){return cd(a)}function
+ek(a){return aO(BigInt(aM(a)))}function
+rg(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gl(a,b){return ax(nt(BigInt(a),b))}function
+hi(a,b){return aO(rg(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ax(BigInt(a)<<BigInt(b))}function
-bU(a,b){return typeof
-a=="number"&&b<31?a>>b:ax(BigInt(a)>>BigInt(b))}function
-ay(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aO(BigInt(a)<<BigInt(b))}function
+ce(a,b){return typeof
+a=="number"&&b<31?a>>b:aO(BigInt(a)>>BigInt(b))}function
+ab(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bT(a-b):ax(BigInt(a)-BigInt(b))}function
-gm(a){return typeof
-a=="number"?bT(a+1):ax(a+BigInt(1))}function
-nu(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=aa+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dM(c)}function
-dR(a){return Number(a)}function
-nv(a){return Number(a)}function
-nw(a){return d(a.toString())}function
-mZ(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-mD(b){var
-a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&mZ(b[1]))var
+b=="number"?cd(a-b):aO(BigInt(a)-BigInt(b))}function
+hj(a){return typeof
+a=="number"?cd(a+1):aO(a+BigInt(1))}function
+rh(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=ap+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return ca(c)}function
+el(a){return Number(a)}function
+ri(a){return Number(a)}function
+rj(a){return d(a.toString())}function
+qM(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+qr(b){var
+a=o;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&qM(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,336 +861,352 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aG)a+=cg+c.toString()+cg;else
+aU)a+=cP+c.toString()+cP;else
 if(typeof
-c=="string")a+=cg+c.toString()+cg;else
+c=="string")a+=cP+c.toString()+cP;else
 a+="_"}a+=")"}else
-if(b[0]==M)a+=b[1];return a}function
-f2(a){if(a
+if(b[0]==U)a+=b[1];return a}function
+gY(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==M)){var
-c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=mD(a),b=a7(eU);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==U)){var
+c=bo("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=qr(a),b=bo(fP);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-ne(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){f2(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)f2(a.error)})}ne();function
-e(a,b){return a.length==1?a(b):bp(a,[b])}function
-l(a,b,c){return a.length==2?a(b,c):bp(a,[b,c])}function
-eR(a,b,c,d){return a.length==3?a(b,c,d):bp(a,[b,c,d])}mE();var
-cw=[M,d(fK),-1],dT=[M,d(e3),-2],cv=[M,d(df),-3],cu=[M,d(fm),-4],dU=[M,d(fy),-6],ah=[M,d(fr),-7],cx=[M,d(ft),-9],B=[M,d(fE),-11];ak(11,[M,d(eT),-12],eT);ak(10,B,fE);ak(9,[M,d(fk),-10],fk);ak(8,cx,ft);ak(7,[M,d(fb),-8],fb);ak(6,ah,fr);ak(5,dU,fy);ak(4,[M,d(e5),-5],e5);ak(3,cu,fm);ak(2,cv,df);ak(1,dT,e3);ak(0,cw,fK);var
-go=d(fn),gp=d(fo),gr=d("\\\\"),gs=d("\\'"),gt=d("\\b"),gu=d("\\t"),gv=d("\\n"),gw=d("\\r"),gq=d("Char.chr"),gE=[0,0,0],gA=d("List.init"),gz=d("hd"),gH=d("String.blit / Bytes.blit_string"),gG=d("Bytes.blit"),gF=d("String.sub / Bytes.sub"),gM=d("String.contains_from / Bytes.contains_from"),gJ=d(j),gI=d("String.concat"),gQ=d("Array.blit"),gP=d("Array.init"),gS=d(dr),gT=d("CamlinternalLazy.Undefined"),gZ=d("Buffer.add: cannot grow buffer"),gY=[0,d(fx),93,2],gX=[0,d(fx),94,2],g8=d("%c"),g9=d("%s"),g_=d(eS),g$=d(fa),ha=d(fl),hb=d(eX),hc=d("%f"),hd=d("%B"),he=d("%{"),hf=d("%}"),hg=d("%("),hh=d("%)"),hi=d("%a"),hj=d("%t"),hk=d("%?"),hl=d("%r"),hm=d("%_r"),hn=[0,d(H),850,23],hy=[0,d(H),814,21],hq=[0,d(H),815,21],hz=[0,d(H),818,21],hr=[0,d(H),819,21],hA=[0,d(H),822,19],hs=[0,d(H),823,19],hB=[0,d(H),826,22],ht=[0,d(H),827,22],hC=[0,d(H),831,30],hu=[0,d(H),832,30],hw=[0,d(H),836,26],ho=[0,d(H),837,26],hx=[0,d(H),846,28],hp=[0,d(H),847,28],hv=[0,d(H),851,23],iH=d(fi),iF=[0,d(H),1558,4],iG=d("Printf: bad conversion %["),iI=[0,d(H),1626,39],iJ=[0,d(H),1649,31],iK=[0,d(H),1650,31],iL=d("Printf: bad conversion %_"),iM=d("@{"),iN=d("@["),iD=d(di),iB=d("neg_infinity"),iC=d(fJ),iA=d(bm),iv=[0,e0],ii=d("%+nd"),ij=d("% nd"),il=d("%+ni"),im=d("% ni"),io=d("%nx"),ip=d("%#nx"),iq=d("%nX"),ir=d("%#nX"),is=d("%no"),it=d("%#no"),ih=d("%nd"),ik=d(fl),iu=d("%nu"),h6=d("%+ld"),h7=d("% ld"),h9=d("%+li"),h_=d("% li"),h$=d("%lx"),ia=d("%#lx"),ib=d("%lX"),ic=d("%#lX"),id=d("%lo"),ie=d("%#lo"),h5=d("%ld"),h8=d(fa),ig=d("%lu"),hT=d("%+Ld"),hU=d("% Ld"),hW=d("%+Li"),hX=d("% Li"),hY=d("%Lx"),hZ=d("%#Lx"),h0=d("%LX"),h1=d("%#LX"),h2=d("%Lo"),h3=d("%#Lo"),hS=d("%Ld"),hV=d(eX),h4=d("%Lu"),hG=d("%+d"),hH=d("% d"),hJ=d("%+i"),hK=d("% i"),hL=d("%x"),hM=d("%#x"),hN=d("%X"),hO=d("%#X"),hP=d("%o"),hQ=d("%#o"),hF=d(dr),hI=d(eS),hR=d(fi),g0=d("@]"),g1=d("@}"),g2=d("@?"),g3=d("@\n"),g4=d("@."),g5=d("@@"),g6=d("@%"),g7=d("@"),hD=d("CamlinternalFormat.Type_mismatch"),iO=d("x"),iR=d("Hashtbl: unsupported hash table format"),mo=d("OCAMLRUNPARAM"),mm=d("CAMLRUNPARAM"),iP=d(j),iS=d("Z.Overflow"),iV=[0,0],kI=[0,0],kK=[0,0],kN=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],kO=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],kU=d(j),lc=d(fo),ld=d(fn),lf=[2,1],lg=[2,0],le=d("a word"),lR=d(e_),lO=d(j),lw=d(e_),lr=d("data_offsets"),lp=d("short"),lq=d("header"),ls=d("manifest"),lt=d("rank"),lu=d("no state"),lv=d(e6),lx=d("DECLINED: a feature"),ly=d("plans"),l8=d("race_count"),lz=d("cost_to_go"),lA=d("residual_to_go"),lB=d("edge_start"),lC=d("accept"),lD=d("state_digest"),lE=d("edge_call"),lF=d("edge_target"),lG=d("options"),lH=d(fI),lI=d(fh),lJ=d(fh),lK=d("call_cost_low"),lL=d("call_cost_high"),lM=d("call_weight"),lN=d("call_text"),lP=d("leaf_policy"),lQ=d("root"),lS=d(e2),lT=d(dc),lU=d(e2),lV=d("call_epsilon"),lW=d("call_latency_ms"),lX=d("call_price"),lY=d(e6),lZ=d("requires"),l0=d(ff),l1=d("forbids"),l2=d(ff),l3=d("tilt"),l4=d(fM),l5=d("version"),l6=d(fM),l7=d("name"),ln=d(j),lm=d(fq),lk=d(fq),li=d(fC),lj=d(dc),lo=d(dc),ll=d("calls"),la=d("a residual"),k$=d("DECLINED: a beta of more than 64 digits"),lb=d(fI),k_=d(j),k9=d("no list"),k8=d("no number"),k7=d("a number"),k6=d("no text"),k4=d("no object"),k5=d(fC),k3=[3,0],k2=[2,0],k0=d("escape"),k1=d(dd),kZ=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],kY=d("JSON ends"),kX=d("Reader.Unread"),md=d("DECLINED"),me=d(fu),mf=[0,0,d(eW)],mg=[0,0,d("REJECTED: no artifact")],mh=[0,0,d(eW)],mi=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],mj=d(fu),l_=[0,[4,6,[0,2,2],0,0],d("%02x")],l$=d(j),ma=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
-y(a){if(typeof
+q3(){var
+a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gY(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gY(a.error)})}q3();function
+e(a,b){return a.length==1?a(b):bJ(a,[b])}function
+k(a,b,c){return a.length==2?a(b,c):bJ(a,[b,c])}function
+cH(a,b,c,d){return a.length==3?a(b,c,d):bJ(a,[b,c,d])}qs();var
+ch=[U,d(gF),-1],en=[U,d(fY),-2],cg=[U,d(dM),-3],cf=[U,d(gh),-4],c3=[U,d(gt),-6],av=[U,d(gm),-7],ci=[U,d(go),-9],L=[U,d(gz),-11];aF(11,[U,d(fO),-12],fO);aF(10,L,gz);aF(9,[U,d(gf),-10],gf);aF(8,ci,go);aF(7,[U,d(f8),-8],f8);aF(6,av,gm);aF(5,c3,gt);aF(4,[U,d(f0),-5],f0);aF(3,cf,gh);aF(2,cg,dM);aF(1,en,fY);aF(0,ch,gF);var
+hl=d(gi),hm=d(gj),ho=d("\\\\"),hp=d("\\'"),hq=d("\\b"),hr=d("\\t"),hs=d("\\n"),ht=d("\\r"),hn=d("Char.chr"),hB=[0,0,0],hx=d("List.init"),hw=d("hd"),hE=d("String.blit / Bytes.blit_string"),hD=d("Bytes.blit"),hC=d("String.sub / Bytes.sub"),hJ=d("String.contains_from / Bytes.contains_from"),hG=d(o),hF=d("String.concat"),hN=d("Array.blit"),hM=d("Array.init"),hP=d(dZ),hQ=d("CamlinternalLazy.Undefined"),hW=d("Buffer.add: cannot grow buffer"),hV=[0,d(gs),93,2],hU=[0,d(gs),94,2],h5=d("%c"),h6=d("%s"),h7=d(fN),h8=d(f7),h9=d(gg),h_=d(fR),h$=d("%f"),ia=d("%B"),ib=d("%{"),ic=d("%}"),id=d("%("),ie=d("%)"),ig=d("%a"),ih=d("%t"),ii=d("%?"),ij=d("%r"),ik=d("%_r"),il=[0,d(T),850,23],ix=[0,d(T),814,21],ip=[0,d(T),815,21],iy=[0,d(T),818,21],iq=[0,d(T),819,21],iz=[0,d(T),822,19],ir=[0,d(T),823,19],iA=[0,d(T),826,22],is=[0,d(T),827,22],iB=[0,d(T),831,30],it=[0,d(T),832,30],iv=[0,d(T),836,26],im=[0,d(T),837,26],iw=[0,d(T),846,28],io=[0,d(T),847,28],iu=[0,d(T),851,23],jE=d(gd),jC=[0,d(T),1558,4],jD=d("Printf: bad conversion %["),jF=[0,d(T),1626,39],jG=[0,d(T),1649,31],jH=[0,d(T),1650,31],jI=d("Printf: bad conversion %_"),jJ=d("@{"),jK=d("@["),jA=d(dP),jy=d("neg_infinity"),jz=d(gE),jx=d(bG),js=[0,fV],jg=d("%+nd"),jh=d("% nd"),jj=d("%+ni"),jk=d("% ni"),jl=d("%nx"),jm=d("%#nx"),jn=d("%nX"),jo=d("%#nX"),jp=d("%no"),jq=d("%#no"),jf=d("%nd"),ji=d(gg),jr=d("%nu"),i5=d("%+ld"),i6=d("% ld"),i8=d("%+li"),i9=d("% li"),i_=d("%lx"),i$=d("%#lx"),ja=d("%lX"),jb=d("%#lX"),jc=d("%lo"),jd=d("%#lo"),i4=d("%ld"),i7=d(f7),je=d("%lu"),iS=d("%+Ld"),iT=d("% Ld"),iV=d("%+Li"),iW=d("% Li"),iX=d("%Lx"),iY=d("%#Lx"),iZ=d("%LX"),i0=d("%#LX"),i1=d("%Lo"),i2=d("%#Lo"),iR=d("%Ld"),iU=d(fR),i3=d("%Lu"),iF=d("%+d"),iG=d("% d"),iI=d("%+i"),iJ=d("% i"),iK=d("%x"),iL=d("%#x"),iM=d("%X"),iN=d("%#X"),iO=d("%o"),iP=d("%#o"),iE=d(dZ),iH=d(fN),iQ=d(gd),hX=d("@]"),hY=d("@}"),hZ=d("@?"),h0=d("@\n"),h1=d("@."),h2=d("@@"),h3=d("@%"),h4=d("@"),iC=d("CamlinternalFormat.Type_mismatch"),jL=d("x"),jO=d("Hashtbl: unsupported hash table format"),qc=d("OCAMLRUNPARAM"),qa=d("CAMLRUNPARAM"),jM=d(o),jP=d("Z.Overflow"),jS=[0,0],lE=[0,0],mV=[0,0],n2=[0,0],n1=[0,0],mZ=[0,0],mY=[0,0],mW=[0,[0,1]],mX=[0,[0,0]],mU=[0,0],lM=[0,0],lL=[0,0],lJ=[0,0,0],lG=[0,0],n5=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],n6=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oa=d(o),ou=d(gj),ov=d(gi),ox=[2,1],oy=[2,0],ow=d("a word"),o9=d(f5),o6=d(o),oO=d(f5),oJ=d("data_offsets"),oH=d("short"),oI=d("header"),oK=d("manifest"),oL=d("rank"),oM=d("no state"),oN=d(f1),oP=d("DECLINED: a feature"),oQ=d("plans"),po=d("race_count"),oR=d("cost_to_go"),oS=d("residual_to_go"),oT=d("edge_start"),oU=d("accept"),oV=d("state_digest"),oW=d("edge_call"),oX=d("edge_target"),oY=d("options"),oZ=d(gD),o0=d(gc),o1=d(gc),o2=d("call_cost_low"),o3=d("call_cost_high"),o4=d("call_weight"),o5=d("call_text"),o7=d("leaf_policy"),o8=d("root"),o_=d(fX),o$=d(dK),pa=d(fX),pb=d("call_epsilon"),pc=d("call_latency_ms"),pd=d("call_price"),pe=d(f1),pf=d("requires"),pg=d(ga),ph=d("forbids"),pi=d(ga),pj=d("tilt"),pk=d(gI),pl=d("version"),pm=d(gI),pn=d("name"),oF=d(o),oE=d(gl),oC=d(gl),oA=d(gx),oB=d(dK),oG=d(dK),oD=d("calls"),os=d("a residual"),or=d("DECLINED: a beta of more than 64 digits"),ot=d(gD),oq=d(o),op=d("no list"),oo=d("no number"),on=d("a number"),om=d("no text"),ok=d("no object"),ol=d(gx),oj=[3,0],oi=[2,0],og=d("escape"),oh=d(cJ),of=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],oe=d("JSON ends"),od=d("Reader.Unread"),pu=d("DECLINED"),pv=d(cN),pw=[0,0,d(dJ)],px=[0,0,d("REJECTED: no artifact")],py=[0,0,d(dJ)],pz=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],pA=d(cN),pq=[0,[4,6,[0,2,2],0,0],d("%02x")],pr=d(o),ps=[0,d(o),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],p4=d(gG),p5=d(cN),p6=d(dJ),p7=d("REJECTED: no ledger"),p3=d(cJ),p2=d("REJECTED: no UTF-8"),p0=d(cN),p1=d(gG),pY=d("~"),pW=d("a line of more than 2^24 bytes"),pX=d("a line that is no object"),pE=d("a key or a reference of two calls"),pF=d("the core"),pG=d("no such call"),pH=d("observed values"),pI=d("outcome"),pJ=d("seq"),pK=d("the order of records"),pL=d("a field that is missing, unknown or malformed"),pM=d("session_id"),pN=d("the first record"),pO=d("open arguments"),pP=d("refusal"),pQ=d("a call that no plan goes on with, or states"),pR=d("an end where none ends"),pS=d("lines that are not canonical, or not chained"),pB=d("Session.Declined"),pC=[0,d(o),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("monitors"),d("errors that were read, or calls under way together, beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again")],pT=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],p9=d("DECLINED: the artifact is not VALID");function
+J(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,y(a[1])];case
-1:return[1,y(a[1])];case
-2:return[2,y(a[1])];case
-3:return[3,y(a[1])];case
-4:return[4,y(a[1])];case
-5:return[5,y(a[1])];case
-6:return[6,y(a[1])];case
-7:return[7,y(a[1])];case
+0:return[0,J(a[1])];case
+1:return[1,J(a[1])];case
+2:return[2,J(a[1])];case
+3:return[3,J(a[1])];case
+4:return[4,J(a[1])];case
+5:return[5,J(a[1])];case
+6:return[6,J(a[1])];case
+7:return[7,J(a[1])];case
 8:var
-c=a[1];return[8,c,y(a[2])];case
+c=a[1];return[8,c,J(a[2])];case
 9:var
-b=a[1];return[9,b,b,y(a[3])];case
-10:return[10,y(a[1])];case
-11:return[11,y(a[1])];case
-12:return[12,y(a[1])];case
-13:return[13,y(a[1])];default:return[14,y(a[1])]}}function
-Y(a,b){if(typeof
+b=a[1];return[9,b,b,J(a[3])];case
+10:return[10,J(a[1])];case
+11:return[11,J(a[1])];case
+12:return[12,J(a[1])];case
+13:return[13,J(a[1])];default:return[14,J(a[1])]}}function
+af(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,Y(a[1],b)];case
-1:return[1,Y(a[1],b)];case
-2:return[2,Y(a[1],b)];case
-3:return[3,Y(a[1],b)];case
-4:return[4,Y(a[1],b)];case
-5:return[5,Y(a[1],b)];case
-6:return[6,Y(a[1],b)];case
-7:return[7,Y(a[1],b)];case
+0:return[0,af(a[1],b)];case
+1:return[1,af(a[1],b)];case
+2:return[2,af(a[1],b)];case
+3:return[3,af(a[1],b)];case
+4:return[4,af(a[1],b)];case
+5:return[5,af(a[1],b)];case
+6:return[6,af(a[1],b)];case
+7:return[7,af(a[1],b)];case
 8:var
-c=a[1];return[8,c,Y(a[2],b)];case
+c=a[1];return[8,c,af(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,Y(a[3],b)];case
-10:return[10,Y(a[1],b)];case
-11:return[11,Y(a[1],b)];case
-12:return[12,Y(a[1],b)];case
-13:return[13,Y(a[1],b)];default:return[14,Y(a[1],b)]}}function
-t(a,b){if(typeof
+d=a[2],e=a[1];return[9,e,d,af(a[3],b)];case
+10:return[10,af(a[1],b)];case
+11:return[11,af(a[1],b)];case
+12:return[12,af(a[1],b)];case
+13:return[13,af(a[1],b)];default:return[14,af(a[1],b)]}}function
+A(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,t(a[1],b)];case
-1:return[1,t(a[1],b)];case
+0:return[0,A(a[1],b)];case
+1:return[1,A(a[1],b)];case
 2:var
-c=a[1];return[2,c,t(a[2],b)];case
+c=a[1];return[2,c,A(a[2],b)];case
 3:var
-d=a[1];return[3,d,t(a[2],b)];case
+d=a[1];return[3,d,A(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,t(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,A(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,t(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,A(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,t(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,A(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,t(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,A(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,t(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,A(a[4],b)];case
 9:var
-u=a[1];return[9,u,t(a[2],b)];case
-10:return[10,t(a[1],b)];case
+t=a[1];return[9,t,A(a[2],b)];case
+10:return[10,A(a[1],b)];case
 11:var
-v=a[1];return[11,v,t(a[2],b)];case
+u=a[1];return[11,u,A(a[2],b)];case
 12:var
-w=a[1];return[12,w,t(a[2],b)];case
+v=a[1];return[12,v,A(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,t(a[3],b)];case
+w=a[2],x=a[1];return[13,x,w,A(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,t(a[3],b)];case
-15:return[15,t(a[1],b)];case
-16:return[16,t(a[1],b)];case
+y=a[2],z=a[1];return[14,z,y,A(a[3],b)];case
+15:return[15,A(a[1],b)];case
+16:return[16,A(a[1],b)];case
 17:var
-B=a[1];return[17,B,t(a[2],b)];case
+B=a[1];return[17,B,A(a[2],b)];case
 18:var
-C=a[1];return[18,C,t(a[2],b)];case
-19:return[19,t(a[1],b)];case
+C=a[1];return[18,C,A(a[2],b)];case
+19:return[19,A(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,t(a[3],b)];case
+D=a[2],E=a[1];return[20,E,D,A(a[3],b)];case
 21:var
-F=a[1];return[21,F,t(a[2],b)];case
-22:return[22,t(a[1],b)];case
+F=a[1];return[21,F,A(a[2],b)];case
+22:return[22,A(a[1],b)];case
 23:var
-G=a[1];return[23,G,t(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,t(a[3],b)]}}function
-dS(a){throw[0,cv,a]}function
-am(a){throw[0,cu,a]}function
-dV(b,a){return mF(b,a)?b:a}function
-cy(a){return 0<=a?a:-a|0}function
-aK(d,c){var
-a=k(d),e=k(c),b=F(a+e|0);aI(d,0,b,0,a);aI(c,0,b,a,e);return X(b)}function
-gn(a){return a?go:gp}m5(0);f_(1);f_(2);function
-dW(b){function
+G=a[1];return[23,G,A(a[2],b)];default:var
+H=a[2],I=a[1];return[24,I,H,A(a[3],b)]}}function
+em(a){throw[0,cg,a]}function
+aG(a){throw[0,cf,a]}function
+eo(b,a){return qt(b,a)?b:a}function
+c4(a){return 0<=a?a:-a|0}function
+aq(d,c){var
+a=m(d),e=m(c),b=R(a+e|0);aW(d,0,b,0,a);aW(c,0,b,a,e);return ae(b)}function
+hk(a){return a?hl:hm}qS(0);g7(1);g7(2);function
+ep(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{m4(d)}catch(a){a=aS(a);if(a[1]!==dT)throw a;var
+c=a[2],d=a[1];try{qR(d)}catch(a){a=aX(a);if(a[1]!==en)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(m6(0))}nd(d(eU),dW);function
-dX(a){if(0<=a&&!(a2<a))return a;return am(gq)}var
-cz=nh(0),bv=(4*cz|0)-1|0;function
-gx(c){var
+a=c;continue}return 0}}return a(qT(0))}q2(d(fP),ep);function
+c5(a){if(0<=a&&!(bi<a))return a;return aG(hn)}var
+c6=q6(0),bP=(4*c6|0)-1|0;function
+hu(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gy(a){return a?a[1]:dS(gz)}function
-bw(d){var
+hv(a){return a?a[1]:em(hw)}function
+bc(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dY(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dY(a+1|0,c,b)]}function
-cA(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bw(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dY(0,b,d)}return am(gA)}function
-a_(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a_(b,c)]}return 0}function
-dZ(c,b,a){if(a){var
-d=a[2],e=l(b,c,a[1]);return[0,e,dZ(c+1|0,b,d)]}return 0}function
-bV(c,b){var
+eq(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,eq(a+1|0,c,b)]}function
+c7(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bc(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return eq(0,b,d)}return aG(hx)}function
+a8(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a8(b,c)]}return 0}function
+er(c,b,a){if(a){var
+d=a[2],e=k(b,c,a[1]);return[0,e,er(c+1|0,b,d)]}return 0}function
+cj(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gB(e,d,c){var
+es(e,d){var
+b=0,a=d;for(;;){if(a){var
+c=a[2];k(e,b,a[1]);var
+b=b+1|0,a=c;continue}return 0}}function
+hy(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=l(e,b,a[1]),a=f;continue}return b}}function
-gC(d,c){var
+f=a[2],b=k(e,b,a[1]),a=f;continue}return b}}function
+hz(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-gD(d,c){var
+hA(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===au(b[1],d))return f;var
-a=e;continue}throw ah}}function
-d0(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d0(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gE}function
-d1(b,a){return a<=b?b:a}function
-aU(a,c){var
-b=F(a);mC(b,0,a,c);return b}function
-d2(c,b,a){if(0<=b&&0<=a&&!((ag(c)-a|0)<b)){var
-d=F(a);a4(c,b,d,0,a);return d}return am(gF)}function
-d3(c,b,a){return X(d2(c,b,a))}function
-d4(e,c,d,b,a){if(0<=a&&0<=c&&!((ag(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return a4(e,c,d,b,a);return am(gG)}function
-aL(e,c,d,b,a){if(0<=a&&0<=c&&!((k(e)-a|0)<c)&&0<=b&&!((ag(d)-a|0)<b))return aI(e,c,d,b,a);return am(gH)}function
-d5(b,a){return X(aU(b,a))}function
-an(c,b,a){return X(d2(as(c),b,a))}function
-cB(l,g){if(g){var
-h=k(l),c=0,b=g,q=0;for(;;){if(b){var
+b=a[1],e=a[2],f=b[2];if(0===aE(b[1],d))return f;var
+a=e;continue}throw av}}function
+et(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=et(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hB}function
+eu(b,a){return a<=b?b:a}function
+a9(a,c){var
+b=R(a);qq(b,0,a,c);return b}function
+ev(c,b,a){if(0<=b&&0<=a&&!((ax(c)-a|0)<b)){var
+d=R(a);bl(c,b,d,0,a);return d}return aG(hC)}function
+ew(c,b,a){return ae(ev(c,b,a))}function
+ex(e,c,d,b,a){if(0<=a&&0<=c&&!((ax(e)-a|0)<c)&&0<=b&&!((ax(d)-a|0)<b))return bl(e,c,d,b,a);return aG(hD)}function
+aY(e,c,d,b,a){if(0<=a&&0<=c&&!((m(e)-a|0)<c)&&0<=b&&!((ax(d)-a|0)<b))return aW(e,c,d,b,a);return aG(hE)}function
+ey(b,a){return ae(a9(b,a))}function
+ez(d,h){var
+b=R(d),c=d-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){H(b,a,e(h,a));var
+g=a+1|0;if(c!==a){var
+a=g;continue}break}}return ae(b)}function
+ag(c,b,a){return ae(ev(aJ(c),b,a))}function
+c8(k,g){if(g){var
+h=m(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(k(i)+h|0)+c|0,n=b[2],o=c<=j?j:am(gI),c=o,b=n;continue}var
-m=k(i)+c|0}else
+j=(m(i)+h|0)+c|0,n=b[2],o=c<=j?j:aG(hF),c=o,b=n;continue}var
+l=m(i)+c|0}else
 var
-m=c;var
-f=F(m),e=q,d=g;for(;;){if(d){var
+l=c;var
+f=R(l),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aI(a,0,f,e,k(a));aI(l,0,f,e+k(a)|0,h);var
-e=(e+k(a)|0)+h|0,d=p;continue}aI(a,0,f,e,k(a))}return X(f)}}}return gJ}function
-gK(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ah;if(ab(e,a)===b)return a;var
+p=d[2];aW(a,0,f,e,m(a));aW(k,0,f,e+m(a)|0,h);var
+e=(e+m(a)|0)+h|0,d=p;continue}aW(a,0,f,e,m(a))}return ae(f)}}}return hG}function
+hH(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw av;if(am(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gL(b,a,d){var
-c=k(b);if(0<=a&&!(c<a))try{gK(b,c,a,d);var
-e=1;return e}catch(a){a=aS(a);if(a===ah)return 0;throw a}return am(gM)}function
-gN(b,a){return gL(b,0,a)}function
-d6(b,a){return mx(as(b),a)}var
-gO=dK;function
-bx(b,c){if(0===b)return[0];if(0<=b){var
-d=aQ(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+hI(b,a,d){var
+c=m(b);if(0<=a&&!(c<a))try{hH(b,c,a,d);var
+e=1;return e}catch(a){a=aX(a);if(a===av)return 0;throw a}return aG(hJ)}function
+hK(b,a){return hI(b,0,a)}function
+eA(f,b){var
+c=[0,0],d=[0,m(b)],e=m(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(am(b,a)===f){var
+h=c[1];c[1]=[0,ag(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+i=a-1|0;if(0!==a){var
+a=i;continue}break}}var
+g=c[1];return[0,ag(b,0,d[1]),g]}function
+eB(b,a){return ql(aJ(b),a)}var
+hL=eg;function
+bQ(b,c){if(0===b)return[0];if(0<=b){var
+d=a5(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return am(gP)}function
-d7(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mq(e,c,d,b,a);return am(gQ)}function
-gR(d,b){var
+a=h;continue}break}}return d}return aG(hM)}function
+eC(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return qe(e,c,d,b,a);return aG(hN)}function
+hO(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aQ(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=a5(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cC(c){var
+c9(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cD(a){if(a){var
+c_(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aQ(d,h),e=1,b=g;for(;;){if(b){var
+f=a5(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-gU=[M,gT,cm(0)];function
-gV(a){throw gU}function
-gW(a){var
-c=a[1];a[1]=gV;try{var
-b=e(c,0);m8(a,b);return b}catch(b){b=aS(b);a[1]=function(a){throw b};throw b}}function
-bW(a){var
-b=1<=a?a:1,c=bv<b?bv:b,d=F(c);return[0,d,0,c,d]}function
-bX(a){return d3(a[1],0,a[2])}function
-d8(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bv<b[1])if((d+c|0)<=bv)b[1]=bv;else
-dS(gZ);var
-e=F(b[1]);d4(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,B,gX]}throw[0,B,gY]}}function
-ao(a,c){var
-b=a[2];if(a[3]<=b)d8(a,1);v(a[1],b,c);a[2]=b+1|0;return 0}function
-a$(a,c){var
-b=k(c),d=a[2]+b|0;if(a[3]<d)d8(a,b);aI(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cE(a){return 5===a[2]?12:-6}function
-d9(a){return[0,0,F(a)]}function
-d_(a,g){var
-b=ag(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=F(d1(b*2|0,c));d4(a[2],0,e,0,b);a[2]=e;var
+hR=[U,hQ,b8(0)];function
+hS(a){throw hR}function
+hT(a){var
+c=a[1];a[1]=hS;try{var
+b=e(c,0);qV(a,b);return b}catch(b){b=aX(b);a[1]=function(a){throw b};throw b}}function
+ck(a){var
+b=1<=a?a:1,c=bP<b?bP:b,d=R(c);return[0,d,0,c,d]}function
+cl(a){return ew(a[1],0,a[2])}function
+eD(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bP<b[1])if((d+c|0)<=bP)b[1]=bP;else
+em(hW);var
+e=R(b[1]);ex(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,L,hU]}throw[0,L,hV]}}function
+aH(a,c){var
+b=a[2];if(a[3]<=b)eD(a,1);H(a[1],b,c);a[2]=b+1|0;return 0}function
+br(a,c){var
+b=m(c),d=a[2]+b|0;if(a[3]<d)eD(a,b);aW(c,0,a[1],a[2],b);a[2]=d;return 0}function
+c$(a){return 5===a[2]?12:-6}function
+eE(a){return[0,0,R(a)]}function
+eF(a,g){var
+b=ax(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=R(eu(b*2|0,c));ex(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-ba(a,b){d_(a,1);a5(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-Q(a,c){var
-b=k(c);d_(a,b);aL(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-d$(a){return d3(a[2],0,a[1])}function
-cF(b,c){var
+bs(a,b){eF(a,1);bm(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+_(a,c){var
+b=m(c);eF(a,b);aY(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+eG(a){return ew(a[2],0,a[1])}function
+da(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];Q(b,g8);var
+d=a[1];_(b,h5);var
 a=d;continue;case
 1:var
-e=a[1];Q(b,g9);var
+e=a[1];_(b,h6);var
 a=e;continue;case
 2:var
-f=a[1];Q(b,g_);var
+f=a[1];_(b,h7);var
 a=f;continue;case
 3:var
-g=a[1];Q(b,g$);var
+g=a[1];_(b,h8);var
 a=g;continue;case
 4:var
-h=a[1];Q(b,ha);var
+h=a[1];_(b,h9);var
 a=h;continue;case
 5:var
-i=a[1];Q(b,hb);var
+i=a[1];_(b,h_);var
 a=i;continue;case
 6:var
-j=a[1];Q(b,hc);var
+j=a[1];_(b,h$);var
 a=j;continue;case
 7:var
-k=a[1];Q(b,hd);var
+k=a[1];_(b,ia);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];Q(b,he);cF(b,m);Q(b,hf);var
+l=a[2],m=a[1];_(b,ib);da(b,m);_(b,ic);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];Q(b,hg);cF(b,o);Q(b,hh);var
+n=a[3],o=a[1];_(b,id);da(b,o);_(b,ie);var
 a=n;continue;case
 10:var
-p=a[1];Q(b,hi);var
+p=a[1];_(b,ig);var
 a=p;continue;case
 11:var
-q=a[1];Q(b,hj);var
+q=a[1];_(b,ih);var
 a=q;continue;case
 12:var
-r=a[1];Q(b,hk);var
+r=a[1];_(b,ii);var
 a=r;continue;case
 13:var
-s=a[1];Q(b,hl);var
+s=a[1];_(b,ij);var
 a=s;continue;default:var
-t=a[1];Q(b,hm);var
+t=a[1];_(b,ik);var
 a=t;continue}}function
-D(a){if(typeof
+Q(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,D(a[1])];case
-1:return[1,D(a[1])];case
-2:return[2,D(a[1])];case
-3:return[3,D(a[1])];case
-4:return[4,D(a[1])];case
-5:return[5,D(a[1])];case
-6:return[6,D(a[1])];case
-7:return[7,D(a[1])];case
+0:return[0,Q(a[1])];case
+1:return[1,Q(a[1])];case
+2:return[2,Q(a[1])];case
+3:return[3,Q(a[1])];case
+4:return[4,Q(a[1])];case
+5:return[5,Q(a[1])];case
+6:return[6,Q(a[1])];case
+7:return[7,Q(a[1])];case
 8:var
-b=a[1];return[8,b,D(a[2])];case
+b=a[1];return[8,b,Q(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,D(a[3])];case
-10:return[10,D(a[1])];case
-11:return[11,D(a[1])];case
-12:return[12,D(a[1])];case
-13:return[13,D(a[1])];default:return[14,D(a[1])]}}function
-R(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,Q(a[3])];case
+10:return[10,Q(a[1])];case
+11:return[11,Q(a[1])];case
+12:return[12,Q(a[1])];case
+13:return[13,Q(a[1])];default:return[14,Q(a[1])]}}function
+$(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=R(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=$(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=R(a[1]),A=c[4],B=c[3],C=c[2],E=c[1],F=function(a){e(C,0);return 0};return[0,function(a){e(E,0);return 0},F,B,A];case
+c=$(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
 2:var
-d=R(a[1]),H=d[4],I=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,I,H];case
+d=$(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
 3:var
-f=R(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
+f=$(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
 4:var
-g=R(a[1]),S=g[4],T=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,T,S];case
+g=$(a[1]),P=g[4],R=g[3],T=g[2],U=g[1],V=function(a){e(T,0);return 0};return[0,function(a){e(U,0);return 0},V,R,P];case
 5:var
-h=R(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=$(a[1]),W=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,W];case
 6:var
-i=R(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=$(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
 7:var
-j=R(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=$(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=R(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=$(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=R(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=R(G(D(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=$(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=$(S(Q(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=R(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=$(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=R(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=$(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=R(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=$(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=R(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=R(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-G(c,b){var
+q=$(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=$(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+S(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1201,12 +1217,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,B,hn]}else
+9:a=6;break;default:throw[0,L,il]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,G(t,b[1])];case
+0:return[0,S(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1217,7 +1233,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,G(u,b[1])];case
+1:return[1,S(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1229,7 +1245,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,G(v,b[1])];case
+2:return[2,S(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1241,7 +1257,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,G(w,b[1])];case
+3:return[3,S(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1253,7 +1269,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,G(x,b[1])];case
+4:return[4,S(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1265,7 +1281,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,G(y,b[1])];case
+5:return[5,S(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1277,7 +1293,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,G(z,b[1])];case
+6:return[6,S(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1289,7 +1305,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,G(A,b[1])];case
+7:return[7,S(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1298,261 +1314,261 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;default:l=1}if(l)a=7;break;case
 8:var
-m=0,C=c[2],E=c[1];if(typeof
+m=0,B=c[2],C=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-F=b[1],H=G(C,b[2]);return[8,G(E,F),H];case
+D=b[1],E=S(B,b[2]);return[8,S(C,D),E];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,B,hw];break;case
+14:a=4;break;default:m=1}if(m)throw[0,L,iv];break;case
 9:var
-n=0,I=c[3],J=c[2],K=c[1];if(typeof
+n=0,F=c[3],G=c[2],H=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],M=b[2],N=b[1],s=R(G(D(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,G(I,L)];case
+I=b[3],J=b[2],K=b[1],s=$(S(Q(G),K)),M=s[4];e(s[2],0);e(M,0);return[9,H,J,S(F,I)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,B,hx];break;case
+14:a=4;break;default:n=1}if(n)throw[0,L,iw];break;case
 10:var
-P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,G(P,b[1])];throw[0,B,hy];case
+N=c[1];if(typeof
+b!=="number"&&10===b[0])return[10,S(N,b[1])];throw[0,L,ix];case
 11:var
-o=0,Q=c[1];if(typeof
+o=0,O=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,G(Q,b[1])];default:o=1}if(o)throw[0,B,hz];break;case
+11:return[11,S(O,b[1])];default:o=1}if(o)throw[0,L,iy];break;case
 12:var
-p=0,S=c[1];if(typeof
+p=0,P=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,G(S,b[1])];default:p=1}if(p)throw[0,B,hA];break;case
+12:return[12,S(P,b[1])];default:p=1}if(p)throw[0,L,iz];break;case
 13:var
-q=0,T=c[1];if(typeof
+q=0,R=c[1];if(typeof
 b==="number")q=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,G(T,b[1])];default:q=1}if(q)throw[0,B,hB];break;default:var
-r=0,U=c[1];if(typeof
+13:return[13,S(R,b[1])];default:q=1}if(q)throw[0,L,iA];break;default:var
+r=0,T=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,G(U,b[1])];default:r=1}if(r)throw[0,B,hC]}switch(a){case
-0:throw[0,B,hq];case
-1:throw[0,B,hr];case
-2:throw[0,B,hs];case
-3:throw[0,B,ht];case
-4:throw[0,B,hu];case
-5:throw[0,B,ho];case
-6:throw[0,B,hp];default:throw[0,B,hv]}}var
-J=[M,hD,cm(0)];function
-bY(b,a){if(typeof
+14:return[14,S(T,b[1])];default:r=1}if(r)throw[0,L,iB]}switch(a){case
+0:throw[0,L,ip];case
+1:throw[0,L,iq];case
+2:throw[0,L,ir];case
+3:throw[0,L,is];case
+4:throw[0,L,it];case
+5:throw[0,L,im];case
+6:throw[0,L,io];default:throw[0,L,iu]}}var
+W=[U,iC,b8(0)];function
+cm(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw J}}function
-by(e,b,d){var
-a=bY(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw W}}function
+bR(e,b,d){var
+a=cm(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw J}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-$(b,c,a){if(typeof
-b==="number")return[0,0,r(c,a)];else
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw W}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+ao(b,c,a){if(typeof
+b==="number")return[0,0,y(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=$(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=ao(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=$(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=ao(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=$(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=ao(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=$(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=ao(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=$(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=ao(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=$(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=ao(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=$(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=ao(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=$(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=ao(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],z=b[2];if(bQ([0,b[1]],[0,o]))throw J;var
-p=$(z,c,x);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],w=a[2],x=b[2];if(b$([0,b[1]],[0,o]))throw W;var
+p=ao(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],A=a[3],B=b[3],C=b[2],E=b[1],F=[0,y(f)];if(bQ([0,y(E)],F))throw J;var
-H=[0,y(d)];if(bQ([0,y(C)],H))throw J;var
-q=R(G(D(f),d)),I=q[4];e(q[2],0);e(I,0);var
-s=$(y(B),c,A),K=s[2];return[0,[9,f,d,D(s[1])],K]}break;case
+d=a[2],f=a[1],z=a[3],A=b[3],B=b[2],C=b[1],D=[0,J(f)];if(b$([0,J(C)],D))throw W;var
+E=[0,J(d)];if(b$([0,J(B)],E))throw W;var
+q=$(S(Q(f),d)),F=q[4];e(q[2],0);e(F,0);var
+r=ao(J(A),c,z),G=r[2];return[0,[9,f,d,Q(r[1])],G]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-t=$(b[1],c,a[1]);return[0,[10,t[1]],t[2]]}break;case
+s=ao(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=$(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+t=ao(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-v=$(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
+u=ao(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=$(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw J}function
-r(b,a){if(typeof
+v=ao(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw W}function
+y(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-t=r(b[1],a[1]);return[0,[0,t[1]],t[2]]}break;case
+s=y(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=r(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+t=y(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-af=b[2],v=bY(b[1],a),e=v[2],ag=v[1];if(typeof
+ad=b[2],u=cm(b[1],a),e=u[2],ae=u[1];if(typeof
 e!=="number"&&1===e[0]){var
-w=r(af,e[1]);return[0,[2,ag,w[1]],w[2]]}throw J;case
+v=y(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw W;case
 3:var
-ah=b[2],x=bY(b[1],a),f=x[2],ai=x[1];if(typeof
+af=b[2],w=cm(b[1],a),f=w[2],ag=w[1];if(typeof
 f!=="number"&&1===f[0]){var
-z=r(ah,f[1]);return[0,[3,ai,z[1]],z[2]]}throw J;case
+x=y(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw W;case
 4:var
-aj=b[4],ak=b[1],g=by(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+ah=b[4],ai=b[1],g=bR(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],A=r(aj,h[1]);return[0,[4,ak,al,am,A[1]],A[2]]}throw J;case
+ak=g[2],z=y(ah,h[1]);return[0,[4,ai,aj,ak,z[1]],z[2]]}throw W;case
 5:var
-an=b[4],ao=b[1],i=by(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+al=b[4],am=b[1],i=bR(b[2],b[3],a),j=i[3],an=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=r(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw J;case
+ap=i[2],A=y(al,j[1]);return[0,[5,am,an,ap,A[1]],A[2]]}throw W;case
 6:var
-ar=b[4],as=b[1],k=by(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+aq=b[4],as=b[1],k=bR(b[2],b[3],a),l=k[3],at=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=r(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw J;case
+au=k[2],B=y(aq,l[1]);return[0,[6,as,at,au,B[1]],B[2]]}throw W;case
 7:var
-av=b[4],aw=b[1],m=by(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=bR(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=r(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw J;case
+ay=m[2],C=y(av,n[1]);return[0,[7,aw,ax,ay,C[1]],C[2]]}throw W;case
 8:var
-az=b[4],aA=b[1],o=by(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=bR(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],E=r(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw J;case
+aC=o[2],D=y(az,p[1]);return[0,[8,aA,aB,aC,D[1]],D[2]]}throw W;case
 9:var
-aD=b[2],F=bY(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],E=cm(b[1],a),q=E[2],aE=E[1];if(typeof
 q!=="number"&&7===q[0]){var
-G=r(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw J;case
+F=y(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw W;case
 10:var
-H=r(b[1],a);return[0,[10,H[1]],H[2]];case
+G=y(b[1],a);return[0,[10,G[1]],G[2]];case
 11:var
-aF=b[1],I=r(b[2],a);return[0,[11,aF,I[1]],I[2]];case
+aF=b[1],H=y(b[2],a);return[0,[11,aF,H[1]],H[2]];case
 12:var
-aG=b[1],K=r(b[2],a);return[0,[12,aG,K[1]],K[2]];case
+aG=b[1],I=y(b[2],a);return[0,[12,aG,I[1]],I[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-L=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bQ([0,b[2]],[0,L]))throw J;var
-M=r(aI,aH);return[0,[13,aJ,L,M[1]],M[2]]}break;case
+K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(b$([0,b[2]],[0,K]))throw W;var
+L=y(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-N=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,y(N)];if(bQ([0,y(aM)],aO))throw J;var
-O=r(aL,y(aK));return[0,[14,aN,N,O[1]],O[2]]}break;case
+M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,J(M)];if(b$([0,J(aM)],aO))throw W;var
+N=y(aL,J(aK));return[0,[14,aN,M,N[1]],N[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=r(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+O=y(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=r(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+P=y(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
 17:var
-aP=b[1],R=r(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],Q=y(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
 18:var
-S=b[2],s=b[1];if(0===s[0]){var
-W=s[1],aT=W[2],X=r(W[1],a),aU=X[1],Y=r(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=s[1],aV=Z[2],_=r(Z[1],a),aW=_[1],aa=r(S,_[2]);return[0,[18,[1,[0,aW,aV]],aa[1]],aa[2]];case
+R=b[2],r=b[1];if(0===r[0]){var
+V=r[1],aT=V[2],X=y(V[1],a),aU=X[1],Y=y(R,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
+Z=r[1],aV=Z[2],_=y(Z[1],a),aW=_[1],$=y(R,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=r(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+S=y(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=r(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],T=y(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],V=r(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
+aS=b[1],U=y(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
-0:return ac(c,d,a);case
-1:return ac(c,d,a);case
+0:return ar(c,d,a);case
+1:return ar(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-ab=r(d,a[1]);return[0,[23,2,ab[1]],ab[2]]}throw J;default:return ac(c,d,a)}else
+aa=y(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw W;default:return ar(c,d,a)}else
 switch(c[0]){case
-0:return ac(c,d,a);case
-1:return ac(c,d,a);case
-2:return ac(c,d,a);case
-3:return ac(c,d,a);case
-4:return ac(c,d,a);case
-5:return ac(c,d,a);case
-6:return ac(c,d,a);case
-7:return ac(c,d,a);case
-8:return ac([8,c[1],c[2]],d,a);case
+0:return ar(c,d,a);case
+1:return ar(c,d,a);case
+2:return ar(c,d,a);case
+3:return ar(c,d,a);case
+4:return ar(c,d,a);case
+5:return ar(c,d,a);case
+6:return ar(c,d,a);case
+7:return ar(c,d,a);case
+8:return ar([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ad=$(c[2],d,a),ae=ad[2];return[0,[23,[9,aX,ad[1]],ae[1]],ae[2]];case
-10:return ac(c,d,a);default:return ac(c,d,a)}}throw J}function
-ac(d,c,b){var
-a=r(c,b);return[0,[23,d,a[1]],a[2]]}function
-ad(l,g,a){var
-b=k(a),h=0<=g?l:0,d=cy(g);if(d<=b)return a;var
-m=2===h?48:32,c=aU(d,m);switch(h){case
-0:aL(a,0,c,0,b);break;case
-1:aL(a,0,c,d-b|0,b);break;default:var
+aX=c[1],ab=ao(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
+10:return ar(c,d,a);default:return ar(c,d,a)}}throw W}function
+ar(d,c,b){var
+a=y(c,b);return[0,[23,d,a[1]],a[2]]}function
+as(k,g,a){var
+b=m(a),h=0<=g?k:0,d=c4(g);if(d<=b)return a;var
+l=2===h?48:32,c=a9(d,l);switch(h){case
+0:aY(a,0,c,0,b);break;case
+1:aY(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==x(a,0)&&45!==x(a,0)&&32!==x(a,0)){e=1;i=1}if(!i){a5(c,0,x(a,0));aL(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==B(a,0)&&45!==B(a,0)&&32!==B(a,0)){e=1;i=1}if(!i){bm(c,0,B(a,0));aY(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===x(a,0)){var
-j=0;if(cc!==x(a,1)&&88!==x(a,1)){f=1;j=1}if(!j){a5(c,1,x(a,1));aL(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aL(a,0,c,d-b|0,b)}}return X(c)}function
-bb(l,b){var
-c=cy(l),a=k(b),d=x(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dn>>>0))e=1}else
+f=0;if(1<b&&48===B(a,0)){var
+j=0;if(cK!==B(a,1)&&88!==B(a,1)){f=1;j=1}if(!j){bm(c,1,B(a,1));aY(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)aY(a,0,c,d-b|0,b)}}return ae(c)}function
+bt(k,b){var
+c=c4(k),a=m(b),d=B(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dW>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(cc===x(b,1)||88===x(b,1))j=1;if(j){var
-h=aU(c+2|0,48);a5(h,1,x(b,1));aL(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
+j=0;if(cK===B(b,1)||88===B(b,1))j=1;if(j){var
+h=a9(c+2|0,48);bm(h,1,B(b,1));aY(b,2,h,(c-a|0)+4|0,a-2|0);return ae(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aU(c+1|0,48);a5(g,0,d);aL(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
-i=aU(c,48);aL(b,0,i,c-a|0,a);return X(i)}return b}function
-hE(l){var
-j=0,E=k(l);for(;;){if(E<=j)var
-p=l;else{var
-o=ab(l,j)+fG|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+g=a9(c+1|0,48);bm(g,0,d);aY(b,1,g,(c-a|0)+2|0,a-1|0);return ae(g)}}if(e&&a<c){var
+i=a9(c,48);aY(b,0,i,c-a|0,a);return ae(i)}return b}function
+iD(k){var
+j=0,D=m(k);for(;;){if(D<=j)var
+p=k;else{var
+o=am(k,j)+gB|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
-e=as(l),a=[0,0],u=ag(e)-1|0,A=0;if(!(u<0)){var
-i=A;for(;;){var
-f=at(e,i),g=0;if(32<=f){var
-m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
-if(56<m-1>>>0){g=1;r=1}if(!r){var
+e=aJ(k),a=[0,0],u=ax(e)-1|0,z=0;if(!(u<0)){var
+i=z;for(;;){var
+f=aK(e,i),g=0;if(32<=f){var
+l=f-34|0,r=0;if(58<l>>>0){if(93<=l)r=1}else
+if(56<l-1>>>0){g=1;r=1}if(!r){var
 n=1;g=2}}else
 if(11<=f){if(13===f)g=1}else
 if(8<=f)g=1;switch(g){case
@@ -1560,34 +1576,34 @@ if(8<=f)g=1;switch(g){case
 n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
-D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===ag(e)){var
-s=ag(e),t=F(s);a4(e,0,t,0,s);var
-x=t}else{var
-b=F(a[1]);a[1]=0;var
-w=ag(e)-1|0,B=0;if(!(w<0)){var
-h=B;for(;;){var
-c=at(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dj<=c)d=1;else
+C=i+1|0;if(u!==i){var
+i=C;continue}break}}if(a[1]===ax(e)){var
+s=ax(e),t=R(s);bl(e,0,t,0,s);var
+w=t}else{var
+b=R(a[1]);a[1]=0;var
+v=ax(e)-1|0,A=0;if(!(v<0)){var
+h=A;for(;;){var
+c=aK(e,h),d=0;if(35<=c)if(92===c)d=2;else
+if(dS<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:v(b,a[1],92);a[1]++;v(b,a[1],98);break;case
-9:v(b,a[1],92);a[1]++;v(b,a[1],116);break;case
-10:v(b,a[1],92);a[1]++;v(b,a[1],110);break;case
-13:v(b,a[1],92);a[1]++;v(b,a[1],114);break;default:d=1}switch(d){case
-1:v(b,a[1],92);a[1]++;v(b,a[1],48+(c/dq|0)|0);a[1]++;v(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;v(b,a[1],48+(c%10|0)|0);break;case
-2:v(b,a[1],92);a[1]++;v(b,a[1],c);break;case
-3:v(b,a[1],c);break}a[1]++;var
-C=h+1|0;if(w!==h){var
-h=C;continue}break}}var
-x=b}var
-p=X(x)}var
-y=k(p),z=aU(y+2|0,34);aI(p,0,z,1,y);return X(z)}}function
-ea(c,f){var
-g=cy(f),e=iv[1];switch(c[2]){case
+8:H(b,a[1],92);a[1]++;H(b,a[1],98);break;case
+9:H(b,a[1],92);a[1]++;H(b,a[1],116);break;case
+10:H(b,a[1],92);a[1]++;H(b,a[1],110);break;case
+13:H(b,a[1],92);a[1]++;H(b,a[1],114);break;default:d=1}switch(d){case
+1:H(b,a[1],92);a[1]++;H(b,a[1],48+(c/dY|0)|0);a[1]++;H(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;H(b,a[1],48+(c%10|0)|0);break;case
+2:H(b,a[1],92);a[1]++;H(b,a[1],c);break;case
+3:H(b,a[1],c);break}a[1]++;var
+B=h+1|0;if(v!==h){var
+h=B;continue}break}}var
+w=b}var
+p=ae(w)}var
+x=m(p),y=a9(x+2|0,34);aW(p,0,y,1,x);return ae(y)}}function
+eH(c,f){var
+g=c4(f),e=js[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1595,7 +1611,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=e0;break;case
+a=fV;break;case
 4:var
 a=71;break;case
 5:var
@@ -1605,210 +1621,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=d9(16);ba(b,37);switch(c[1]){case
+b=eE(16);bs(b,37);switch(c[1]){case
 0:break;case
-1:ba(b,43);break;default:ba(b,32)}if(8<=c[2])ba(b,35);ba(b,46);Q(b,d(j+g));ba(b,a);return d$(b)}function
-bZ(n,a){if(13<=n){var
-g=[0,0],h=k(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<ab(a,c)+de>>>0))g[1]++;var
+1:bs(b,43);break;default:bs(b,32)}if(8<=c[2])bs(b,35);bs(b,46);_(b,d(o+g));bs(b,a);return eG(b)}function
+cn(n,a){if(13<=n){var
+g=[0,0],h=m(a)-1|0,o=0;if(!(h<0)){var
+c=o;for(;;){if(!(9<am(a,c)+dL>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=F(k(a)+((i-1|0)/3|0)|0),l=[0,0],d=function(a){a5(j,l[1],a);l[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=k(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=R(m(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bm(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=m(a)-1|0,p=0;if(!(l<0)){var
 b=p;for(;;){var
-f=ab(a,b);if(9<f+de>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
-q=b+1|0;if(m!==b){var
-b=q;continue}break}}return X(j)}return a}function
-iw(b,c){switch(b){case
+f=am(a,b);if(9<f+dL>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+q=b+1|0;if(l!==b){var
+b=q;continue}break}}return ae(j)}return a}function
+jt(b,c){switch(b){case
 1:var
-a=hG;break;case
+a=iF;break;case
 2:var
-a=hH;break;case
+a=iG;break;case
 4:var
-a=hJ;break;case
+a=iI;break;case
 5:var
-a=hK;break;case
+a=iJ;break;case
 6:var
-a=hL;break;case
+a=iK;break;case
 7:var
-a=hM;break;case
+a=iL;break;case
 8:var
-a=hN;break;case
+a=iM;break;case
 9:var
-a=hO;break;case
+a=iN;break;case
 10:var
-a=hP;break;case
+a=iO;break;case
 11:var
-a=hQ;break;case
+a=iP;break;case
 0:case
 13:var
-a=hF;break;case
+a=iE;break;case
 3:case
 14:var
-a=hI;break;default:var
-a=hR}return bZ(b,cl(a,c))}function
-ix(b,c){switch(b){case
+a=iH;break;default:var
+a=iQ}return cn(b,cU(a,c))}function
+ju(b,c){switch(b){case
 1:var
-a=h6;break;case
+a=i5;break;case
 2:var
-a=h7;break;case
+a=i6;break;case
 4:var
-a=h9;break;case
+a=i8;break;case
 5:var
-a=h_;break;case
+a=i9;break;case
 6:var
-a=h$;break;case
+a=i_;break;case
 7:var
-a=ia;break;case
+a=i$;break;case
 8:var
-a=ib;break;case
+a=ja;break;case
 9:var
-a=ic;break;case
+a=jb;break;case
 10:var
-a=id;break;case
+a=jc;break;case
 11:var
-a=ie;break;case
+a=jd;break;case
 0:case
 13:var
-a=h5;break;case
+a=i4;break;case
 3:case
 14:var
-a=h8;break;default:var
-a=ig}return bZ(b,cl(a,c))}function
-iy(b,c){switch(b){case
+a=i7;break;default:var
+a=je}return cn(b,cU(a,c))}function
+jv(b,c){switch(b){case
 1:var
-a=ii;break;case
+a=jg;break;case
 2:var
-a=ij;break;case
+a=jh;break;case
 4:var
-a=il;break;case
+a=jj;break;case
 5:var
-a=im;break;case
+a=jk;break;case
 6:var
-a=io;break;case
+a=jl;break;case
 7:var
-a=ip;break;case
+a=jm;break;case
 8:var
-a=iq;break;case
+a=jn;break;case
 9:var
-a=ir;break;case
+a=jo;break;case
 10:var
-a=is;break;case
+a=jp;break;case
 11:var
-a=it;break;case
+a=jq;break;case
 0:case
 13:var
-a=ih;break;case
+a=jf;break;case
 3:case
 14:var
-a=ik;break;default:var
-a=iu}return bZ(b,cl(a,c))}function
-iz(b,c){switch(b){case
+a=ji;break;default:var
+a=jr}return cn(b,cU(a,c))}function
+jw(b,c){switch(b){case
 1:var
-a=hT;break;case
+a=iS;break;case
 2:var
-a=hU;break;case
+a=iT;break;case
 4:var
-a=hW;break;case
+a=iV;break;case
 5:var
-a=hX;break;case
+a=iW;break;case
 6:var
-a=hY;break;case
+a=iX;break;case
 7:var
-a=hZ;break;case
+a=iY;break;case
 8:var
-a=h0;break;case
+a=iZ;break;case
 9:var
-a=h1;break;case
+a=i0;break;case
 10:var
-a=h2;break;case
+a=i1;break;case
 11:var
-a=h3;break;case
+a=i2;break;case
 0:case
 13:var
-a=hS;break;case
+a=iR;break;case
 3:case
 14:var
-a=hV;break;default:var
-a=h4}return bZ(b,f5(a,c))}function
-aM(c,i,b){function
+a=iU;break;default:var
+a=i3}return cn(b,g1(a,c))}function
+aZ(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return mM(b,i,a)}function
+a=32}return qA(b,i,a)}function
 r(c){var
-a=mA(b);return 3===a?b<0.?iB:iC:4<=a?iD:c}switch(c[2]){case
+a=qo(b);return 3===a?b<0.?jy:jz:4<=a?jA:c}switch(c[2]){case
 5:var
-e=f3(ea(c,i),b),d=0,w=k(e);for(;;){if(d===w)var
+e=gZ(eH(c,i),b),d=0,v=m(e);for(;;){if(d===v)var
 q=0;else{var
-l=x(e,d)-46|0,m=0;if(23<l>>>0){if(55===l)m=1}else
-if(21<l-1>>>0)m=1;if(!m){var
+k=B(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
+if(21<k-1>>>0)l=1;if(!l){var
 d=d+1|0;continue}var
 q=1}var
-y=q?e:aK(e,iA);return r(y)}case
+w=q?e:aq(e,jx);return r(w)}case
 6:return j(0);case
 7:var
-h=as(j(0)),f=ag(h);if(0===f)var
+h=aJ(j(0)),f=ax(h);if(0===f)var
 p=h;else{var
-n=F(f),o=f-1|0,s=0;if(!(o<0)){var
+n=R(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=at(h,a),t=25<g+dn>>>0?g:g+fG|0;v(n,a,t);var
+g=aK(h,a),t=25<g+dW>>>0?g:g+gB|0;H(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
-p=n}return X(p);case
-8:return r(j(0));default:return f3(ea(c,i),b)}}function
-bH(d,I,H,G){var
-b=I,a=H,c=G;for(;;)if(typeof
+p=n}return ae(p);case
+8:return r(j(0));default:return gZ(eH(c,i),b)}}function
+b2(d,D,C,B){var
+b=D,a=C,c=B;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-K=c[1];return function(c){return n(b,[5,a,c],K)};case
+E=c[1];return function(c){return v(b,[5,a,c],E)};case
 1:var
-L=c[1];return function(c){var
+F=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=gr;else
-if(dj<=c)e=1;else
+d=ho;else
+if(dS<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=gs;else
+d=hp;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gt;break;case
+d=hq;break;case
 9:var
-d=gu;break;case
+d=hr;break;case
 10:var
-d=gv;break;case
+d=hs;break;case
 13:var
-d=gw;break;default:e=1}switch(e){case
+d=ht;break;default:e=1}switch(e){case
 1:var
-f=F(4);v(f,0,92);v(f,1,48+(c/dq|0)|0);v(f,2,48+((c/10|0)%10|0)|0);v(f,3,48+(c%10|0)|0);var
-d=X(f);break;case
+f=R(4);H(f,0,92);H(f,1,48+(c/dY|0)|0);H(f,2,48+((c/10|0)%10|0)|0);H(f,3,48+(c%10|0)|0);var
+d=ae(f);break;case
 2:var
-g=F(1);v(g,0,c);var
-d=X(g);break}var
-h=k(d),i=aU(h+2|0,39);aI(d,0,i,1,h);return n(b,[4,a,X(i)],L)};case
+g=R(1);H(g,0,c);var
+d=ae(g);break}var
+h=m(d),i=a9(h+2|0,39);aW(d,0,i,1,h);return v(b,[4,a,ae(i)],F)};case
 2:var
-M=c[2],N=c[1];return cG(b,a,M,N,function(a){return a});case
-3:return cG(b,a,c[2],c[1],hE);case
-4:return b0(b,a,c[4],c[2],c[3],iw,c[1]);case
-5:return b0(b,a,c[4],c[2],c[3],ix,c[1]);case
-6:return b0(b,a,c[4],c[2],c[3],iy,c[1]);case
-7:return b0(b,a,c[4],c[2],c[3],iz,c[1]);case
+G=c[2],I=c[1];return db(b,a,G,I,function(a){return a});case
+3:return db(b,a,c[2],c[1],iD);case
+4:return co(b,a,c[4],c[2],c[3],jt,c[1]);case
+5:return co(b,a,c[4],c[2],c[3],ju,c[1]);case
+6:return co(b,a,c[4],c[2],c[3],jv,c[1]);case
+7:return co(b,a,c[4],c[2],c[3],jw,c[1]);case
 8:var
 h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
 j==="number"){if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,aM(g,d,c)],h)}:function(c){return n(b,[4,a,aM(g,cE(g),c)],h)};var
-af=i[1];return function(c){return n(b,[4,a,aM(g,af,c)],h)}}else{if(0===j[0]){var
-p=j[2],s=j[1];if(typeof
-i==="number")return i?function(d,c){return n(b,[4,a,ad(s,p,aM(g,d,c))],h)}:function(c){return n(b,[4,a,ad(s,p,aM(g,cE(g),c))],h)};var
-ag=i[1];return function(c){return n(b,[4,a,ad(s,p,aM(g,ag,c))],h)}}var
-u=j[1];if(typeof
-i==="number")return i?function(e,d,c){return n(b,[4,a,ad(u,e,aM(g,d,c))],h)}:function(d,c){return n(b,[4,a,ad(u,d,aM(g,cE(g),c))],h)};var
-ah=i[1];return function(d,c){return n(b,[4,a,ad(u,d,aM(g,ah,c))],h)}}case
-9:return cG(b,a,c[2],c[1],gn);case
+i==="number")return i?function(d,c){return v(b,[4,a,aZ(g,d,c)],h)}:function(c){return v(b,[4,a,aZ(g,c$(g),c)],h)};var
+ad=i[1];return function(c){return v(b,[4,a,aZ(g,ad,c)],h)}}else{if(0===j[0]){var
+o=j[2],p=j[1];if(typeof
+i==="number")return i?function(d,c){return v(b,[4,a,as(p,o,aZ(g,d,c))],h)}:function(c){return v(b,[4,a,as(p,o,aZ(g,c$(g),c))],h)};var
+af=i[1];return function(c){return v(b,[4,a,as(p,o,aZ(g,af,c))],h)}}var
+q=j[1];if(typeof
+i==="number")return i?function(e,d,c){return v(b,[4,a,as(q,e,aZ(g,d,c))],h)}:function(d,c){return v(b,[4,a,as(q,d,aZ(g,c$(g),c))],h)};var
+ag=i[1];return function(d,c){return v(b,[4,a,as(q,d,aZ(g,ag,c))],h)}}case
+9:return db(b,a,c[2],c[1],hk);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1816,102 +1832,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],Q=c[2],w=d9(16);cF(w,Q);var
-E=d$(w);return function(c){return n(b,[4,a,E],O)};case
+K=c[3],M=c[2],r=eE(16);da(r,M);var
+z=eG(r);return function(c){return v(b,[4,a,z],K)};case
 14:var
-R=c[3],S=c[2];return function(d){var
-e=d[1],c=r(e,y(D(S)));if(typeof
-c[2]==="number")return n(b,a,t(c[1],R));throw J};case
+N=c[3],O=c[2];return function(d){var
+e=d[1],c=y(e,J(Q(O)));if(typeof
+c[2]==="number")return v(b,a,A(c[1],N));throw W};case
 15:var
-T=c[1];return function(d,c){return n(b,[6,a,function(a){return l(d,a,c)}],T)};case
+P=c[1];return function(d,c){return v(b,[6,a,function(a){return k(d,a,c)}],P)};case
 16:var
-U=c[1];return function(c){return n(b,[6,a,c],U)};case
+S=c[1];return function(c){return v(b,[6,a,c],S)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
-o=c[1];if(0===o[0]){var
-V=c[2],W=o[1][1],Y=0,b=function(b,c,d){return function(a){return n(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
-Z=c[2],_=o[1][1],$=0,b=function(b,c,d){return function(a){return n(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,B,iF];case
+n=c[1];if(0===n[0]){var
+T=c[2],U=n[1][1],V=0,b=function(b,c,d){return function(a){return v(c,[1,b,[0,a]],d)}}(a,b,T),a=V,c=U;continue}var
+X=c[2],Y=n[1][1],_=0,b=function(b,c,d){return function(a){return v(c,[1,b,[1,a]],d)}}(a,b,X),a=_,c=Y;continue;case
+19:throw[0,L,jC];case
 20:var
-aa=c[3],ab=[8,a,iG];return function(a){return n(b,ab,aa)};case
+$=c[3],aa=[8,a,jD];return function(a){return v(b,aa,$)};case
 21:var
-ac=c[2];return function(c){return n(b,[4,a,cl(iH,c)],ac)};case
+ab=c[2];return function(c){return v(b,[4,a,cU(jE,c)],ab)};case
 22:var
-ae=c[1];return function(c){return n(b,[5,a,c],ae)};case
+ac=c[1];return function(c){return v(b,[5,a,c],ac)};case
 23:var
-f=c[2],m=c[1];if(typeof
-m==="number")switch(m){case
-0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-2:throw[0,B,iI];default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}else
-switch(m[0]){case
-0:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-1:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-2:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-3:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-4:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-5:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-6:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-7:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
-8:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);case
+f=c[2],l=c[1];if(typeof
+l==="number")switch(l){case
+0:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+1:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+2:throw[0,L,jF];default:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f])}else
+switch(l[0]){case
+0:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+1:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+2:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+3:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+4:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+5:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+6:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+7:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+8:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
 9:var
-C=m[2];return d<50?da(d+1|0,b,a,C,f):P(da,[0,b,a,C,f]);case
-10:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f]);default:return d<50?q(d+1|0,b,a,f):P(q,[0,b,a,f])}default:var
-x=c[3],z=c[1],A=e(c[2],0);return d<50?c$(d+1|0,b,a,x,z,A):P(c$,[0,b,a,x,z,A])}}function
-da(e,d,c,a,b){if(typeof
-a==="number")return e<50?q(e+1|0,d,c,b):P(q,[0,d,c,b]);else
+w=l[2];return d<50?dH(d+1|0,b,a,w,f):Z(dH,[0,b,a,w,f]);case
+10:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);default:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f])}default:var
+s=c[3],t=c[1],u=e(c[2],0);return d<50?dG(d+1|0,b,a,s,t,u):Z(dG,[0,b,a,s,t,u])}}function
+dH(e,d,c,a,b){if(typeof
+a==="number")return e<50?x(e+1|0,d,c,b):Z(x,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return ae(d,c,f,b)};case
+f=a[1];return function(a){return aw(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return ae(d,c,g,b)};case
+g=a[1];return function(a){return aw(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return ae(d,c,h,b)};case
+h=a[1];return function(a){return aw(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return ae(d,c,i,b)};case
+i=a[1];return function(a){return aw(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return ae(d,c,j,b)};case
+j=a[1];return function(a){return aw(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return ae(d,c,k,b)};case
+k=a[1];return function(a){return aw(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return ae(d,c,l,b)};case
+l=a[1];return function(a){return aw(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return ae(d,c,m,b)};case
+m=a[1];return function(a){return aw(d,c,m,b)};case
 8:var
-n=a[2];return function(a){return ae(d,c,n,b)};case
+n=a[2];return function(a){return aw(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],r=G(D(a[1]),p);return function(a){return ae(d,c,Y(r,o),b)};case
+o=a[3],p=a[2],q=S(Q(a[1]),p);return function(a){return aw(d,c,af(q,o),b)};case
 10:var
-s=a[1];return function(e,a){return ae(d,c,s,b)};case
+r=a[1];return function(e,a){return aw(d,c,r,b)};case
 11:var
-t=a[1];return function(a){return ae(d,c,t,b)};case
+s=a[1];return function(a){return aw(d,c,s,b)};case
 12:var
-u=a[1];return function(a){return ae(d,c,u,b)};case
-13:throw[0,B,iJ];default:throw[0,B,iK]}}function
-q(d,b,e,a){var
-c=[8,e,iL];return d<50?bH(d+1|0,b,c,a):P(bH,[0,b,c,a])}function
-c$(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return iE(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bH(h+1|0,b,g,a):P(bH,[0,b,g,a])}function
-n(a,b,c){return dN(bH(0,a,b,c))}function
-ae(a,b,c,d){return dN(da(0,a,b,c,d))}function
-iE(a,b,c,d,e){return dN(c$(0,a,b,c,d,e))}function
-cG(f,d,c,a,b){if(typeof
-a==="number")return function(a){return n(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return n(f,[4,d,ad(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return n(f,[4,d,ad(i,g,e(b,a))],c)}}}function
-b0(f,e,d,g,c,b,a){if(typeof
+t=a[1];return function(a){return aw(d,c,t,b)};case
+13:throw[0,L,jG];default:throw[0,L,jH]}}function
+x(d,b,e,a){var
+c=[8,e,jI];return d<50?b2(d+1|0,b,c,a):Z(b2,[0,b,c,a])}function
+dG(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return jB(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?b2(h+1|0,b,g,a):Z(b2,[0,b,g,a])}function
+v(a,b,c){return eh(b2(0,a,b,c))}function
+aw(a,b,c,d){return eh(dH(0,a,b,c,d))}function
+jB(a,b,c,d,e){return eh(dG(0,a,b,c,d,e))}function
+db(f,d,c,a,b){if(typeof
+a==="number")return function(a){return v(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
+g=a[2],h=a[1];return function(a){return v(f,[4,d,as(h,g,e(b,a))],c)}}var
+i=a[1];return function(g,a){return v(f,[4,d,as(i,g,e(b,a))],c)}}}function
+co(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,bb(g,l(b,a,c))],d)}:function(c){return n(f,[4,e,l(b,a,c)],d)};var
-k=c[1];return function(c){return n(f,[4,e,bb(k,l(b,a,c))],d)}}else{if(0===g[0]){var
+c==="number")return c?function(g,c){return v(f,[4,e,bt(g,k(b,a,c))],d)}:function(c){return v(f,[4,e,k(b,a,c)],d)};var
+l=c[1];return function(c){return v(f,[4,e,bt(l,k(b,a,c))],d)}}else{if(0===g[0]){var
 h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return n(f,[4,e,ad(i,h,bb(g,l(b,a,c)))],d)}:function(c){return n(f,[4,e,ad(i,h,l(b,a,c))],d)};var
-m=c[1];return function(c){return n(f,[4,e,ad(i,h,bb(m,l(b,a,c)))],d)}}var
+c==="number")return c?function(g,c){return v(f,[4,e,as(i,h,bt(g,k(b,a,c)))],d)}:function(c){return v(f,[4,e,as(i,h,k(b,a,c))],d)};var
+m=c[1];return function(c){return v(f,[4,e,as(i,h,bt(m,k(b,a,c)))],d)}}var
 j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return n(f,[4,e,ad(j,h,bb(g,l(b,a,c)))],d)}:function(g,c){return n(f,[4,e,ad(j,g,l(b,a,c))],d)};var
-o=c[1];return function(g,c){return n(f,[4,e,ad(j,g,bb(o,l(b,a,c)))],d)}}}function
-aV(b,h){var
+c==="number")return c?function(h,g,c){return v(f,[4,e,as(j,h,bt(g,k(b,a,c)))],d)}:function(g,c){return v(f,[4,e,as(j,g,k(b,a,c))],d)};var
+n=c[1];return function(g,c){return v(f,[4,e,as(j,g,bt(n,k(b,a,c)))],d)}}}function
+a_(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1919,576 +1935,591 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=g0;break;case
+c=hX;break;case
 1:var
-c=g1;break;case
+c=hY;break;case
 2:var
-c=g2;break;case
+c=hZ;break;case
 3:var
-c=g3;break;case
+c=h0;break;case
 4:var
-c=g4;break;case
+c=h1;break;case
 5:var
-c=g5;break;default:var
-c=g6}else
+c=h2;break;default:var
+c=h3}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aK(g7,d5(1,d[1]))}aV(b,i);return a$(b,c);case
+c=aq(h4,ey(1,d[1]))}a_(b,i);return br(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aV(b,g);a$(b,iM);var
+j=f[1];a_(b,g);br(b,jJ);var
 a=j;continue}var
-k=f[1];aV(b,g);a$(b,iN);var
+k=f[1];a_(b,g);br(b,jK);var
 a=k;continue;case
 6:var
-n=a[2];aV(b,a[1]);return a$(b,e(n,0));case
+n=a[2];a_(b,a[1]);return br(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aV(b,a[1]);return am(o);case
+o=a[2];a_(b,a[1]);return aG(o);case
 2:case
 4:var
-l=a[2];aV(b,a[1]);return a$(b,l);default:var
-m=a[2];aV(b,a[1]);return ao(b,m)}}function
-cH(b){var
-a=b[1];return n(function(b){var
-a=bW(64);aV(a,b);return bX(a)},0,a)}try{var
-mp=gf(mo),ec=mp}catch(a){a=aS(a);if(a!==ah)throw a;try{var
-mn=gf(mm),eb=mn}catch(a){a=aS(a);if(a!==ah)throw a;var
-eb=iP}var
-ec=eb}var
-iQ=gN(ec,82),b1=[fj,function(A){var
-p=ni(0),b=[0,aQ(55,0),0],l=0===p.length-1?[0,0]:p,m=l.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
-z=a+1|0;if(54!==a){var
-a=z;continue}var
-h=[0,iO],n=54+d1(55,m)|0,u=0;if(!(n<0)){var
+l=a[2];a_(b,a[1]);return br(b,l);default:var
+m=a[2];a_(b,a[1]);return aH(b,m)}}function
+dc(b){var
+a=b[1];return v(function(b){var
+a=ck(64);a_(a,b);return cl(a)},0,a)}try{var
+qd=hc(qc),eJ=qd}catch(a){a=aX(a);if(a!==av)throw a;try{var
+qb=hc(qa),eI=qb}catch(a){a=aX(a);if(a!==av)throw a;var
+eI=jM}var
+eJ=eI}var
+jN=hK(eJ,82),cp=[ge,function(z){var
+p=q7(0),b=[0,a5(55,0),0],i=0===p.length-1?[0,0]:p,k=i.length-1,a=0;for(;;){j(b[1],a)[1+a]=a;var
+y=a+1|0;if(54!==a){var
+a=y;continue}var
+g=[0,jL],l=54+eu(55,k)|0,u=0;if(!(l<0)){var
 c=u;for(;;){var
-e=c%55|0,o=f$(c,m),v=g(l,o)[1+o],i=aK(h[1],d(j+v));h[1]=m3(i,0,k(i));var
-f=h[1],q=x(f,3)<<24,r=x(f,2)<<16,s=x(f,1)<<8,t=((x(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&e8;g(b[1],e)[1+e]=w;var
-y=c+1|0;if(n!==c){var
-c=y;continue}break}}b[2]=0;return b}}];function
-ed(i,l){var
-m=i?i[1]:iQ,b=16;for(;;){if(!(l<=b)&&!(cz<(b*2|0))){var
+e=c%55|0,n=g8(c,k),v=j(i,n)[1+n],h=aq(g[1],d(o+v));g[1]=qQ(h,0,m(h));var
+f=g[1],q=B(f,3)<<24,r=B(f,2)<<16,s=B(f,1)<<8,t=((B(f,0)+s|0)+r|0)+q|0,w=(j(b[1],e)[1+e]^t)&f3;j(b[1],e)[1+e]=w;var
+x=c+1|0;if(l!==c){var
+c=x;continue}break}}b[2]=0;return b}}];function
+dd(h,l){var
+m=h?h[1]:jN,b=16;for(;;){if(!(l<=b)&&!(c6<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=m9(b1),a=ce===j?b1[1]:fj===j?gW(b1):b1;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&e8,h=a[2];g(a[1],h)[1+h]=f;var
+i=qW(cp),a=cM===i?cp[1]:ge===i?hT(cp):cp;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=j(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(j(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&f3,g=a[2];j(a[1],g)[1+g]=f;var
 k=f}else
 var
-k=0;return[0,0,aQ(b,0),k,b]}}function
-bz(a,b){return 4<=a.length-1?mG(10,dq,a[3],b)&(a[2].length-1-1|0):am(iR)}function
-ee(a,h,y){var
-i=bz(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
-K=c[3];if(0!==au(c[1],h)){var
-c=K;continue}c[1]=h;c[2]=y;var
-o=0}else
+k=0;return[0,0,a5(b,0),k,b]}}function
+eK(D,f){var
+i=f[2],t=(i.length-1)*2|0,u=t<c6?1:0;if(u){var
+k=a5(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=k;var
+m=k.length-1,g=a5(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
+d=z;a:for(;;){var
+a=j(i,d)[1+d];for(;;){if(a){var
+n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=j(g,b)[1+b];if(o)o[3]=h;else
+j(k,b)[1+b]=h;j(g,b)[1+b]=h;var
+a=y;continue}var
+C=d+1|0;if(p!==d){var
+d=C;continue a}break}break}}if(l){var
+q=m-1|0,A=0;if(!(q<0)){var
+c=A;for(;;){var
+s=j(g,c)[1+c];if(s)s[3]=0;var
+B=c+1|0;if(q!==c){var
+c=B;continue}break}}var
+r=0}else
 var
-o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
-A=a[2].length-1<<1<a[1]?1:0;if(A){var
-l=a[2],w=(l.length-1)*2|0,x=w<cz?1:0;if(x){var
-m=aQ(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
-p=m.length-1,j=aQ(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
-f=G;a:for(;;){var
-b=g(l,f)[1+f];for(;;){if(b){var
-q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bz(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
-g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
-b=F;continue}var
-J=f+1|0;if(s!==f){var
-f=J;continue a}break}break}}if(n){var
-t=p-1|0,H=0;if(!(t<0)){var
-e=H;for(;;){var
-v=g(j,e)[1+e];if(v)v[3]=0;var
-I=e+1|0;if(t!==e){var
-e=I;continue}break}}var
-u=0}else
+r=l;return r}return u}function
+a$(a,b){return 4<=a.length-1?qu(10,dY,a[3],b)&(a[2].length-1-1|0):aG(jO)}function
+eL(a,c,f){var
+d=a$(a,c),g=j(a[2],d)[1+d],b=g;for(;;){if(b){var
+k=b[3];if(0!==aE(b[1],c)){var
+b=k;continue}b[1]=c;b[2]=f;var
+e=0}else
 var
-u=n;return u}return x}var
-B=A}else
+e=1;if(e){j(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return eK(a$,a);var
+i=h}else
 var
-B=o;return B}}var
-cI=[M,iS,cm(0)],f=A(0),c=A(1);function
-af(a){if(gk(a))return nv(a);throw cI}function
-ef(a){return ay(a,c)}function
-ap(a){return bS(a,f)}function
-b2(b,a){return 0===bS(b,a)?1:0}function
-eg(b,a){return bS(b,a)<0?1:0}function
-eh(b,a){return 0<bS(b,a)?1:0}function
-ei(b,a){return bS(b,a)<=0?1:0}function
-C(b,a){if(typeof
+i=e;return i}}var
+cq=[U,jP,b8(0)],f=C(0),c=C(1);function
+ah(a){if(hh(a))return ri(a);throw cq}function
+eM(a){return ab(a,c)}function
+ay(a){return cc(a,f)}function
+cr(b,a){return 0===cc(b,a)?1:0}function
+eN(b,a){return cc(b,a)<0?1:0}function
+eO(b,a){return 0<cc(b,a)?1:0}function
+eP(b,a){return cc(b,a)<=0?1:0}function
+D(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return A(br(b,a));return aT(b,a)}function
-m(b,a){if(typeof
+a==="number"&&0===((b|a)>>>15|0))return C(bL(b,a));return a7(b,a)}function
+h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b2(b,a)}function
-S(b,a){if(typeof
+a==="number")return b===a?1:0;return cr(b,a)}function
+E(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return eg(b,a)}function
-u(b,a){if(typeof
+a==="number")return b<a?1:0;return eN(b,a)}function
+q(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return ei(b,a)}function
-bA(b,a){return u(b,a)?a:b}function
-iT(b,a){return u(b,a)?b:a}function
-ej(a){return typeof
-a==="number"?A(a>>1):bU(a,1)}function
-a(a){return gm(b(a,1))}function
-cJ(g,f,d,a){if(b2(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return eP(b,a)}function
+bS(b,a){return q(b,a)?a:b}function
+jQ(b,a){return q(b,a)?b:a}function
+eQ(a){return typeof
+a==="number"?C(a>>1):ce(a,1)}function
+a(a){return hj(b(a,1))}function
+bT(g,f,d,a){if(cr(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b2(a,b(bU(a,1),1));return h?e(g,ej(a)):e(f,ej(a))}function
-bc(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cr(a,b(ce(a,1),1));return h?e(g,eQ(a)):e(f,eQ(a))}function
+bd(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return A(f1(b,a));return 0===ap(a)?f:bu(b,a)}function
-b3(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(gX(b,a));return 0===ay(a)?f:bO(b,a)}function
+bu(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return A(f$(b,a));return 0===ap(a)?b:ay(b,aT(a,bu(b,a)))}function
-ai(b,a){return 0<=ap(a)?gl(b,af(a)):f}function
-ek(a){return 0<ap(a)?A(nr(a)-1|0):f}function
-cK(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return C(g8(b,a));return 0===ay(a)?b:ab(b,a7(a,bO(b,a)))}function
+ai(b,a){return 0<=ay(a)?hi(b,ah(a)):f}function
+eR(a){return 0<ay(a)?C(re(a)-1|0):f}function
+de(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=af(a);return 0<=d?b(c,d):bU(c,-d|0)}function
-cL(a){return 0<ap(a)?af(a):0}function
-aq(d){var
-b=0,a=bw(d);for(;;){if(a){var
+d=ah(a);return 0<=d?b(c,d):ce(c,-d|0)}function
+eS(b,a){return de(b,an(a))}function
+cs(a){return 0<ay(a)?ah(a):0}function
+N(d){var
+b=0,a=bc(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cD(b),f=c.length-1;return function(a){var
+c=c_(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cM(a,h,g){var
+df(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aU(b,0);bV(function(a){var
-c=e(h,a);return bV(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=a9(b,0);cj(function(a){var
+c=e(h,a);return cj(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(v(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(H(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===at(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===aK(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-K(a){return a?0:1}function
-el(a){return a[1]}function
-em(a){return a[2]}function
-en(a){var
-b=a?en(a[2])+1|0:a;return b}function
-L(a,b){if(a){var
-c=L(a[2],b);return[0,a[1],c]}return b}function
-eo(a){var
+eT(c,b){var
+a=dd(0,64);es(function(f,d){var
+g=C(f),b=a$(a,d),e=[0,d,g,j(a[2],b)[1+b]];j(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
+c=a[2].length-1<<1<a[1]?1:0;return c?eK(a$,a):c},b);return function(d){function
+b(e){var
+a=e;for(;;){if(a){var
+c=a[3],f=a[2];if(0===aE(a[1],d))return[0,f,b(c)];var
+a=c;continue}return 0}}var
+c=a$(a,d);return bc(b(j(a[2],c)[1+c]))}}function
+r(a){return a?0:1}function
+ct(a){return a[1]}function
+dg(a){return a[2]}function
+eU(a){var
+b=a?eU(a[2])+1|0:a;return b}function
+t(a,b){if(a){var
+c=t(a[2],b);return[0,a[1],c]}return b}function
+eV(a){var
 b=a?a[2]:a;return b}function
-ar(d,c){var
+at(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-T(b,a){if(a)var
-d=T(b,a[2]),c=[0,e(b,a[1]),d];else
+O(b,a){if(a)var
+d=O(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cN(b,a){if(a){var
-c=cN(b,a[2]);return L(e(b,a[1]),c)}return a}function
-b4(e,d,c){var
+be(b,a){if(a){var
+c=be(b,a[2]);return t(e(b,a[1]),c)}return a}function
+a0(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=l(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-bd(c,b,a){if(a){var
-d=bd(c,b,a[2]);return l(c,a[1],d)}return b}function
-cO(f,d){var
+f=k(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+bv(c,b,a){if(a){var
+d=bv(c,b,a[2]);return k(c,a[1],d)}return b}function
+aa(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-U(d,c){var
+s(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-ep(b,a){if(0===b)return 0;var
+cu(b,f){var
+a=f;for(;;){if(a){var
+c=a[2],d=a[1];if(e(b,d))return[0,d,cu(b,c)];var
+a=c;continue}return a}}function
+cv(d,c){var
+a=c;for(;;){if(a){var
+b=a[1];if(e(d,b))return[0,b];var
+a=a[2];continue}return a}}function
+cw(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=ep(e,a[2]),c=[0,a[1],d];else
+d=cw(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cP(b,a){return 0===a?0:[0,b,cP(b,a-1|0)]}function
-cQ(f,d,c){var
+dh(d,c){var
+b=d,a=c;for(;;){if(0===b)return a;var
+e=b-1|0;if(a){var
+b=e,a=a[2];continue}return a}}function
+eW(b,a){return 0===a?0:[0,b,eW(b+1|0,a-1|0)]}function
+cx(b,a){return 0===a?0:[0,b,cx(b,a-1|0)]}function
+di(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return ar(b,0)}}function
-E(e,d){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return at(b,0)}}function
+u(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=p(a,c),b=b[2],a=f;continue}return a}}var
-iU=a(a(a(a(a(c))))),cR=ai(b(c,1),iU);function
-aZ(a){var
-b=u(al(cR),a);return b?S(a,cR):b}function
-eq(d,f){var
-g=[0,l(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,l(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],k),j];return e(d[6],m)}function
-er(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!u(b,n)&&!u(g,k)){var
+jR=a(a(a(a(a(c))))),dj=ai(b(c,1),jR);function
+bf(a){var
+b=q(an(dj),a);return b?E(a,dj):b}function
+eX(d,f){var
+g=[0,k(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,k(d[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),j];return e(d[6],m)}function
+eY(i,h,g,n,a){if(a){var
+j=a[1],k=j[2],b=j[1];if(!q(b,n)&&!q(g,k)){var
 c=e(i,b);if(c){var
 d=e(h,k);if(d)var
-f=er(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=eY(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
 var
 l=d;var
 m=l}else
 var
-m=c;return m}return 0}return iV}function
-cS(b,d,a){if(a){var
-e=a[2],c=a[1];return e?l(b,c,cS(b,d,e)):d?l(b,c,f):c}return f}function
-es(h,g,f){var
+m=c;return m}return 0}return jS}function
+dk(b,d,a){if(a){var
+e=a[2],c=a[1];return e?k(b,c,dk(b,d,e)):d?k(b,c,f):c}return f}function
+eZ(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
 i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
-et(i){var
-g=cL(ek(i))+1|0,d=i,e=0;for(;;){if(0===g)return e;var
-j=b3(d,b(a(b(c,1)),1)),h=[0,p(b(b(b(b(a(c),1),1),1),1),j),e],k=g-1|0;if(m(bc(d,b(a(b(c,1)),1)),f))return h;var
-g=k,d=bc(d,b(a(b(c,1)),1)),e=h;continue}}function
-b5(d){if(S(d,f)){var
-e=et(al(d));return[0,a(b(a(a(b(c,1))),1)),e]}return et(d)}function
-b6(d){return S(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
-iW(d){if(m(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(m(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(u(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(m(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(m(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(m(d,b(a(b(c,1)),1))){var
-i=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(m(d,b(b(a(c),1),1))){var
-j=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(m(d,a(b(a(c),1)))){var
-k=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}var
-l=[0,b6(b3(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b6(bc(d,b(b(b(b(c,1),1),1),1))),l],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
-cT(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=L(cN(iW,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cU(d,f,g){switch(f[0]){case
+e0(j){var
+g=cs(eR(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=bu(d,b(a(b(c,1)),1)),i=[0,p(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bd(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=bd(d,b(a(b(c,1)),1)),e=i;continue}}function
+cy(d){if(E(d,f)){var
+e=e0(an(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e0(d)}function
+bU(d){return E(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
+jT(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(q(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
+i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
+j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
+k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
+l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
+m=[0,bU(bu(d,b(b(b(b(c,1),1),1),1))),0],n=[0,bU(bd(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+dl(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=t(be(jT,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+dm(d,f,g){switch(f[0]){case
 0:var
-y=b5(f[1]);return[0,e(d[2],y),g];case
+z=cy(f[1]);return[0,e(d[2],z),g];case
 1:var
-z=cT(f[1]);return[0,e(d[2],z),g];case
+A=dl(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],u=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,b(b(a(a(b(a(c),1))),1),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],l=[0,b(a(a(b(b(a(c),1),1))),1),x];return[0,e(d[2],l),g];case
+v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
 3:var
-C=[0,a(a(b(a(a(b(c,1))),1))),0],D=[0,e(d[2],C),g],m=1,i=f[1],h=D;for(;;){if(i){if(m)var
+D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
 n=h;else
 var
-B=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],B),h];var
-A=cU(d,i[1],n),m=0,i=i[2],h=A;continue}var
-E=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],E),h]}default:var
-K=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],K),g],o=1,k=f[1],j=M;for(;;){if(k){var
+C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
+B=dm(d,i[1],n),m=0,i=i[2],h=B;continue}var
+F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
+L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
-J=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],J),j];var
-F=[0,b(a(b(a(a(c)),1)),1),0],G=L(cT(p[1]),F),H=[0,e(d[2],G),q],I=cU(d,p[2],H),o=0,k=k[2],j=I;continue}var
+K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=t(dl(p[1]),G),I=[0,e(d[2],H),q],J=dm(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bB(a,b){var
-c=ar(cU(a,b,0),0);return e(a[6],c)}function
-eu(a){return cN(function(a){var
-d=[0,b6(b3(a,b(b(b(b(c,1),1),1),1))),0];return[0,b6(bc(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cV(a){return b4(function(b,a){return E(a[8],b)},a,f)}function
-cW(j,i){var
-k=b(b(b(b(b(b(c,1),1),1),1),1),1),g=i,d=f,l=a(a(a(a(a(c)))));for(;;){if(g){var
-h=bA(d,e(j,g[1])),g=g[2],d=h;continue}var
-n=m(d,f)?f:p(ek(d),c);return bA(c,bc(p(n,l),k))}}function
-ev(a){var
-b=a[12];return K(U(function(a){return m(a[4],a[3])},b))}var
-iX=[0,b(b(a(b(a(c),1)),1),1),0],iY=[0,b(a(a(b(a(c),1))),1),iX],b7=[0,a(b(b(a(b(b(c,1),1)),1),1)),iY],iZ=[0,b(b(a(b(a(c),1)),1),1),0],i0=[0,b(a(a(b(a(c),1))),1),iZ],bC=[0,a(b(a(b(a(b(c,1)),1)),1)),i0],i1=[0,b(a(b(b(a(c),1),1)),1),0],i2=[0,a(a(b(b(a(c),1),1))),i1],ew=[0,a(b(a(b(a(b(c,1)),1)),1)),i2],i3=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),i3];function
-cY(h,g,f,e,d,a){var
-i=cQ(d,a,0),j=l(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-cZ(f,e,d,a){var
-g=l(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bC,[0,e,0],g]}function
-be(h,g,f,e,d,c,b,a){var
-i=cQ(b,a,0),j=cL(c);return[0,g,f,e,d,l(h[7],j,i)]}function
-ex(k,j,i,h,g){var
+ba(a,b){var
+c=at(dm(a,b,0),0);return e(a[6],c)}function
+bw(a){return be(function(a){var
+d=[0,bU(bu(a,b(b(b(b(c,1),1),1),1))),0];return[0,bU(bd(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+dn(a){return a0(function(b,a){return u(a[8],b)},a,f)}function
+dp(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+i=bS(d,e(k,g[1])),g=g[2],d=i;continue}var
+n=h(d,f)?f:p(eR(d),c);return bS(c,bd(p(n,m),l))}}function
+e1(a){var
+b=a[12];return r(s(function(a){return h(a[4],a[3])},b))}var
+jU=[0,b(b(a(b(a(c),1)),1),1),0],jV=[0,b(a(a(b(a(c),1))),1),jU],cz=[0,a(b(b(a(b(b(c,1),1)),1),1)),jV],jW=[0,b(b(a(b(a(c),1)),1),1),0],jX=[0,b(a(a(b(a(c),1))),1),jW],bV=[0,a(b(a(b(a(b(c,1)),1)),1)),jX],jY=[0,b(a(b(b(a(c),1),1)),1),0],jZ=[0,a(a(b(b(a(c),1),1))),jY],e2=[0,a(b(a(b(a(b(c,1)),1)),1)),jZ],j0=[0,b(b(b(a(a(c)),1),1),1),0],dq=[0,a(b(a(b(a(b(c,1)),1)),1)),j0];function
+dr(h,g,f,e,d,a){var
+i=di(d,a,0),j=k(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
+ds(f,e,d,a){var
+g=k(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bV,[0,e,0],g]}function
+bx(h,g,f,e,d,c,b,a){var
+i=di(b,a,0),j=cs(c);return[0,g,f,e,d,k(h[7],j,i)]}function
+e3(l,j,i,h,g){var
 a=g,d=0;for(;;){if(a){var
-e=ar(T(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=ar(d,0),m=l(k[7],4,f);return[0,j,b(b(c,1),1),ew,[0,i,0],m]}}function
-b8(d,b,a){return[0,b,c,cX,[0,e(d[3],a),0],a]}function
-i4(e,d){var
-g=E(d[8],f),h=E(d[12],f),u=d[12],m=cW(function(a){return a[3]},u),v=d[12],n=cW(function(a){return a[4]},v),w=0,x=d[12];function
-y(a){return a[6]}var
-z=b(b(b(c,1),1),1),A=b(b(b(c,1),1),1),B=[0,a(a(a(a(b(a(c),1))))),0],D=[0,a(a(a(b(b(a(c),1),1)))),B],F=[0,a(a(a(a(a(b(c,1)))))),D],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],M=[0,a(b(a(b(a(a(c)),1)),1)),K],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],A,b7,[0,h,0],z,y,x),w],o=ev(d);if(o)var
-S=0,T=d[12],U=function(a){return a[4]},V=C(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],q=[0,be(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bC,[0,h,[0,n,0]],V,U,T),S];else
+e=at(O(h,a[1][8]),d),a=a[2],d=e;continue}var
+f=at(d,0),m=k(l[7],4,f);return[0,j,b(b(c,1),1),e2,[0,i,0],m]}}function
+cA(d,b,a){return[0,b,c,dq,[0,e(d[3],a),0],a]}function
+j1(e,d){var
+g=u(d[8],f),h=u(d[12],f),w=d[12],m=dp(function(a){return a[3]},w),x=d[12],n=dp(function(a){return a[4]},x),y=0,z=d[12];function
+A(a){return a[6]}var
+B=b(b(b(c,1),1),1),C=b(b(b(c,1),1),1),E=[0,a(a(a(a(b(a(c),1))))),0],F=[0,a(a(a(b(b(a(c),1),1)))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(a(a(a(a(b(c,1)))))),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,a(b(a(b(a(a(c)),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bx(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],C,cz,[0,h,0],B,A,z),y],o=e1(d);if(o)var
+S=0,T=d[12],U=function(a){return a[4]},V=D(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],q=[0,bx(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bV,[0,h,[0,n,0]],V,U,T),S];else
 var
 q=o;var
-ae=L(q,R),af=0,ag=d[12];function
+ae=t(q,R),af=0,ag=d[12];function
 ah(a){return a[3]}var
-ai=C(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,be(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bC,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],k=0;for(;;){if(i){var
-s=i[2],r=[0,j,k],j=E(i[1][8],j),i=s,k=r;continue}var
-t=ar([0,j,k],0),ap=l(e[7],8,t),aq=[0,p(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,bC,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,be(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,b7,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bC,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],bf=[0,a(a(b(b(a(a(c)),1),1))),0],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(a(a(a(a(b(c,1)))))),bg],bi=[0,a(b(b(a(a(a(c))),1),1)),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,b(a(a(a(b(a(c),1)))),1),bj],bl=[0,a(b(a(b(b(a(c),1),1)),1)),bk],bm=[0,b(b(a(b(a(a(c)),1)),1),1),bl],bn=[0,a(b(b(b(b(a(c),1),1),1),1)),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,a(a(a(a(a(b(c,1)))))),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bs],bd),bc],bu=d[11],bv=[0,b(a(a(a(b(a(c),1)))),1),0],bw=[0,a(a(a(a(b(a(c),1))))),bv],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bD=[0,a(a(a(a(a(b(c,1)))))),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,b(b(a(a(b(a(c),1))),1),1),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,cZ(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bG],bu),bt],bI=d[8],bJ=function(a){return a[2]},bK=[0,a(a(a(b(a(a(c)),1)))),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,b(b(a(a(b(a(c),1))),1),1),bL],bN=[0,a(a(a(a(a(b(c,1)))))),bM],bO=[0,b(b(a(b(a(a(c)),1)),1),1),bN],bP=[0,a(a(b(b(a(a(c)),1),1))),bO],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(a(b(b(b(a(c),1),1),1))),bQ],bS=[0,a(a(a(a(a(b(c,1)))))),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,b(b(a(a(b(a(c),1))),1),1),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],bW=[0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bV],b7,bJ,bI),bH],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b8=[0,a(a(b(b(b(a(c),1),1),1))),b6],b9=[0,a(a(a(a(a(b(c,1)))))),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,b(b(a(a(b(a(c),1))),1),1),b_],ca=[0,a(b(b(b(b(a(c),1),1),1),1)),b$];return L([0,cY(e,g,[0,a(a(b(b(b(a(c),1),1),1))),ca],b7,bY,bX),bW],ae)}}function
-ey(d,c){if(c){var
-k=c[1],b=d[1],a=k[1];for(;;){if(b){var
+ai=D(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bx(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bV,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],l=0;for(;;){if(i){var
+s=i[2],r=[0,j,l],j=u(i[1][8],j),i=s,l=r;continue}var
+v=at([0,j,l],0),ap=k(e[7],8,v),aq=[0,p(h,c),0],ar=b(b(b(c,1),1),1),as=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),as],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],ar,bV,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bx(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,cz,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bV,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],be=[0,a(a(b(b(a(a(c)),1),1))),0],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(a(a(a(a(b(c,1)))))),bf],bh=[0,a(b(b(a(a(a(c))),1),1)),bg],bi=[0,a(a(b(b(b(a(c),1),1),1))),bh],bj=[0,b(a(a(a(b(a(c),1)))),1),bi],bk=[0,a(b(a(b(b(a(c),1),1)),1)),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],bm=[0,a(b(b(b(b(a(c),1),1),1),1)),bl],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(a(b(c,1)))))),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,a(b(b(b(b(a(c),1),1),1),1)),bq],bs=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),br],bd),bc],bt=d[11],bu=[0,b(a(a(a(b(a(c),1)))),1),0],bv=[0,a(a(a(a(b(a(c),1))))),bu],bw=[0,b(b(a(a(b(a(c),1))),1),1),bv],by=[0,a(b(b(a(b(a(c),1)),1),1)),bw],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bC=[0,a(a(a(a(a(b(c,1)))))),bB],bD=[0,b(b(a(a(b(a(c),1))),1),1),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bF],bt),bs],bH=d[8],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bW=[0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bU],cz,bI,bH),bG],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(a(a(a(b(c,1)))))),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_];return t([0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),b$],cz,bY,bX),bW],ae)}}function
+e4(d,c){if(c){var
+l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(S(h,g))var
+g=a[1],i=b[1];if(E(i,g))var
 e=1;else{var
-i=m(h,g);if(i){var
+j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
-j=i;f=1}}else{var
-j=a;f=1}if(f)var
-e=j}else
+k=j;f=1}}else{var
+k=a;f=1}if(f)var
+e=k}else
 var
-l=a?1:a,e=l;return e?[0,d,c]:[0,k,ey(d,c[2])]}}return[0,d,0]}function
-ez(a){return bd(ey,0,a)}function
-bf(b,a){return[1,e(b[1],a)]}function
-i5(g,d,A){var
-n=d[7],j=n?1:n,B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],F=[0,a(a(b(b(a(a(c)),1),1))),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),H],[3,[0,[0,c],[0,[0,f],0]]]],0],J=[0,E(d[12],f)],K=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],J],I],i=d[12],R=0;for(;;){if(i){var
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,e4(d,c[2])]}}return[0,d,0]}function
+e5(a){return bv(e4,0,a)}function
+by(b,a){return[1,e(b[1],a)]}function
+j2(g,d,C){var
+n=d[7],j=n?1:n,D=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),D],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,u(d[12],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),P],R=[0,b(b(a(b(a(a(c)),1)),1),1),Q],S=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),R],L],K],i=d[12],T=0;for(;;){if(i){var
 m=i[2];if(m){var
 i=m;continue}var
 o=e(g[1],i[1][7])}else
 var
-o=R;var
-U=[1,eu(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],Q],k=d[7];if(k)var
-p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,T(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],am=[3,T(function(a){return[0,a]},ak)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],aj],at=q[1],au=[3,T(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
+o=T;var
+U=[1,bw(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],S],k=d[7];if(k)var
+p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,O(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],al=[3,O(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),am],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],al],aj],at=q[1],au=[3,O(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
 var
 r=k;var
-aI=L(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=bf(g,d[3]),a3=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a4=[0,b(b(a(b(a(a(c)),1)),1),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a5],a2],a1]],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,b(b(a(b(a(a(c)),1)),1),1),a_],ba=[0,b(b(b(b(a(a(c)),1),1),1),1),a$],bb=[0,[0,[0,a(a(a(a(b(a(c),1))))),ba],a6],0],bc=[0,b(a(a(a(b(a(c),1)))),1),0],bd=[0,a(a(a(a(b(a(c),1))))),bc],be=[0,a(b(b(a(b(a(c),1)),1),1)),bd],bg=[0,a(a(b(b(a(a(c)),1),1))),be],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=bf(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,T(function(a){return bf(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),by],bt],br],bB=bf(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(b(b(b(a(c),1),1),1),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bH],bB],bz]],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bL],bI],bj],bN=[0,b(a(a(b(b(a(c),1),1))),1),0],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],bP=[0,a(b(a(b(b(a(c),1),1)),1)),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(a(a(a(b(c,1)))),1),bQ],bS=[0,a(a(b(b(b(a(c),1),1),1))),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bT]],bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bM]],bZ=[0,a(b(b(a(a(a(c))),1),1)),0],b0=[0,a(a(b(b(b(a(c),1),1),1))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b3],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],bY],bb],ca=bf(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=bf(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cy=[0,b(b(a(b(a(a(c)),1)),1),1),0],cz=[0,a(b(b(b(b(a(c),1),1),1),1)),cy],cA=[0,a(b(a(a(b(a(c),1))),1)),cz],cB=[0,b(a(b(b(a(a(c)),1),1)),1),cA],cC=[0,a(a(a(a(b(a(c),1))))),cB],cD=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cC],cx],ct],cE=[0,cV(d[12])],cF=[0,a(a(b(b(a(a(c)),1),1))),0],cG=[0,a(b(a(b(b(a(c),1),1)),1)),cF],cH=[0,a(a(a(b(b(a(c),1),1)))),cG],cI=[0,b(b(a(b(b(a(c),1),1)),1),1),cH],cJ=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cI],cE],cD];if(j)var
-cK=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cL=[0,a(b(a(b(b(a(c),1),1)),1)),cK],cM=[0,b(b(b(a(a(a(c))),1),1),1),cL],cN=[0,a(b(b(b(b(a(c),1),1),1),1)),cM],cO=[0,b(b(a(a(b(a(c),1))),1),1),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cP]],0];else
+aI=t(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a1],aO],aN],a3=by(g,d[3]),a4=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a5=[0,b(b(a(b(a(a(c)),1)),1),1),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a6],a3],a2]],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,b(b(a(b(a(a(c)),1)),1),1),a$],bb=[0,b(b(b(b(a(a(c)),1),1),1),1),ba],bc=[0,[0,[0,a(a(a(a(b(a(c),1))))),bb],a7],0],bd=[0,b(a(a(a(b(a(c),1)))),1),0],be=[0,a(a(a(a(b(a(c),1))))),bd],bf=[0,a(b(b(a(b(a(c),1)),1),1)),be],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=by(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,O(function(a){return by(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bx=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bz=[0,a(b(a(a(b(a(c),1))),1)),bx],bA=[0,a(b(b(a(b(a(c),1)),1),1)),bz],bB=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bA],bt],br],bC=by(g,d[1]),bD=[0,b(a(b(b(a(a(c)),1),1)),1),0],bE=[0,a(b(b(b(b(a(c),1),1),1),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(a(a(b(a(c),1))),1)),bF],bH=[0,a(b(b(b(b(a(c),1),1),1),1)),bG],bI=[0,b(a(b(b(a(a(c)),1),1)),1),bH],bJ=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bI],bC],bB]],bK=[0,b(b(a(b(a(a(c)),1)),1),1),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,a(a(a(a(b(a(c),1))))),bL],bN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bM],bJ],bj],bO=[0,b(a(a(b(b(a(c),1),1))),1),0],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bT=[0,b(a(a(a(b(c,1)))),1),bR],bU=[0,a(a(b(b(b(a(c),1),1),1))),bT],bV=[0,a(a(b(b(b(a(c),1),1),1))),bU],bW=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bV]],bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bN]],b1=[0,a(b(b(a(a(a(c))),1),1)),0],b2=[0,a(a(b(b(b(a(c),1),1),1))),b1],b3=[0,a(b(b(a(b(a(c),1)),1),1)),b2],b4=[0,b(b(a(a(b(a(c),1))),1),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],b0],bc],ca=by(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=by(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cz=[0,b(b(a(b(a(a(c)),1)),1),1),0],cA=[0,a(b(b(b(b(a(c),1),1),1),1)),cz],cB=[0,a(b(a(a(b(a(c),1))),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(a(a(a(b(a(c),1))))),cC],cE=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cD],cx],ct],cF=[0,dn(d[12])],cG=[0,a(a(b(b(a(a(c)),1),1))),0],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(a(b(b(a(c),1),1)))),cH],cJ=[0,b(b(a(b(b(a(c),1),1)),1),1),cI],cK=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cJ],cF],cE];if(j)var
+cL=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cM=[0,a(b(a(b(b(a(c),1),1)),1)),cL],cN=[0,b(b(b(a(a(a(c))),1),1),1),cM],cO=[0,a(b(b(b(b(a(c),1),1),1),1)),cN],cP=[0,b(b(a(a(b(a(c),1))),1),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cQ]],0];else
 var
 s=j;var
-cQ=[0,b(b(a(a(b(a(c),1))),1),1),0],cR=[0,a(b(b(b(b(a(c),1),1),1),1)),cQ],cS=[0,a(a(b(b(b(a(c),1),1),1))),cR],cT=[0,a(b(b(a(b(a(c),1)),1),1)),cS],cU=[0,b(b(a(b(a(a(c)),1)),1),1),cT],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cU],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cJ];if(j)var
-cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
+cR=[0,b(b(a(a(b(a(c),1))),1),1),0],cS=[0,a(b(b(b(b(a(c),1),1),1),1)),cR],cT=[0,a(a(b(b(b(a(c),1),1),1))),cS],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cT],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cK];if(j)var
+cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],v=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
 var
-dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],y=l?l[1][3]:f,z=eo(d[8]),h=b4(function(b,a){return bA(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),v=0;if(S(h,ai(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(S(al(ai(b(c,1),x)),h)){var
-u=[0,h];v=1}}if(!v)var
-u=[1,b5(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],u],c8],df=[4,ez(T(function(a){var
-b=e(g[9],a[5]),c=[1,eu(e(g[1],b))];return[0,a[1],c]},A))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,E(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,L([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
-i6(g,d){var
-Q=E(d[12],f),R=d[13],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),V],R),0],P=d[8],X=bB(g,[3,T(function(a){return[1,e(g[1],a[1])]},P)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,b8(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
+du=[0,b(b(a(b(a(a(c)),1)),1),1),0],dv=[0,a(a(b(b(b(a(c),1),1),1))),du],dw=[0,a(b(b(b(b(a(c),1),1),1),1)),dv],dx=[0,b(b(b(a(a(a(c))),1),1),1),dw],v=[0,a(b(a(b(b(a(c),1),1)),1)),dx];var
+c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,v]],cY],l=d[8],A=l?l[1][3]:f,B=eV(d[8]),h=a0(function(b,a){return bS(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),x=0;if(E(h,ai(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(E(an(ai(b(c,1),z)),h)){var
+w=[0,h];x=1}}if(!x)var
+w=[1,cy(h)];var
+c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],w],c8],df=[4,e5(O(function(a){var
+b=e(g[9],a[5]),c=[1,bw(e(g[1],b))];return[0,a[1],c]},C))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dp=[0,u(d[8],f)],dq=[0,a(a(b(b(a(a(c)),1),1))),0],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,b(b(a(a(b(a(c),1))),1),1),dr],dt=[0,a(b(b(b(b(a(c),1),1),1),1)),ds];return[4,t([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dt],dp],dm],aI)]}}function
+j3(g,d){var
+R=u(d[12],f),S=d[13],T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,cA(g,[0,a(a(b(b(b(a(c),1),1),1))),V],S),0],Q=d[8],X=ba(g,[3,O(function(a){return[1,e(g[1],a[1])]},Q)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,cA(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
 ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,be(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,cX,[0,Q,0],c,ag,af),ae],i=E(d[12],f),h=cV(d[12]),j=0,k=d[12];function
+ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bx(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,dq,[0,R,0],c,ag,af),ae],i=u(d[12],f),h=dn(d[12]),j=0,k=d[12];function
 l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,be(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,ew,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(a(b(b(a(c),1),1)))),u],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(a(a(a(a(b(c,1)))))),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(b(a(b(b(a(c),1),1)),1),1),B],D=[0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),C],h,em,s),r],F=d[12],G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,b(b(a(a(b(a(c),1))),1),1),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(a(b(b(b(a(c),1),1),1))),I],K=[0,a(a(a(a(a(b(c,1)))))),J],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(a(a(b(b(a(c),1),1)))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=L([0,ex(g,[0,a(b(a(b(b(a(c),1),1)),1)),O],h,el,F),D],am);return L(i4(g,d),an)}function
-eA(a){return b4(C,a[4],a[2])}function
-eB(f,e){if(e)var
-d=e[1],h=e[2],i=eB(p(f,eA(d)),h),j=0,k=d[4],l=[3,T(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,eA(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bx(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,e2,[0,i,0],m,l,k),j],s=d[12],v=[0,b(b(a(b(a(a(c)),1)),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,a(a(a(b(b(a(c),1),1)))),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(a(a(a(a(b(c,1)))))),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,e3(g,[0,a(b(a(b(b(a(c),1),1)),1)),E],h,dg,s),r],G=d[12],H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(a(b(b(b(a(c),1),1),1))),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,a(a(a(b(b(a(c),1),1)))),M],P=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=t([0,e3(g,[0,a(b(a(b(b(a(c),1),1)),1)),P],h,ct,G),F],am);return t(j1(g,d),an)}function
+e6(a){return a0(D,a[4],a[2])}function
+e7(f,e){if(e)var
+d=e[1],h=e[2],i=e7(p(f,e6(d)),h),j=0,k=d[4],l=[3,O(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,e6(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
 var
 g=e;return g}var
-i7=b(b(b(b(b(c,1),1),1),1),1),b9=ai(b(c,1),i7),i8=b(b(b(b(b(b(c,1),1),1),1),1),1),b_=ai(b(c,1),i8);function
-az(d,c,a){var
-b=u(d,a);return b?S(a,c):b}function
-i9(a){var
-b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?az(c,cR,a[4]):d;return e?aZ(a[5]):e}function
-i_(d,aU,g){var
-Y=e(d[2],0),P=E(g[8],f),ca=g[12],aE=U(function(a){var
-h=az(f,b9,a[2]),i=h?u(f,a[3]):h,j=i?u(f,a[4]):i,k=j?aZ(a[5]):j,l=k?aZ(a[6]):k;if(l)var
-n=b(b(b(b(b(c,1),1),1),1),1),g=m(e(d[3],a[7]),n);else
+j4=b(b(b(b(b(c,1),1),1),1),1),cB=ai(b(c,1),j4),j5=b(b(b(b(b(b(c,1),1),1),1),1),1),cC=ai(b(c,1),j5);function
+aP(d,c,a){var
+b=q(d,a);return b?E(a,c):b}function
+j6(a){var
+b=bf(a[2]),d=b?bf(a[3]):b,e=d?aP(c,dj,a[4]):d;return e?bf(a[5]):e}function
+j7(d,aU,g){var
+Z=e(d[2],0),T=u(g[8],f),b9=g[12],aD=s(function(a){var
+i=aP(f,cB,a[2]),j=i?q(f,a[3]):i,k=j?q(f,a[4]):j,l=k?bf(a[5]):k,m=l?bf(a[6]):l;if(m)var
+n=b(b(b(b(b(c,1),1),1),1),1),g=h(e(d[3],a[7]),n);else
 var
-g=l;if(g){var
-o=a[8];return U(function(a){var
-b=az(f,b9,a[1]);return b?az(f,b9,a[2]):b},o)}return g},ca),aF=aE?U(i9,g[8]):aE,aG=aF?S(cV(g[12]),b_):aF;if(aG)var
-cb=g[9],Q=U(function(a){return az(f,b_,a)},cb);else
+g=m;if(g){var
+o=a[8];return s(function(a){var
+b=aP(f,cB,a[1]);return b?aP(f,cB,a[2]):b},o)}return g},b9),aE=aD?s(j6,g[8]):aD,aF=aE?E(dn(g[12]),cC):aE;if(aF)var
+b_=g[9],U=s(function(a){return aP(f,cC,a)},b_);else
 var
-Q=aG;if(Q)var
-cc=g[10],R=U(function(a){return az(f,b_,a)},cc);else
+U=aF;if(U)var
+b$=g[10],V=s(function(a){return aP(f,cC,a)},b$);else
 var
-R=Q;if(R)var
-cd=g[11],V=U(function(a){return az(f,b_,a)},cd);else
+V=U;if(V)var
+ca=g[11],W=s(function(a){return aP(f,cC,a)},ca);else
 var
-V=R;var
-aH=V?m(E(g[9],f),P):V,aI=aH?m(E(g[10],f),P):aH,aJ=aI?m(E(g[11],f),P):aI;if(aJ)var
-ce=g[4],W=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),ce);else
+W=V;var
+aG=W?h(u(g[9],f),T):W,aH=aG?h(u(g[10],f),T):aG,aI=aH?h(u(g[11],f),T):aH;if(aI)var
+cb=g[4],X=aP(f,a(b(b(b(b(b(c,1),1),1),1),1)),cb);else
 var
-W=aJ;if(W)var
-cf=g[5],X=az(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
+X=aI;if(X)var
+cc=g[5],Y=aP(f,a(b(b(b(b(b(c,1),1),1),1),1)),cc);else
 var
-X=W;var
-Z=0;if(X){var
-aK=g[7];if(aK)var
-aL=aK[1],aM=aL[1],aN=aM[2],aO=aM[1],aP=aL[2],cg=L(aO,L(aN,aP)),aQ=U(function(a){return az(f,b9,a)},cg),aV=aQ?K(m(E(L(aO,L(aN,aP)),f),f)):aQ;else{var
-aR=1;Z=1}}else{var
-aR=X;Z=1}if(Z)var
-aV=aR;if(K(aV))return[0,c,Y];var
-k=g[12],v=g[8],bt=g[12],bu=cW(function(a){return ev(g)?a[4]:a[3]},bt),aw=C(b(b(b(b(b(b(c,1),1),1),1),1),1),bu),n=g[4],bo=aq(k),as=u(f,n);if(as){var
-w=0,o=v;for(;;){if(o){var
-i=o[1],ad=w?l(d[5],w[1],i[1]):1;if(ad){var
-$=aZ(i[2]),aa=$?aZ(i[3]):$,ab=aa?u(i[2],i[3]):aa,ac=ab?S(f,i[4]):ab;if(ac)var
-a0=eq(d,i),a1=e(d[9],a0),ae=l(d[4],i[6],a1);else
+Y=X;var
+_=0;if(Y){var
+aJ=g[7];if(aJ)var
+aK=aJ[1],aL=aK[1],aM=aL[2],aN=aL[1],aO=aK[2],cd=t(aN,t(aM,aO)),aQ=s(function(a){return aP(f,cB,a)},cd),aV=aQ?r(h(u(t(aN,t(aM,aO)),f),f)):aQ;else{var
+aR=1;_=1}}else{var
+aR=Y;_=1}if(_)var
+aV=aR;if(r(aV))return[0,c,Z];var
+m=g[12],z=g[8],bt=g[12],bw=dp(function(a){return e1(g)?a[4]:a[3]},bt),ax=D(b(b(b(b(b(b(c,1),1),1),1),1),1),bw),n=g[4],bo=N(m),at=q(f,n);if(at){var
+A=0,o=z;for(;;){if(o){var
+j=o[1],af=A?k(d[5],A[1],j[1]):1;if(af){var
+aa=bf(j[2]),ac=aa?bf(j[3]):aa,ad=ac?q(j[2],j[3]):ac,ae=ad?E(f,j[4]):ad;if(ae)var
+aZ=eX(d,j),a0=e(d[9],aZ),ag=k(d[4],j[6],a0);else
 var
-ae=ac;var
-x=ae}else
+ag=ae;var
+B=ag}else
 var
-x=ad;if(x){var
-w=[0,i[1]],o=o[2];continue}var
-at=x}else
-var
-at=1;var
-M=at;break}}else
-var
-M=as;if(M){var
-J=f,I=0,r=k,bp=aq(v);for(;;){if(r){var
-h=r[1],be=h[8],y=er(bp,bo,J,al(c),be);if(y){var
-j=y[1],a2=bd(function(b,a){return bA(p(c,b[2][2]),a)},f,j),am=m(h[2],a2);if(am)var
-a3=h[1]?c:f,a4=p(bd(function(b,a){return p(b[2][3],a)},f,j),a3),z=m(h[3],a4);else
-var
-z=am;if(z){var
-an=h[2],a5=K(h[1]),af=a5||S(C(n,an),aw),ao=af?U(function(d){return function(a){var
-b=a[2][2];return S(C(n,ay(ay(d,c),b)),aw)}}(an),j):af;if(ao)var
-ap=h[2],a6=h[1]?cK(c,C(n,ap)):f,a7=p(bd(function(f){return function(a,b){var
-d=a[2][2],e=C(n,ay(ay(f,c),d));return p(cK(C(a[1][4],a[2][4]),e),b)}}(ap),f,j),a6),q=m(h[4],a7);else
-var
-q=ao}else
-var
-q=z;if(q)var
-bf=T(function(a){return p(a[1][2],a[2][5])},j),bg=cS(iT,h[1],bf),A=m(h[5],bg);else
-var
-A=q;if(A)var
-bh=T(function(a){return p(a[1][5],a[2][6])},j),bi=cS(bA,h[1],bh),B=m(h[6],bi);else
-var
-B=A;if(B)var
-bj=h[1],a8=0,a9=bd(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,j),a_=0,a$=bj?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bc=e(d[6],bb),bk=e(d[9],bc),D=l(d[4],h[7],bk);else
-var
-D=B;if(D){if(I){var
-ag=I[1],ah=ag[1],ai=S(ah,h[2]),_=0;if(ai){var
-aj=ai;_=1}else{var
-ak=m(ah,h[2]);if(ak)var
-F=l(d[5],ag[2],h[7]);else{var
-aj=ak;_=1}}if(_)var
-F=aj}else
-var
-F=1;var
-G=F}else
-var
-G=D;if(G)var
-bl=h[1],ar=bl||(j?1:j);else
-var
-ar=G;var
-H=ar}else
-var
-H=y;if(H){var
-bm=r[2],bn=[0,[0,h[2],h[7]]],J=p(J,c),I=bn,r=bm;continue}var
-au=H}else
+B=af;if(B){var
+A=[0,j[1]],o=o[2];continue}var
+au=B}else
 var
 au=1;var
-N=au;break}}else
+Q=au;break}}else
 var
-N=M;if(N)var
-bq=eo(k),br=function(a){return T(em,a[8])},O=es(cM(E(k,f),br,k),f,bq);else
+Q=at;if(Q){var
+P=f,M=0,w=m,bp=N(z);for(;;){if(w){var
+i=w[1],bd=i[8],C=eY(bp,bo,P,an(c),bd);if(C){var
+l=C[1],a1=bv(function(b,a){return bS(p(c,b[2][2]),a)},f,l),ao=h(i[2],a1);if(ao)var
+a2=i[1]?c:f,a3=p(bv(function(b,a){return p(b[2][3],a)},f,l),a2),F=h(i[3],a3);else
 var
-O=N;var
-av=O?k?1:k:O;if(av)var
-bs=function(a){return T(el,a[8])},aW=es(cM(E(v,f),bs,k),f,v);else
+F=ao;if(F){var
+ap=i[2],a4=r(i[1]),ah=a4||E(D(n,ap),ax),aq=ah?s(function(d){return function(a){var
+b=a[2][2];return E(D(n,ab(ab(d,c),b)),ax)}}(ap),l):ah;if(aq)var
+ar=i[2],a5=i[1]?de(c,D(n,ar)):f,a6=p(bv(function(f){return function(a,b){var
+d=a[2][2],e=D(n,ab(ab(f,c),d));return p(de(D(a[1][4],a[2][4]),e),b)}}(ar),f,l),a5),v=h(i[4],a6);else
 var
-aW=av;if(K(aW))return[0,b(c,1),Y];var
-aX=i6(d,g),bv=g[14],bw=[0,a(a(b(b(a(a(c)),1),1))),0],bx=[0,b(b(a(a(b(a(c),1))),1),1),bw],by=[0,a(a(a(a(b(a(c),1))))),bx],bz=[0,a(a(a(a(b(a(c),1))))),by],bC=[0,b8(d,[0,b(b(a(b(a(a(c)),1)),1),1),bz],bv),0],bD=0,bE=g[12],bF=cQ(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,E(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],ax=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bT],c,cX,bI,bG],bC],aA=bB(d,i5(d,g,L(aX,ax))),bU=[0,b(b(a(b(a(a(c)),1)),1),1),0],bV=[0,a(a(b(b(a(a(c)),1),1))),bU],bW=[0,a(b(a(b(b(a(c),1),1)),1)),bV],bX=[0,b(a(a(b(b(a(c),1),1))),1),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],aB=L(aX,L([0,b8(d,[0,a(b(a(a(b(a(c),1))),1)),b0],aA),0],ax)),aC=bB(d,[4,ez(eB(f,aB))]),b1=b(b(b(b(b(b(c,1),1),1),1),1),1),b2=e(d[3],aC),b4=cL(b3(al(p(b(b(b(c,1),1),1),b2)),b1)),b5=cP(b(b(b(b(b(c,1),1),1),1),1),b4),b6=[0,aC,[0,e(d[2],b5),0]],aD=e(d[6],b6),b7=[0,aD,T(function(a){return a[5]},aB)],b$=[0,e(d[3],aD),0],t=[0,l(d[7],8,b$),b7],s=f;for(;;){if(t){var
-aS=t[1],aT=eR(d[8],aU,s,aS);if(aT){var
-ch=p(s,e(d[3],aS)),t=t[2],s=ch;continue}var
+v=aq}else
+var
+v=F;if(v)var
+be=O(function(a){return p(a[1][2],a[2][5])},l),bg=dk(jQ,i[1],be),G=h(i[5],bg);else
+var
+G=v;if(G)var
+bh=O(function(a){return p(a[1][5],a[2][6])},l),bi=dk(bS,i[1],bh),H=h(i[6],bi);else
+var
+H=G;if(H)var
+bj=i[1],a7=0,a8=bv(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a7,l),a9=0,a_=bj?c:f,a$=[0,b(b(b(b(c,1),1),1),1),[0,a_,a9]],bb=[0,e(d[2],a$),a8],bc=e(d[6],bb),bk=e(d[9],bc),I=k(d[4],i[7],bk);else
+var
+I=H;if(I){if(M){var
+ai=M[1],aj=ai[1],ak=E(aj,i[2]),$=0;if(ak){var
+al=ak;$=1}else{var
+am=h(aj,i[2]);if(am)var
+J=k(d[5],ai[2],i[7]);else{var
+al=am;$=1}}if($)var
+J=al}else
+var
+J=1;var
+K=J}else
+var
+K=I;if(K)var
+bl=i[1],as=bl||(l?1:l);else
+var
+as=K;var
+L=as}else
+var
+L=C;if(L){var
+bm=w[2],bn=[0,[0,i[2],i[7]]],P=p(P,c),M=bn,w=bm;continue}var
+av=L}else
+var
+av=1;var
+R=av;break}}else
+var
+R=Q;if(R)var
+bq=eV(m),br=function(a){return O(dg,a[8])},S=eZ(df(u(m,f),br,m),f,bq);else
+var
+S=R;var
+aw=S?m?1:m:S;if(aw)var
+bs=function(a){return O(ct,a[8])},aW=eZ(df(u(z,f),bs,m),f,z);else
+var
+aW=aw;if(r(aW))return[0,b(c,1),Z];var
+aX=j3(d,g),bx=g[14],by=[0,a(a(b(b(a(a(c)),1),1))),0],bz=[0,b(b(a(a(b(a(c),1))),1),1),by],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,cA(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bx),0],bD=0,bE=g[12],bF=di(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,u(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bU=[0,b(b(a(b(a(a(c)),1)),1),1),bT],ay=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bU],c,dq,bI,bG],bC],az=ba(d,j2(d,g,t(aX,ay))),bV=[0,b(b(a(b(a(a(c)),1)),1),1),0],bW=[0,a(a(b(b(a(a(c)),1),1))),bV],bX=[0,a(b(a(b(b(a(c),1),1)),1)),bW],bY=[0,b(a(a(b(b(a(c),1),1))),1),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,b(a(a(a(b(a(c),1)))),1),bZ],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],aA=t(aX,t([0,cA(d,[0,a(b(a(a(b(a(c),1))),1)),b1],az),0],ay)),aB=ba(d,[4,e5(e7(f,aA))]),b2=b(b(b(b(b(b(c,1),1),1),1),1),1),b3=e(d[3],aB),b4=cs(bu(an(p(b(b(b(c,1),1),1),b3)),b2)),b5=cx(b(b(b(b(b(c,1),1),1),1),1),b4),b6=[0,aB,[0,e(d[2],b5),0]],aC=e(d[6],b6),b7=[0,aC,O(function(a){return a[5]},aA)],b8=[0,e(d[3],aC),0],y=[0,k(d[7],8,b8),b7],x=f;for(;;){if(y){var
+aS=y[1],aT=cH(d[8],aU,x,aS);if(aT){var
+ce=p(x,e(d[3],aS)),y=y[2],x=ce;continue}var
 aY=aT}else
 var
-aY=m(e(d[3],aU),s);return K(aY)?[0,a(c),Y]:[0,f,e(d[9],aA)]}}function
-eC(q,o,n,l){var
-d=q,h=o,e=n,g=l;for(;;){if(d){var
-i=d[2],f=d[1];if(m(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=i,g=1;continue}var
-j=u(b(b(b(b(a(c),1),1),1),1),f),k=j?S(f,b(a(b(a(a(c)),1)),1)):j;if(k){var
-r=g?C(b(a(b(c,1)),1),e):e,s=ay(f,b(b(b(b(a(c),1),1),1),1)),d=i,h=p(C(b(a(b(c,1)),1),h),s),e=r;continue}return k}return[0,[0,h,e]]}}var
-eD=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=ai(b(c,1),eD),eE=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),i$=cc;function
-c1(s,g,r,q,o,n){var
-t=C(g,eE),v=b(b(b(b(b(c,1),1),1),1),1),h=C(ai(b(c,1),v),t),w=C(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=C(ai(b(c,1),x),w),z=p(C(n,C(g,eE)),y),l=A(cc),m=C(h,ai(b(c,1),l)),e=p(c0,bc(C(z,c0),m)),i=u(f,e),j=i?S(f,h):i;if(j){var
-d=i$,a=e;for(;;){if(0===d){var
-B=C(o,a);return u(C(ai(b(c,1),r),c0),B)}var
-k=C(a,a),d=d-1|0,a=cK(k,al(eD));continue}}return j}var
-ja=0;function
-c2(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c2(a,e)};return cJ(function(a){return c2(a,c)},g,f,b)}return a}function
-bD(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bD(b,a,d),f,c]};return cJ(function(b){return[0,d,f,bD(b,a,c)]},h,g,e)}function
+aY=h(e(d[3],aU),x);return r(aY)?[0,a(c),Z]:[0,f,e(d[9],az)]}}function
+e8(r,o,n,m){var
+d=r,i=o,e=n,g=m;for(;;){if(d){var
+j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=j,g=1;continue}var
+k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?E(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
+s=g?D(b(a(b(c,1)),1),e):e,t=ab(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=p(D(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
+e9=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dt=ai(b(c,1),e9),e_=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),j8=cK;function
+du(s,g,r,o,n,m){var
+t=D(g,e_),u=b(b(b(b(b(c,1),1),1),1),1),h=D(ai(b(c,1),u),t),v=D(s,o),w=b(b(b(b(b(c,1),1),1),1),1),x=D(ai(b(c,1),w),v),y=p(D(m,D(g,e_)),x),k=C(cK),l=D(h,ai(b(c,1),k)),e=p(dt,bd(D(y,dt),l)),i=q(f,e),j=i?E(f,h):i;if(j){var
+d=j8,a=e;for(;;){if(0===d){var
+z=D(n,a);return q(D(ai(b(c,1),r),dt),z)}var
+d=d-1|0,a=eS(D(a,a),e9);continue}}return j}var
+j9=0;function
+dv(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return dv(a,e)};return bT(function(a){return dv(a,c)},g,f,b)}return a}function
+bW(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bW(b,a,d),f,c]};return bT(function(b){return[0,d,f,bW(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bD(b,a,0),0,0]}return cJ(function(b){return[0,0,0,bD(b,a,0)]},j,i,e)}function
-a0(g,f,d){var
+j(b){return[0,bW(b,a,0),0,0]}return bT(function(b){return[0,0,0,bW(b,a,0)]},j,i,e)}function
+az(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,ar(b,0)]}}function
-eF(d){var
-f=u(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?u(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,at(b,0)]}}function
+e$(d){var
+f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-h=u(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?u(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:m(d,a(a(a(a(a(b(c,1)))))))}var
-jb=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jc=[0,b(b(a(b(a(a(c)),1)),1),1),jb],jd=[0,a(b(b(a(b(a(c),1)),1),1)),jc],je=[0,[0,a(a(a(b(a(a(c)),1)))),jd],0],jf=[0,b(a(b(b(a(a(c)),1),1)),1),0],jg=[0,a(b(a(b(b(a(c),1),1)),1)),jf],jh=[0,b(b(a(b(a(a(c)),1)),1),1),jg],ji=[0,b(a(a(b(b(a(c),1),1))),1),jh],jj=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ji],je],jk=[0,a(b(a(b(b(a(c),1),1)),1)),0],jl=[0,b(a(b(b(a(a(c)),1),1)),1),jk],jm=[0,a(a(a(a(b(a(c),1))))),jl],jn=[0,b(a(a(b(b(a(c),1),1))),1),jm],jo=[0,a(b(a(b(b(a(c),1),1)),1)),jn],jp=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jo],jj],jq=[0,b(a(a(a(b(a(c),1)))),1),0],jr=[0,a(b(a(b(b(a(c),1),1)),1)),jq],js=[0,b(b(b(a(b(a(c),1)),1),1),1),jr],jt=[0,[0,a(a(a(b(a(a(c)),1)))),js],jp],ju=[0,a(b(b(a(a(a(c))),1),1)),0],jv=[0,b(a(a(a(b(a(c),1)))),1),ju],jw=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jv],jt],jx=[0,b(a(a(a(b(a(c),1)))),1),0],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,a(b(b(a(b(a(c),1)),1),1)),jy],jA=[0,a(a(b(b(a(a(c)),1),1))),jz],jB=[0,b(a(b(b(a(a(c)),1),1)),1),jA],jC=[0,a(b(a(b(b(a(c),1),1)),1)),jB],jD=[0,[0,b(a(a(b(a(a(c)),1))),1),jC],jw],jE=[0,b(b(a(b(a(a(c)),1)),1),1),0],jF=[0,a(a(b(b(b(a(c),1),1),1))),jE],jG=[0,a(b(a(b(b(a(c),1),1)),1)),jF],jH=[0,b(b(b(b(a(a(c)),1),1),1),1),jG],jI=[0,b(b(b(a(a(a(c))),1),1),1),jH],jJ=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jI],jD],jK=[0,b(b(a(b(a(a(c)),1)),1),1),0],jL=[0,a(a(b(b(b(a(c),1),1),1))),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,b(a(b(a(b(a(c),1)),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jO],jJ],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,b(b(b(b(a(a(c)),1),1),1),1),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,a(a(b(b(b(a(c),1),1),1))),jS],jU=[0,a(a(b(b(b(a(c),1),1),1))),jT],jV=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jU],jP],jW=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jX=[0,a(b(b(a(b(a(c),1)),1),1)),jW],jY=[0,b(a(b(b(b(a(c),1),1),1)),1),jX],jZ=[0,b(a(b(b(a(a(c)),1),1)),1),jY],j0=[0,a(a(a(a(b(a(c),1))))),jZ],j1=[0,[0,b(a(a(b(b(a(c),1),1))),1),j0],jV],j2=[0,a(b(a(b(b(a(c),1),1)),1)),0],j3=[0,b(a(b(b(a(a(c)),1),1)),1),j2],j4=[0,a(b(b(a(b(a(c),1)),1),1)),j3],j5=[0,a(b(a(b(a(a(c)),1)),1)),j4],j6=[0,a(b(b(b(a(a(c)),1),1),1)),j5],j7=[0,a(b(a(b(b(a(c),1),1)),1)),j6],j8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j7],j1],j9=[0,b(b(a(b(a(a(c)),1)),1),1),0],j_=[0,a(b(b(a(b(a(c),1)),1),1)),j9],j$=[0,a(b(a(a(b(a(c),1))),1)),j_],ka=[0,a(b(b(a(b(a(c),1)),1),1)),j$],kb=[0,[0,b(b(a(a(b(a(c),1))),1),1),ka],j8],kc=[0,b(b(a(a(b(a(c),1))),1),1),0],kd=[0,a(b(b(b(b(a(c),1),1),1),1)),kc],ke=[0,a(a(a(a(b(a(c),1))))),kd],kf=[0,[0,a(a(a(b(b(a(c),1),1)))),ke],kb],kg=[0,b(b(a(b(a(a(c)),1)),1),1),0],kh=[0,b(a(b(b(a(a(c)),1),1)),1),kg],ki=[0,a(b(b(b(b(a(c),1),1),1),1)),kh],kj=[0,b(b(a(b(a(a(c)),1)),1),1),ki],kk=[0,[0,a(a(b(b(a(a(c)),1),1))),kj],kf],kl=[0,b(a(a(a(b(a(c),1)))),1),0],km=[0,a(b(b(b(b(a(c),1),1),1),1)),kl],kn=[0,b(b(a(a(b(a(c),1))),1),1),km],ko=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kn],kk],kp=[0,a(b(a(b(b(a(c),1),1)),1)),0],kq=[0,b(b(a(a(b(a(c),1))),1),1),kp],kr=[0,a(b(a(b(a(a(c)),1)),1)),kq],ks=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kr],ko],kt=[0,b(b(a(a(b(a(c),1))),1),1),0],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,a(a(a(a(b(a(c),1))))),ku],kw=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kv],ks],kx=[0,a(b(a(b(b(a(c),1),1)),1)),0],ky=[0,a(a(b(b(a(a(c)),1),1))),kx],kz=[0,[0,a(b(a(b(a(a(c)),1)),1)),ky],kw],kA=[0,b(a(b(b(a(a(c)),1),1)),1),0],kB=[0,a(b(b(b(b(a(c),1),1),1),1)),kA],kC=[0,a(b(a(a(b(a(c),1))),1)),kB],kD=[0,a(b(a(a(b(a(c),1))),1)),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(a(b(b(a(a(c)),1),1)),1),kE],kG=[0,[0,a(a(a(b(b(a(c),1),1)))),kF],kz];function
-aW(f,e){var
+i=q(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?q(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+j_=[0,b(b(b(a(b(a(c),1)),1),1),1),0],j$=[0,b(b(a(b(a(a(c)),1)),1),1),j_],ka=[0,a(b(b(a(b(a(c),1)),1),1)),j$],kb=[0,[0,a(a(a(b(a(a(c)),1)))),ka],0],kc=[0,b(a(b(b(a(a(c)),1),1)),1),0],kd=[0,a(b(a(b(b(a(c),1),1)),1)),kc],ke=[0,b(b(a(b(a(a(c)),1)),1),1),kd],kf=[0,b(a(a(b(b(a(c),1),1))),1),ke],kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],kb],kh=[0,a(b(a(b(b(a(c),1),1)),1)),0],ki=[0,b(a(b(b(a(a(c)),1),1)),1),kh],kj=[0,a(a(a(a(b(a(c),1))))),ki],kk=[0,b(a(a(b(b(a(c),1),1))),1),kj],kl=[0,a(b(a(b(b(a(c),1),1)),1)),kk],km=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kl],kg],kn=[0,b(a(a(a(b(a(c),1)))),1),0],ko=[0,a(b(a(b(b(a(c),1),1)),1)),kn],kp=[0,b(b(b(a(b(a(c),1)),1),1),1),ko],kq=[0,[0,a(a(a(b(a(a(c)),1)))),kp],km],kr=[0,a(b(b(a(a(a(c))),1),1)),0],ks=[0,b(a(a(a(b(a(c),1)))),1),kr],kt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ks],kq],ku=[0,b(a(a(a(b(a(c),1)))),1),0],kv=[0,a(a(a(a(b(a(c),1))))),ku],kw=[0,a(b(b(a(b(a(c),1)),1),1)),kv],kx=[0,a(a(b(b(a(a(c)),1),1))),kw],ky=[0,b(a(b(b(a(a(c)),1),1)),1),kx],kz=[0,a(b(a(b(b(a(c),1),1)),1)),ky],kA=[0,[0,b(a(a(b(a(a(c)),1))),1),kz],kt],kB=[0,b(b(a(b(a(a(c)),1)),1),1),0],kC=[0,a(a(b(b(b(a(c),1),1),1))),kB],kD=[0,a(b(a(b(b(a(c),1),1)),1)),kC],kE=[0,b(b(b(b(a(a(c)),1),1),1),1),kD],kF=[0,b(b(b(a(a(a(c))),1),1),1),kE],kG=[0,[0,a(b(a(b(b(a(c),1),1)),1)),kF],kA],kH=[0,b(b(a(b(a(a(c)),1)),1),1),0],kI=[0,a(a(b(b(b(a(c),1),1),1))),kH],kJ=[0,a(b(a(b(b(a(c),1),1)),1)),kI],kK=[0,b(a(b(a(b(a(c),1)),1)),1),kJ],kL=[0,a(b(a(b(b(a(c),1),1)),1)),kK],kM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kL],kG],kN=[0,b(b(a(b(a(a(c)),1)),1),1),0],kO=[0,b(b(b(b(a(a(c)),1),1),1),1),kN],kP=[0,a(b(a(b(b(a(c),1),1)),1)),kO],kQ=[0,a(a(b(b(b(a(c),1),1),1))),kP],kR=[0,a(a(b(b(b(a(c),1),1),1))),kQ],kS=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kR],kM],kT=[0,b(b(a(b(b(a(c),1),1)),1),1),0],kU=[0,a(b(b(a(b(a(c),1)),1),1)),kT],kV=[0,b(a(b(b(b(a(c),1),1),1)),1),kU],kW=[0,b(a(b(b(a(a(c)),1),1)),1),kV],kX=[0,a(a(a(a(b(a(c),1))))),kW],kY=[0,[0,b(a(a(b(b(a(c),1),1))),1),kX],kS],kZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],k0=[0,b(a(b(b(a(a(c)),1),1)),1),kZ],k1=[0,a(b(b(a(b(a(c),1)),1),1)),k0],k2=[0,a(b(a(b(a(a(c)),1)),1)),k1],k3=[0,a(b(b(b(a(a(c)),1),1),1)),k2],k4=[0,a(b(a(b(b(a(c),1),1)),1)),k3],k5=[0,[0,b(a(b(b(a(a(c)),1),1)),1),k4],kY],k6=[0,b(b(a(b(a(a(c)),1)),1),1),0],k7=[0,a(b(b(a(b(a(c),1)),1),1)),k6],k8=[0,a(b(a(a(b(a(c),1))),1)),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,[0,b(b(a(a(b(a(c),1))),1),1),k9],k5],k$=[0,b(b(a(a(b(a(c),1))),1),1),0],la=[0,a(b(b(b(b(a(c),1),1),1),1)),k$],lb=[0,a(a(a(a(b(a(c),1))))),la],lc=[0,[0,a(a(a(b(b(a(c),1),1)))),lb],k_],ld=[0,b(b(a(b(a(a(c)),1)),1),1),0],le=[0,b(a(b(b(a(a(c)),1),1)),1),ld],lf=[0,a(b(b(b(b(a(c),1),1),1),1)),le],lg=[0,b(b(a(b(a(a(c)),1)),1),1),lf],lh=[0,[0,a(a(b(b(a(a(c)),1),1))),lg],lc],li=[0,b(a(a(a(b(a(c),1)))),1),0],lj=[0,a(b(b(b(b(a(c),1),1),1),1)),li],lk=[0,b(b(a(a(b(a(c),1))),1),1),lj],ll=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lk],lh],lm=[0,a(b(a(b(b(a(c),1),1)),1)),0],ln=[0,b(b(a(a(b(a(c),1))),1),1),lm],lo=[0,a(b(a(b(a(a(c)),1)),1)),ln],lp=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lo],ll],lq=[0,b(b(a(a(b(a(c),1))),1),1),0],lr=[0,a(a(a(a(b(a(c),1))))),lq],ls=[0,a(a(a(a(b(a(c),1))))),lr],lt=[0,[0,b(b(a(b(a(a(c)),1)),1),1),ls],lp],lu=[0,a(b(a(b(b(a(c),1),1)),1)),0],lv=[0,a(a(b(b(a(a(c)),1),1))),lu],lw=[0,[0,a(b(a(b(a(a(c)),1)),1)),lv],lt],lx=[0,b(a(b(b(a(a(c)),1),1)),1),0],ly=[0,a(b(b(b(b(a(c),1),1),1),1)),lx],lz=[0,a(b(a(a(b(a(c),1))),1)),ly],lA=[0,a(b(a(a(b(a(c),1))),1)),lz],lB=[0,a(b(b(b(b(a(c),1),1),1),1)),lA],lC=[0,b(a(b(b(a(a(c)),1),1)),1),lB],lD=[0,[0,a(a(a(b(b(a(c),1),1)))),lC],lw];function
+M(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=m(b[1],a[1]);if(c){var
+c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eG(d){var
+fa(d){var
 i=0;if(d){var
-f=eF(d[1]);if(f)var
-j=d[2],e=U(function(d){var
-e=eF(d);if(e)var
+f=e$(d[1]);if(f)var
+j=d[2],e=s(function(d){var
+e=e$(d);if(e)var
 f=e;else{var
-g=u(b(b(b(b(a(c),1),1),1),1),d);if(g)return u(d,a(b(b(a(a(c)),1),1)));var
+g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=K(cO(function(a){return aW(d,a)},kG));i=1}else
+h=r(aa(function(a){return M(d,a)},lD));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cT(d)}function
-eH(i){var
-e=10,g=en(i);for(;;){if(0!==e){var
-l=e-1|0;if(0!==g){var
-e=l,g=g-1|0;continue}}var
-p=cP(b(b(b(b(a(c),1),1),1),1),e),j=L(ar(i,0),p),d=ep(9,j);for(;;){if(d){var
-o=b(b(b(b(a(c),1),1),1),1);if(m(d[1],o)){var
+h=g;return h?d:dl(d)}function
+fb(g){var
+e=10,f=eU(g);for(;;){if(0!==e){var
+k=e-1|0;if(0!==f){var
+e=k,f=f-1|0;continue}}var
+m=cx(b(b(b(b(a(c),1),1),1),1),e),i=t(at(g,0),m),d=cw(9,i);for(;;){if(d){var
+l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
-q=ar([0,d[1],d[2]],0),k=[0,b(a(a(a(b(c,1)))),1),q];else
+n=at([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-k=d;var
-h=9,f=j;for(;;){if(0!==h){var
-n=h-1|0;if(f){var
-h=n,f=f[2];continue}}return ar(f,k)}}}}function
-b$(b,a){switch(a[0]){case
+j=d;return at(dh(9,i),j)}}}function
+bg(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,T(function(a){return b$(b,a)},c)];default:var
-d=a[1];return[4,T(function(a){var
-c=b$(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-c3(d,c){switch(c[0]){case
+c=a[1];return[3,O(function(a){return bg(b,a)},c)];default:var
+d=a[1];return[4,O(function(a){var
+c=bg(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+cD(d,c){switch(c[0]){case
 3:var
-i=c[1];return U(function(a){return c3(d,a)},i);case
+i=c[1];return s(function(a){return cD(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?l(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?k(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?U(function(a){return c3(d,a[2])},h):e}default:return 1}}function
-aA(f,g,d){if(4===d[0]){var
-h=e(f[2],g),a=d[1];for(;;){if(a){var
-c=a[1];if(!l(f[4],c[1],h)){var
-a=a[2];continue}var
-b=[0,c]}else
-var
-b=a;var
-i=b?[0,b[1][2]]:b;return i}}return 0}function
-aX(e,d,c){var
-a=aA(e,d,c);if(a){var
+e=1;return e?s(function(a){return cD(d,a[2])},h):e}default:return 1}}function
+F(c,d,b){if(4===b[0]){var
+f=e(c[2],d),g=b[1],a=cv(function(a){return k(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+aA(e,d,c){var
+a=F(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-aB(e,d,c){var
-a=aA(e,d,c);if(a){var
+aj(e,d,c){var
+a=F(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-eI(a){if(a){var
+bX(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kH(a){return 1===a[0]?[0,a[1]]:0}function
-eJ(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aX(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aB(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,w=i[1],j=a0(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aX(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aB(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=a0(kH,h[1],0);if(i)var
-k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eI(aA(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=aq(k),H=eG(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
+fc(a){return 1===a[0]?[0,a[1]]:0}function
+dw(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aA(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aj(d,[0,b(b(b(b(a(a(c)),1),1),1),1),v],g);if(i){var
+w=0,x=i[1],j=az(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aA(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],v=[0,b(b(a(a(b(a(c),1))),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],h=aj(d,[0,b(a(a(b(a(a(c)),1))),1),w],j);if(h){var
+i=az(fc,h[1],0);if(i)var
+k=i[1],x=[0,b(b(a(b(b(a(c),1),1)),1),1),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,b(a(a(b(a(a(c)),1))),1),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=bX(F(d,[0,a(a(a(a(b(a(c),1))))),D],j)),G=u(k,f),H=N(k),I=fa(e(d[1],g[1])),l=[0,[0,e(d[2],I),H,G,E]];else
 var
 l=i;var
 m=l}else
@@ -2496,8 +2527,8 @@ var
 m=h;var
 n=m}else
 var
-n=g;return n},w,v);if(j)var
-x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eI(aA(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eG(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
+n=g;return n},x,w);if(j)var
+y=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(b(a(c),1),1),1))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=bX(F(d,[0,a(a(b(b(a(a(c)),1),1))),C],g)),E=j[1],G=fa(e(d[1],h[1])),k=[0,[0,e(d[2],G),E,D]];else
 var
 k=j;var
 l=k}else
@@ -2506,109 +2537,172 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-c4(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,c4(b,c)]];var
+dx(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,dx(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eK(g,l,h,d){if(h){if(d){var
-n=d[1],i=h[1];if(0===n[0]){var
-j=e(i[2],n[1]);if(j){var
-o=j[1],k=eK(g,l,h[2],d[2]);if(k){var
-p=k[1],t=0;if(!m(e(g[3],o),f)){var
-u=0;if(K(l)&&i[4])u=1;if(!u){var
-v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,i[1],w]),p];t=1}}if(!t)var
+fd(g,m,i,d){if(i){if(d){var
+n=d[1],j=i[1];if(0===n[0]){var
+k=e(j[2],n[1]);if(k){var
+o=k[1],l=fd(g,m,i[2],d[2]);if(l){var
+p=l[1],u=0;if(!h(e(g[3],o),f)){var
+v=0;if(r(m)&&j[4])v=1;if(!v){var
+w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],q=[0,e(g[6],[0,j[1],x]),p];u=1}}if(!u)var
 q=p;var
-r=[0,q]}else
+s=[0,q]}else
 var
-r=k;var
-s=r}else
+s=l;var
+t=s}else
 var
-s=j;return s}return 0}return d}return d?0:kI}function
-eL(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=L(c4(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-c5(c,e,b,d){var
-a=eK(c,e,b[2],d),f=a?[0,eL(c,b[1],a[1])]:a;return f}function
-bE(h,g,d){var
-k=a(b(a(b(a(c),1)),1)),i=S(d,ai(b(c,1),k));if(i)var
-n=a(b(a(b(a(c),1)),1)),f=S(al(ai(b(c,1),n)),d);else
+t=k;return t}return 0}return d}return d?0:lE}function
+fe(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=t(dx(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+dy(c,e,b,d){var
+a=fd(c,e,b[2],d),f=a?[0,fe(c,b[1],a[1])]:a;return f}function
+bY(i,g,d){var
+m=a(b(a(b(a(c),1)),1)),j=E(d,ai(b(c,1),m));if(j)var
+n=a(b(a(b(a(c),1)),1)),f=E(an(ai(b(c,1),n)),d);else
 var
-f=i;switch(g[0]){case
-0:return f?m(g[1],d):f;case
+f=j;switch(g[0]){case
+0:return f?h(g[1],d):f;case
 1:var
-j=K(f);if(j){var
-o=b5(d),p=e(h[2],o);return l(h[4],g[1],p)}return j;default:return 0}}function
-eM(d,h,g){var
+l=r(f);if(l){var
+o=cy(d),p=e(i[2],o);return k(i[4],g[1],p)}return l;default:return 0}}function
+ff(b,ac,ab,aa,$,_,Z,Y,X){var
+q=aa,g=$,f=_,d=Z,c=Y,u=X;for(;;){if(q){if(g)if(f)if(d)if(c){var
+v=e(ab,c[1]);if(v){var
+w=q[1],R=v[1],ad=d[1],ae=f[1],af=g[1];if(3===R[0]){var
+i=R[1];if(i){var
+j=i[2],y=i[1];if(0===y[0])if(j){var
+l=j[2],z=j[1],A=y[1];if(3===z[0]){var
+x=0;if(l){var
+m=l[2],T=0;if(m){var
+n=m[2],U=0;if(n){var
+o=n[2],V=0;if(o){var
+p=o[2],W=0;if(p)if(p[2]){var
+a=0;T=1;U=1;V=1;W=1}else{var
+B=z[1],r=e(ac,A);if(r){var
+C=r[1],s=dy(b,1,C,B);if(s){var
+t=dy(b,0,C,B);if(t)var
+D=k(b[4],s[1],w[1]),E=D?bY(b,l[1],w[2]):D,F=E?bY(b,m[1],w[3]):E,G=F?bY(b,n[1],af):F,H=G?bY(b,o[1],ae):G,I=H?bY(b,p[1],ad):H,J=I?[0,[0,A,t[1]]]:I;else
+var
+J=t;var
+K=J}else
+var
+K=s;var
+L=K}else
+var
+L=r;var
+M=L}else
+var
+M=p;if(!W)var
+N=M}else
+var
+N=o;if(!V)var
+O=N}else
+var
+O=n;if(!U)var
+P=O}else
+var
+P=m;if(!T){var
+Q=P;x=1}}else{var
+Q=l;x=1}if(x)var
+a=Q}else
+var
+a=0}else
+var
+a=j;else
+var
+a=0}else
+var
+a=i}else
+var
+a=0;if(a){var
+q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
+S=a}else
+var
+S=v;var
+h=S}else
+var
+h=c;else
+var
+h=d;else
+var
+h=f;else
+var
+h=g;return h}return g?0:f?0:d?0:c?0:[0,at(u,0)]}}function
+fg(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eM(d,p(b,c),f);return[0,a[1],i]}var
+i=fg(d,p(b,c),f);return[0,a[1],i]}var
 b=p(b,c),a=f;continue}return a}}function
-kJ(d,t,i){var
-I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],j=aX(d,[0,a(a(b(a(b(a(c),1)),1))),K],i);if(j){var
-k=j[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],l=aX(d,[0,a(a(a(a(b(a(c),1))))),L],i);if(l){var
-u=l[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aA(d,[0,b(a(a(b(a(a(c)),1))),1),P],i);if(n){var
+lF(d,t,j){var
+J=[0,b(b(a(b(b(a(c),1),1)),1),1),0],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],k=aA(d,[0,a(a(b(a(b(a(c),1)),1))),L],j);if(k){var
+l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aA(d,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
+u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,b(b(a(a(b(a(c),1))),1),1),Q],S=[0,a(b(b(b(b(a(c),1),1),1),1)),R],n=F(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b5(o[1])];break;case
+g=[0,cy(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],h=e(d[1],k),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aW(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
+f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=M(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
 p=v;else
 var
-ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aW(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
+ah=[0,b(a(a(a(b(a(c),1)))),1),0],ai=[0,a(a(a(a(b(a(c),1))))),ah],ak=[0,b(b(a(a(b(a(c),1))),1),1),ai],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=M(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
 w=p;else
 var
-ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aW(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
-G=a(b(a(a(b(c,1))),1));if(m(f[1],G))var
-H=eH(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
+af=[0,a(b(a(a(b(a(c),1))),1)),0],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],w=M(i,[0,a(a(b(b(a(a(c)),1),1))),ag]);if(w){if(f){var
+H=a(b(a(a(b(c,1))),1));if(h(f[1],H))var
+I=fb(f[2]),q=[0,a(b(a(a(b(c,1))),1)),I];else
 var
-q=eH(f)}else
+q=fb(f)}else
 var
 q=f;var
 x=q}else
 var
 x=f;var
-y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aW(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
+y=e(d[2],x),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(M(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
 z=function(n){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=F(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
 j=f[1];if(0===j[0]){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aB(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aj(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
 h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=aq(k[2]),i=a0(function(o){if(3===o[0]){var
+k=h[1],x=g[1],w=0,y=N(k[2]),i=az(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=a0(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c4(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+l=h[1],p=0,q=k[1],i=az(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=dx(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eL(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,fe(d,k[1],i[1])]:i,l=z;else
 var
 l=h;var
 m=l}else
 var
 m=g;return m}return 0}return f};else{var
-aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aW(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,k,[0,u,[0,y,0]]])];var
+ad=[0,a(b(a(a(b(a(c),1))),1)),0],ae=[0,a(b(a(b(a(a(c)),1)),1)),ad];if(!M(i,[0,a(a(b(b(a(a(c)),1),1))),ae]))return[0,e(d[6],[0,l,[0,u,[0,y,0]]])];var
 z=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aA(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=F(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aA(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=F(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],x=k[1],i=e(aq(l[2]),x);if(i)var
+l=h[1],x=k[1],i=e(N(l[2]),x);if(i)var
 y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aA(d,[0,a(a(a(a(b(a(c),1))))),W],i);if(r){var
+Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=F(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
 s=z(r[1]);if(s)var
-X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,k,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
+_=[0,a(b(b(a(b(c,1)),1),1)),0],$=[0,e(d[2],_),[0,u,[0,y,0]]],aa=[0,s[1],$],ab=[0,b(b(b(a(b(c,1)),1),1),1),0],ac=[0,l,[0,e(d[2],ab),aa]],A=[0,e(d[6],ac)];else
 var
 A=s;var
 B=A}else
@@ -2622,363 +2716,689 @@ var
 D=n;var
 E=D}else
 var
-E=l;var
-F=E}else
+E=m;var
+G=E}else
 var
-F=j;return F}function
-eN(c,b){var
+G=k;return G}function
+fh(a){var
+b=a[2];return a0(function(b,a){return a[4]?D(b,a[3]):b},b,c)}function
+fi(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-eO(c,b){var
-a=c2(b,c);return a?a[1]:f}function
-kL(d,g,ad){var
-h=ad[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ab=aX(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),ak=0;if(ab){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ac=aB(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),t=0;if(ac){var
-L=ac[1];if(L){var
-M=L[2],a_=L[1];if(0===a_[0])if(M){var
-a$=M[1];if(0===a$[0]&&!M[2]){var
-ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b5=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,b(a(a(a(b(c,1)))),1),b7],b9=[0,a(a(b(b(b(a(c),1),1),1))),b8],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],ca=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aW(e(d[1],ab[1]),ca),bc=bb?m(a_[1],c):bb,bd=bc?u(f,ba):bc;if(bd){var
-j=u(ba,b(c,1));t=1}else{var
-j=bd;t=1}}else{var
-j=0;t=1}}else{var
-j=M;t=1}else{var
-j=0;t=1}}else
+fj(c,b){var
+a=dv(b,c);return a?a[1]:f}function
+lH(d,g,K){var
+i=K[1],a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(b(b(b(b(a(c),1),1),1),1)),a3],a5=[0,a(b(a(a(b(a(c),1))),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,a(a(a(a(b(a(c),1))))),a6],I=aA(d,[0,b(a(a(b(b(a(c),1),1))),1),a7],i),T=0;if(I){var
+a8=[0,b(a(a(a(b(a(c),1)))),1),0],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(a(b(b(a(a(c)),1),1))),a_],bb=[0,b(a(b(b(a(a(c)),1),1)),1),a$],bc=[0,a(b(a(b(b(a(c),1),1)),1)),bb],J=aj(d,[0,b(a(a(b(a(a(c)),1))),1),bc],i),n=0;if(J){var
+x=J[1];if(x){var
+y=x[2],ap=x[1];if(0===ap[0])if(y){var
+aq=y[1];if(0===aq[0]&&!y[2]){var
+ar=aq[1],bd=[0,a(b(a(b(b(a(c),1),1)),1)),0],be=[0,b(a(b(b(a(a(c)),1),1)),1),bd],bf=[0,a(a(a(a(b(a(c),1))))),be],bh=[0,a(a(b(b(b(a(c),1),1),1))),bf],bi=[0,b(a(a(a(b(c,1)))),1),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,a(a(b(b(b(a(c),1),1),1))),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],as=M(e(d[1],I[1]),bl),au=as?h(ap[1],c):as,av=au?q(f,ar):au;if(av){var
+j=q(ar,b(c,1));n=1}else{var
+j=av;n=1}}else{var
+j=0;n=1}}else{var
+j=y;n=1}else{var
+j=0;n=1}}else
 var
-be=L}else
+aw=x}else
 var
-be=ac;if(!t){var
-bf=be;ak=1}}else{var
-bf=ab;ak=1}if(ak)var
-j=bf;var
-bg=j?c3(d,h):j;if(bg)var
-cb=bB(d,b$(d,h)),bh=l(d[4],g[13],cb);else
+aw=J;if(!n){var
+ax=aw;T=1}}else{var
+ax=I;T=1}if(T)var
+j=ax;var
+aB=j?cD(d,i):j;if(aB)var
+bm=ba(d,bg(d,i)),aC=k(d[4],g[13],bm);else
 var
-bh=bg;if(K(bh))return a(b(c,1));var
-cc=[0,b(a(b(b(a(a(c)),1),1)),1),0],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(a(a(b(a(c),1))),1)),ce],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],ch=[0,b(a(b(b(a(a(c)),1),1)),1),cg],bi=aA(d,[0,a(a(a(b(b(a(c),1),1)))),ch],h);if(bi){var
-bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aB(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
-ae=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aB(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
-bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aB(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
-af=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aB(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aB(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
-cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aX(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
-cL=[0,b(a(a(a(b(a(c),1)))),1),0],cN=[0,a(a(a(a(b(a(c),1))))),cL],cP=[0,a(b(b(a(b(a(c),1)),1),1)),cN],cQ=[0,a(a(b(b(a(a(c)),1),1))),cP],cR=[0,b(a(b(b(a(a(c)),1),1)),1),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],br=aX(d,[0,b(a(a(b(a(a(c)),1))),1),cS],bj);if(br){var
-cT=0,bs=a0(function(a){return eJ(d,a)},ae,cT);if(bs){var
-ag=bs[1],bt=l(d[4],bq[1],g[1]),cU=bt?l(d[4],br[1],g[2]):bt;if(K(cU))return b(a(c),1);var
-bu=aq(ag),cV=ad[2],cW=g[11],cX=g[10],cY=g[9],cZ=g[8],F=cZ,q=cY,o=cX,n=cW,k=cV,R=0,c0=aq(bm);for(;;){if(F){if(q)if(o)if(n)if(k){var
-V=e(c0,k[1]);if(V){var
-W=F[1],aL=V[1],bG=n[1],bH=o[1],bI=q[1];if(3===aL[0]){var
-w=aL[1];if(w){var
-x=w[2],an=w[1];if(0===an[0])if(x){var
-y=x[2],ao=x[1],as=an[1];if(3===ao[0]){var
-al=0;if(y){var
-z=y[2],by=0;if(z){var
-A=z[2],bz=0;if(A){var
-B=A[2],bA=0;if(B){var
-D=B[2],bC=0;if(D)if(D[2]){var
-i=0;by=1;bz=1;bA=1;bC=1}else{var
-at=ao[1],O=e(bu,as);if(O){var
-au=O[1],P=c5(d,1,au,at);if(P){var
-Q=c5(d,0,au,at);if(Q)var
-av=l(d[4],P[1],W[1]),aw=av?bE(d,y[1],W[2]):av,ax=aw?bE(d,z[1],W[3]):aw,ay=ax?bE(d,A[1],bI):ax,az=ay?bE(d,B[1],bH):ay,aC=az?bE(d,D[1],bG):az,aD=aC?[0,[0,as,Q[1]]]:aC;else
+aC=aB;if(r(aC))return a(b(c,1));var
+bn=[0,b(a(b(b(a(a(c)),1),1)),1),0],bo=[0,a(b(b(b(b(a(c),1),1),1),1)),bn],bp=[0,a(b(a(a(b(a(c),1))),1)),bo],bq=[0,a(b(a(a(b(a(c),1))),1)),bp],br=[0,a(b(b(b(b(a(c),1),1),1),1)),bq],bs=[0,b(a(b(b(a(a(c)),1),1)),1),br],aD=F(d,[0,a(a(a(b(b(a(c),1),1)))),bs],i);if(aD){var
+aE=aD[1],bt=[0,a(a(b(b(a(a(c)),1),1))),0],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,a(a(a(a(b(a(c),1))))),bu],bw=[0,a(a(a(a(b(a(c),1))))),bv],aF=aj(d,[0,b(b(a(b(a(a(c)),1)),1),1),bw],i);if(aF){var
+L=aF[1],bx=[0,a(a(b(b(a(a(c)),1),1))),0],by=[0,b(b(a(a(b(a(c),1))),1),1),bx],bz=[0,b(b(a(a(b(a(c),1))),1),1),by],bA=[0,a(b(b(b(b(a(c),1),1),1),1)),bz],aG=aj(d,[0,a(a(b(b(b(a(c),1),1),1))),bA],i);if(aG){var
+aH=aG[1],bB=[0,a(a(b(b(a(a(c)),1),1))),0],bC=[0,b(b(a(b(a(a(c)),1)),1),1),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],aI=aj(d,[0,b(b(a(a(b(a(c),1))),1),1),bF],i);if(aI){var
+P=aI[1],bG=[0,a(a(b(b(a(a(c)),1),1))),0],bH=[0,b(b(a(b(b(a(c),1),1)),1),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,b(a(b(b(b(a(c),1),1),1)),1),bI],bK=[0,b(a(b(b(a(a(c)),1),1)),1),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],aJ=aj(d,[0,b(a(a(b(b(a(c),1),1))),1),bL],i);if(aJ){var
+bM=[0,a(a(b(b(a(a(c)),1),1))),0],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(a(b(b(a(a(c)),1),1)),1),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(b(a(b(a(a(c)),1)),1)),bP],bR=[0,a(b(b(b(a(a(c)),1),1),1)),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],aK=aj(d,[0,b(a(b(b(a(a(c)),1),1)),1),bS],i);if(aK){var
+bT=[0,a(b(a(b(b(a(c),1),1)),1)),0],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],aL=aA(d,[0,b(a(a(a(b(a(c),1)))),1),bV],aE);if(aL){var
+bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],aM=aA(d,[0,b(a(a(b(a(a(c)),1))),1),b2],aE);if(aM){var
+b3=0,aN=az(function(a){return dw(d,a)},L,b3);if(aN){var
+Q=aN[1],aO=k(d[4],aL[1],g[1]),b4=aO?k(d[4],aM[1],g[2]):aO;if(r(b4))return b(a(c),1);var
+aP=N(Q),b5=K[2],b6=g[11],b7=g[10],b8=g[9],b9=g[8],aQ=ff(d,aP,N(aH),b9,b8,b7,b6,b5,0);if(aQ){var
+R=aQ[1],b_=function(a){return[0,a[1],0]},b$=fg(df(u(L,f),b_,R),f,L),ca=ba(d,[3,O(function(a){return bg(d,a)},b$)]);if(r(k(d[4],g[14],ca)))return a(a(c));var
+cb=0,aR=az(function(a){return lF(d,aP,a)},P,cb);if(aR){var
+o=aR[1],l=g[6];for(;;){if(o){if(l){var
+V=k(d[4],o[1],l[1]);if(V){var
+o=o[2],l=l[2];continue}var
+W=V}else
 var
-aD=Q;var
-aE=aD}else
+W=l;var
+aS=W}else
 var
-aE=P;var
-aF=aE}else
-var
-aF=O;var
-aG=aF}else
-var
-aG=D;if(!bC)var
-aH=aG}else
-var
-aH=B;if(!bA)var
-aI=aH}else
-var
-aI=A;if(!bz)var
-aJ=aI}else
-var
-aJ=z;if(!by){var
-aK=aJ;al=1}}else{var
-aK=y;al=1}if(al)var
-i=aK}else
-var
-i=0}else
-var
-i=x;else
-var
-i=0}else
-var
-i=w}else
-var
-i=0;if(i){var
-F=F[2],q=q[2],o=o[2],n=n[2],k=k[2],R=[0,i[1],R];continue}var
-aM=i}else
-var
-aM=V;var
-v=aM}else
-var
-v=k;else
-var
-v=n;else
-var
-v=o;else
-var
-v=q;var
-ah=v}else
-var
-ah=q?0:o?0:n?0:k?0:[0,ar(R,0)];if(ah){var
-ai=ah[1],c1=function(a){return[0,a[1],0]},c2=eM(cM(E(ae,f),c1,ai),f,ae),c4=bB(d,[3,T(function(a){return b$(d,a)},c2)]);if(K(l(d[4],g[14],c4)))return a(a(c));var
-c6=0,bv=a0(function(a){return kJ(d,bu,a)},af,c6);if(bv){var
-G=bv[1],r=g[6];for(;;){if(G){if(r){var
-aN=l(d[4],G[1],r[1]);if(aN){var
-G=G[2],r=r[2];continue}var
-aO=aN}else
-var
-aO=r;var
-bw=aO}else
-var
-bw=r?0:1;if(K(bw))return b(b(b(c,1),1),1);var
-bx=g[7],c7=bp[1],c8=bo[1];if(bx){var
-aP=bx[1],aQ=aP[1],aR=aQ[2],X=function(c){function
+aS=l?0:1;if(r(aS))return b(b(b(c,1),1),1);var
+aT=g[7],cc=aK[1],cd=aJ[1];if(aT){var
+X=aT[1],Y=X[1],Z=Y[2],A=function(c){function
 a(a){var
-b=u(f,a);return b?S(a,c):b}return function(b){return U(a,b)}},bJ=aq(af),bK=aQ[1],aS=e(X(E(c8,f)),bK),aT=aS?e(X(E(af,f)),aR):aS;if(aT)var
-bL=aP[2],Y=e(X(E(c7,f)),bL);else
+b=q(f,a);return b?E(a,c):b}return function(b){return s(a,b)}},aV=N(P),aW=Y[1],_=e(A(u(cd,f)),aW),$=_?e(A(u(P,f)),Z):_;if($)var
+aX=X[2],B=e(A(u(cc,f)),aX);else
 var
-Y=aT;var
-am=0;if(Y){var
-aU=K(cO(function(o){var
-g=e(bJ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aX(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aW(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
-aV=aU;am=1}else
+B=$;var
+U=0;if(B){var
+ab=r(aa(function(o){var
+g=e(aV,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aA(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return M(e(d[1],f[1]),n)}return 1}return 1},Z));if(ab){var
+ac=ab;U=1}else
 var
-aj=U(function(D){if(3===D[0]){var
-i=D[1];if(i){var
-j=i[2];if(j){var
-h=j[2];if(h){var
-g=h[2],k=h[1];switch(k[0]){case
+S=s(function(E){if(3===E[0]){var
+j=E[1];if(j){var
+k=j[2];if(k){var
+i=k[2];if(i){var
+g=i[2],l=i[1];switch(l[0]){case
 0:if(g){var
-l=g[2];if(l){var
-n=l[2];if(n){var
-o=n[2];if(o)return o[2]?0:u(f,k[1]);var
-t=o}else
+m=g[2];if(m){var
+n=m[2];if(n){var
+o=n[2];if(o)return o[2]?0:q(f,l[1]);var
+v=o}else
 var
-t=n;var
-v=t}else
-var
-v=l;var
+v=n;var
 w=v}else
 var
-w=g;return w;case
+w=m;var
+x=w}else
+var
+x=g;return x;case
 1:if(g){var
 p=g[2];if(p){var
-q=p[2];if(q){var
-r=q[2];if(r){if(r[2])return 0;var
-s=e(d[1],k[1]);if(s){var
-E=a(b(a(a(b(c,1))),1));return K(m(s[1],E))}var
-x=s}else
+s=p[2];if(s){var
+t=s[2];if(t){if(t[2])return 0;var
+u=e(d[1],l[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return r(h(u[1],F))}var
+y=u}else
 var
-x=r;var
-y=x}else
-var
-y=q;var
+y=t;var
 z=y}else
 var
-z=p;var
+z=s;var
 A=z}else
 var
-A=g;return A;default:return 0}}var
-B=h}else
+A=p;var
+B=A}else
 var
-B=j;var
-C=B}else
+B=g;return B;default:return 0}}var
+C=i}else
 var
-C=i;return C}return 0},bm)}else{var
-aV=Y;am=1}if(am)var
-aj=aV}else
+C=k;var
+D=C}else
 var
-aj=1;if(K(aj))return a(b(b(c,1),1));var
-c9=ad[3];if(cO(function(a){return a[3]},ag))if(g[7])var
-N=0;else{var
-bP=aq(ai),H=ai,s=c9,$=0,bQ=aq(ag);for(;;){if(H){if(s){var
-a7=s[1],aa=H[1],Z=e(bQ,aa[1]),bF=0;if(Z){var
-aY=Z[1];if(aY[3]){var
-_=e(bP,a7);if(_){var
-aZ=_[1],a1=m(aZ[1],aa[1]),a2=a1?l(d[4],aZ[2],aa[2]):a1;if(a2)var
-bM=aY[2],bN=b4(function(b,a){return a[4]?C(b,a[3]):b},bM,c),a3=p(a7,c),bO=0<ap(a3)?a3:c,a4=[0,[0,[0,bO,bN]]];else
+D=j;return D}return 0},aH)}else{var
+ac=B;U=1}if(U)var
+S=ac}else
 var
-a4=a2;var
-a5=a4}else
+S=1;if(r(S))return a(b(b(c,1),1));var
+ce=K[3];if(aa(function(a){return a[3]},Q))if(g[7])var
+z=0;else{var
+a0=N(R),t=R,m=ce,G=0,a1=N(Q);for(;;){if(t){if(m){var
+am=m[1],H=t[1],C=e(a1,H[1]),aU=0;if(C){var
+ad=C[1];if(ad[3]){var
+D=e(a0,am);if(D){var
+ae=D[1],af=h(ae[1],H[1]),ag=af?k(d[4],ae[2],H[2]):af;if(ag)var
+aY=fh(ad),ah=p(am,c),aZ=0<ay(ah)?ah:c,ai=[0,[0,[0,aZ,aY]]];else
 var
-a5=_;var
-I=a5;bF=1}else
+ai=ag;var
+ak=ai}else
 var
-a6=kK}else
+ak=D;var
+v=ak;aU=1}else
 var
-a6=Z;if(!bF)var
-I=a6;if(I){var
-H=H[2],s=s[2],$=[0,I[1],$];continue}var
-a8=I}else
+al=lG}else
 var
-a8=s;var
-J=a8}else
+al=C;if(!aU)var
+v=al;if(v){var
+t=t[2],m=m[2],G=[0,v[1],G];continue}var
+an=v}else
 var
-J=s?0:[0,ar($,0)];if(J)var
-a9=aq(J[1]),bR=g[12],N=U(function(g){var
-b=g[8],a=ja;for(;;){if(b){var
-d=eN(a9,b[1][1]);if(d)var
-e=d[1][1],f=bD(e,p(eO(a,e),c),a);else
+an=m;var
+w=an}else
+var
+w=m?0:[0,at(G,0)];if(w)var
+ao=N(w[1]),a2=g[12],z=s(function(g){var
+b=g[8],a=j9;for(;;){if(b){var
+d=fi(ao,b[1][1]);if(d)var
+e=d[1][1],f=bW(e,p(fj(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-h=g[8];return U(function(d){var
-b=eN(a9,d[1]);if(b){var
-c=b[1],e=c[2];return m(eO(a,c[1]),e)}return 1},h)}},bR);else
+i=g[8];return s(function(d){var
+b=fi(ao,d[1]);if(b){var
+c=b[1],e=c[2];return h(fj(a,c[1]),e)}return 1},i)}},a2);else
 var
-N=J;break}}else
+z=w;break}}else
 var
-N=1;return K(N)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kM(d,z,a,y){var
-q=i_(d,z,a),t=0;if(m(q[1],f)){var
-h=eC(e(d[1],a[3]),f,c,0),v=0;if(h){var
-k=h[1],i=k[2],j=k[1],l=u(f,j),n=l?S(f,i):l;if(n){var
-o=a[4],w=a[8],r=U(function(a){var
-b=c1(j,i,o,a[2],a[4],a[5]);if(b){var
-d=ay(a[5],c);return K(c1(j,i,o,a[2],a[4],d))}return b},w);v=1}else
+z=1;return r(z)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+lI(d,B,a,A){var
+t=j7(d,B,a),w=0;if(h(t[1],f)){var
+i=e8(e(d[1],a[3]),f,c,0),x=0;if(i){var
+l=i[1],j=l[2],k=l[1],m=q(f,k),n=m?E(f,j):m;if(n){var
+o=a[4],y=a[8],u=s(function(a){var
+b=du(k,j,o,a[2],a[4],a[5]);if(b){var
+d=ab(a[5],c);return r(du(k,j,o,a[2],a[4],d))}return b},y);x=1}else
 var
 p=n}else
 var
-p=h;if(!v)var
-r=p;if(K(r)){var
-x=e(d[2],0),g=[0,b(b(c,1),1),x];t=1}}if(!t)var
-g=q;if(m(g[1],f)){var
-s=kL(d,a,y);return m(s,f)?g:[0,s,e(d[2],0)]}return g}var
-a1=kN.slice(),kP=kO.slice(),c6=aQ(7,bx(16,function(a){return a})),bj=1;for(;;){var
-mk=gR(function(c){return function(a){var
-b=c-1|0;return g(g(c6,b)[1+b],a)[1+a]}}(bj),kP);g(c6,bj)[1+bj]=mk;var
-ml=bj+1|0;if(6!==bj){var
-bj=ml;continue}var
-bF=aQ(16,0),Z=function(b,a){return bF[1+b[1+a]]},o=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},eP=function(b,aJ,aI,aH){var
-aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a1,0)[1],aT=g(a1,1)[2],aU=g(a1,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a1,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
-a=g(c6,d)[1+d],I=(w+e|0)+Z(a,0)|0,J=o(E^I,16),K=A+J|0,L=o(e^K,12),M=(I+L|0)+Z(a,1)|0,N=o(J^M,8),O=K+N|0,P=o(L^O,7),Q=(x+f|0)+Z(a,2)|0,R=o(F^Q,16),S=B+R|0,T=o(f^S,12),U=(Q+T|0)+Z(a,3)|0,V=o(R^U,8),W=S+V|0,X=o(T^W,7),Y=(y+h|0)+Z(a,4)|0,_=o(G^Y,16),$=C+_|0,aa=o(h^$,12),ab=(Y+aa|0)+Z(a,5)|0,ac=o(_^ab,8),ad=$+ac|0,ae=o(aa^ad,7),af=(z+i|0)+Z(a,6)|0,ag=o(H^af,16),ah=D+ag|0,ai=o(i^ah,12),aj=(af+ai|0)+Z(a,7)|0,ak=o(ag^aj,8),al=ah+ak|0,am=o(ai^al,7),an=(M+X|0)+Z(a,8)|0,ao=o(ak^an,16),ap=ad+ao|0,aq=o(X^ap,12),j=(an+aq|0)+Z(a,9)|0,k=o(ao^j,8),l=ap+k|0,ar=o(aq^l,7),as=(U+ae|0)+Z(a,10)|0,at=o(N^as,16),au=al+at|0,av=o(ae^au,12),m=(as+av|0)+Z(a,11)|0,n=o(at^m,8),p=au+n|0,aw=o(av^p,7),ax=(ab+am|0)+Z(a,12)|0,ay=o(V^ax,16),az=O+ay|0,aA=o(am^az,12),q=(ax+aA|0)+Z(a,13)|0,r=o(ay^q,8),s=az+r|0,aB=o(aA^s,7),aC=(aj+P|0)+Z(a,14)|0,aD=o(ac^aC,16),aE=W+aD|0,aF=o(P^aE,12),t=(aC+aF|0)+Z(a,15)|0,u=o(aD^t,8),v=aE+u|0,aG=o(aF^v,7),a3=d+1|0;if(6!==d){var
-d=a3,H=k,G=u,F=r,E=n,D=p,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,p),a0=c(q,l),a2=c(m,v);return[0,c(j,s),a2,a0,aZ,aY,aX,aW,aV]}},c7=function(i,m,e,l,h){if(1===l){var
-v=m-(aE*e|0)|0,K=aE,w=m0(aE,v)?K:v,j=dV(1,(w+63|0)/64|0),n=j-1|0,L=aE*e|0,F=0;if(n<0)var
-o=a1;else{var
-a=F,p=a1;for(;;){var
-k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
+p=i;if(!x)var
+u=p;if(r(u)){var
+z=e(d[2],0),g=[0,b(b(c,1),1),z];w=1}}if(!w)var
+g=t;if(h(g[1],f)){var
+v=lH(d,a,A);return h(v,f)?g:[0,v,e(d[2],0)]}return g}function
+fk(g,l,j,d,b){if(b){var
+m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(j,f)){if(typeof
+e==="number"&&2<=e){var
+q=k(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cH(g,a,d,o)]]:q;return v}return 0}var
+i=fk(g,l,ab(j,c),d,p);if(i)var
+r=i[1],s=r[2],w=cH(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+var
+t=i;var
+u=t}else
+var
+u=b;return u}function
+fl(c,b,a){return a?k(c,b,a[1]):a}function
+fm(f,e,d){var
+a=e,b=d;for(;;){if(b){var
+c=b[1],g=b[2],h=aa(function(b){return function(a){return b?a?k(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fn(c,a,b){var
+d=a[2]?0:lJ,e=a[1];return t(O(function(a){return fl(c,a,b)},e),d)}function
+fo(d,c,e,b,a){if(typeof
+b==="number"){if(2<=b){var
+f=e[1];return fm(d,a,be(function(a){return fn(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fm(d,0,be(function(a){return fn(c,g,a)},a))}function
+lK(b,a){if(typeof
+a==="number")return 1;var
+f=a[1],c=s(function(a){var
+c=b[1][1];return aa(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return r(b[1][2]);var
+e=d}else
+var
+e=c;return e}function
+dz(g,f,d){var
+a=e(g,d);if(a)var
+i=a[1][8],b=cv(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+var
+c=a;return c}function
+fp(d,k,j,i,g){var
+b=i,a=g;for(;;){if(a){var
+l=a[1][8],f=s(function(m){return function(c){var
+b=r(e(k,c[1]));if(b)var
+f=b;else{var
+a=e(d,c[2]);if(a){var
+g=a[1][8];return s(function(f){var
+i=r(e(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dz(d,f[1],m);if(a){var
+b=dz(d,l,a[1]);if(b)return h(b[1],k);var
+g=b}else
+var
+g=a;return g},g)}var
+f=a}return f}}(b),l);if(f){var
+m=a[2],b=p(b,c),a=m;continue}return f}return 1}}function
+fq(h,g,f,a){return aa(function(a){var
+b=a[8];return aa(function(b){var
+c=e(g,b[1]);if(c){var
+a=e(h,b[2]);if(a){var
+i=a[1][8];return aa(function(a){return e(f,a[1])},i)}var
+d=a}else
+var
+d=c;return d},b)},a)}function
+g(a,b){switch(a[0]){case
+0:return e(b,a[1]);case
+1:return[1,a[1]];default:return[2,a[1]]}}function
+G(b,a){return b?lL:[1,a]}function
+aI(b,a){return b?lM:[2,a]}function
+P(a,b){return a?[0,a[1]]:[1,b]}function
+fr(d,f){var
+g=bw(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
+lN=cx(f,32);function
+lO(d){var
+e=q(b(b(b(b(a(c),1),1),1),1),d),f=e?q(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+g=f;else{var
+h=q(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return q(d,b(a(a(b(b(a(c),1),1))),1));var
+g=h}return g}function
+a1(b,f,a){if(1===a[0]){var
+c=a[1],d=h(e(b[3],c),f);return d?s(lO,e(b[1],c)):d}return 0}function
+aB(a){return 1===a[0]?1:0}function
+cE(e,d,a){if(0===a[0]){var
+b=a[1],c=q(e,b);return c?q(b,d):c}return 0}function
+fs(a){return 2===a[0]?a[1]:0}function
+lP(a){return 2===a[0]?1:0}function
+ft(b,a){return 3===a[0]?s(b,a[1]):0}function
+fu(b){if(4===b[0]){var
+a=b[1];if(a){var
+c=[0,a[1],a[2]];return s(function(a){return aB(a[2])},c)}return a}return 0}function
+fv(a){return 1}var
+lQ=a(b(a(b(a(c),1)),1)),dA=ab(ai(b(c,1),lQ),c);function
+aC(d,c,b){var
+a=F(d,c,[4,b]),e=a?1:a;return e}function
+bz(c,b,a){return aA(c,b,[4,a])}function
+cF(e,d,c){var
+a=F(e,d,[4,c]);if(a){var
+b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
+au(a,f,d,c){var
+b=bz(a,f,c);if(b){var
+g=e(a[2],d);return k(a[4],b[1],g)}return b}function
+fw(a,c,f,b){var
+d=s(function(c){return aC(a,c[1],b)},c);return d?s(function(b){var
+d=t(c,f);return aa(function(c){var
+f=e(a[2],c[1]),d=k(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
+fx(d,k,h){function
+r(a){return cE(c,dA,a)}var
+s=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],r],v=b(b(b(b(a(c),1),1),1),1),w=ab(ai(b(c,1),v),c);function
+l(a){return cE(f,w,a)}function
+i(a){var
+b=k?a:k;return b}var
+x=[0,b(a(a(a(b(a(c),1)))),1),0],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B];if(M(h,[0,a(a(b(b(a(a(c)),1),1))),C]))var
+D=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return a1(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(b(b(a(a(c)),1),1),1),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],N=[0,b(a(a(a(b(a(c),1)))),1),L],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],D]),R=0,S=b(b(b(b(b(b(c,1),1),1),1),1),1),T=function(a){return a1(d,S,a)},U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,b(a(a(a(b(a(c),1)))),1),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(b(a(a(b(a(c),1))),1)),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ac=[0,a(a(b(b(b(a(c),1),1),1))),aa],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(b(a(a(a(c))),1),1)),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),af],T],R],ah=[0,a(a(b(b(a(a(c)),1),1))),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,b(a(a(a(b(a(c),1)))),1),aj],al=[0,a(b(a(b(b(a(c),1),1)),1)),ak],am=[0,a(b(a(a(b(a(c),1))),1)),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),am],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],fv],ag],as=function(a){return ft(aB,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aC=b(b(b(b(b(b(c,1),1),1),1),1),1),aD=function(a){return a1(d,aC,a)},aE=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aE],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aD],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,b(a(a(b(a(a(c)),1))),1),aT],aV=[0,a(a(a(a(a(b(c,1)))))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(b(b(b(a(c),1),1),1),1)),aW],aY=[0,a(b(a(a(b(a(c),1))),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aB],aN],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aB],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return a1(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return a1(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aB],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aB],bK],Q]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(M(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return a1(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return a1(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=an(c),cf=function(a){return cE(ce,dA,a)},cg=function(a){return ft(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fv],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aB],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(M(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
+cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cF=[0,a(a(a(b(a(a(c)),1)))),cD],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fs],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return a1(d,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fs],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fu],c0],c9=0,c_=function(a){return cE(f,dA,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aB],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(M(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
+j=e(d[1],i[1]),g=a0(function(e,d){if(q(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&E(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return p(e,c)},j,f),h=q(c,g);return h?q(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fu],dw],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aB],0]],dF]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(M(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aB],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aB],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],o=M(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(o)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],lP],0],0]];else
+var
+g=o}}}}}if(g)var
+m=g[1],bQ=m[2],bR=m[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return a1(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=t(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],n=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aB],bX],bQ]];else
+var
+n=g;return n}var
+lR=[0,a(b(a(b(b(a(c),1),1)),1)),0],lS=[0,b(b(a(b(b(a(c),1),1)),1),1),lR],lT=[0,a(b(b(b(b(a(c),1),1),1),1)),lS],lU=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),lT],c],0],lV=b(c,1),lW=[0,a(a(b(b(a(a(c)),1),1))),0],lX=[0,b(a(b(b(a(a(c)),1),1)),1),lW],lY=[0,a(b(a(b(b(a(c),1),1)),1)),lX],lZ=[0,a(a(a(b(a(a(c)),1)))),lY],l0=[0,a(a(b(b(a(a(c)),1),1))),lZ],l1=[0,b(a(a(a(b(a(c),1)))),1),l0],l2=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),l1],lV],lU],l3=b(a(c),1),l4=[0,a(a(b(a(b(a(c),1)),1))),0],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,a(a(a(a(b(a(c),1))))),l5],l7=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),l6],l3],l2],l8=b(a(c),1),l9=[0,a(b(a(b(b(a(c),1),1)),1)),0],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,a(b(a(b(a(a(c)),1)),1)),l_],ma=[0,a(a(b(b(b(a(c),1),1),1))),l$],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(b(a(a(a(c))),1),1),1),mb],md=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mc],l8],l7],me=a(b(c,1)),mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(a(b(b(a(a(c)),1),1))),mf],mh=[0,a(a(a(a(b(a(c),1))))),mg],mi=[0,b(a(b(b(a(a(c)),1),1)),1),mh],mj=[0,a(a(b(b(b(a(c),1),1),1))),mi],mk=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mj],me],md],ml=b(b(c,1),1),mm=[0,a(a(b(b(a(a(c)),1),1))),0],mn=[0,a(b(a(a(b(a(c),1))),1)),mm],mo=[0,a(a(a(a(a(b(c,1)))))),mn],mp=[0,b(b(a(b(a(a(c)),1)),1),1),mo],mq=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mp],ml],mk],mr=a(c),ms=[0,b(b(a(b(a(a(c)),1)),1),1),0],mt=[0,b(a(a(a(b(a(c),1)))),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(a(b(b(a(a(c)),1),1)),1),mu],mw=[0,a(b(b(b(b(a(c),1),1),1),1)),mv],mx=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mw],mr],mq],my=b(c,1),mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,b(b(a(b(a(a(c)),1)),1),1),mz],mB=[0,b(a(a(a(b(a(c),1)))),1),mA],mC=[0,a(b(b(b(b(a(c),1),1),1),1)),mB],mD=[0,b(b(a(b(a(a(c)),1)),1),1),mC],mE=[0,a(a(b(b(a(a(c)),1),1))),mD],mF=[0,b(a(a(a(b(a(c),1)))),1),mE],mG=[0,a(a(a(a(b(a(c),1))))),mF],mH=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),mG],my],mx],mI=b(c,1),mJ=[0,b(a(a(a(b(a(c),1)))),1),0],mK=[0,a(b(a(b(b(a(c),1),1)),1)),mJ],mL=[0,b(a(a(b(a(a(c)),1))),1),mK],mM=[0,a(b(b(a(b(a(c),1)),1),1)),mL],mN=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),mM],mI],mH],mO=[0,a(a(a(b(a(a(c)),1)))),0],mP=[0,a(a(a(a(b(a(c),1))))),mO],mQ=[0,b(b(a(b(b(a(c),1),1)),1),1),mP],mR=[0,a(b(b(b(b(a(c),1),1),1),1)),mQ],mS=[0,b(b(b(a(b(a(c),1)),1),1),1),mR],mT=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),mS],c],mN];function
+fy(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!M(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o];if(!M(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p])){var
+e=cv(function(e){var
+f=aC(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=M(d,[0,b(a(b(b(a(a(c)),1),1)),1),p]);if(g)var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e[1],v);else
+var
+h=g;return r(h)}return f},mT),q=e?[0,e[1][2]]:e;return q}}return[0,b(a(c),1)]}function
+fz(b,a){if(b){if(a){var
+d=a[1];if(0===d[0]){var
+c=fz(b[2],a[2]);if(c)var
+e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
+var
+f=c;return f}return 0}return a}return a?0:mV}function
+fA(d,f,i){var
+h=i[1];function
+j(j){function
+k(k){function
+l(l){function
+m(m){function
+n(n){function
+o(x){function
+f(u){function
+f(h){var
+o=N(k),p=N(i[2]),a=eT(d,O(dg,n)),b=l?1:l;function
+c(j){var
+a=e(p,j);if(a){var
+b=e(o,a[1]);if(b){var
+f=b[1];if(3===f[0]){var
+c=f[1];if(c){var
+d=c[2];if(d){var
+g=d[1];return 3===g[0]?[0,g[1]]:0}var
+h=d}else
+var
+h=c;return h}return 0}var
+i=b}else
+var
+i=a;return i}var
+f=N(n),g=N(m);return[0,[0,j,N(j),g,f,c,a,b]]}var
+o=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],s=[0,a(b(b(a(b(a(c),1)),1),1)),r],t=F(d,[0,a(a(a(b(b(a(c),1),1)))),s],h)?0:1;return g(aI(t,o),f)}var
+o=b(b(b(c,1),1),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=F(d,[0,a(b(a(a(b(a(c),1))),1)),v],h)?0:1;return g(aI(w,o),f)}var
+p=a(a(c)),q=f[7]?0:1;return g(aI(q,p),o)}var
+o=b(b(a(b(c,1)),1),1),p=i[2],q=f[11],r=f[10],s=f[9],t=f[8],u=N(k);return g(P(ff(d,N(m),u,t,s,r,q,p,0),o),n)}var
+n=b(b(a(b(c,1)),1),1),o=0;return g(P(az(function(a){return dw(d,a)},j,o),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(a(a(a(b(a(c),1))))),r];return g(P(aj(d,[0,b(a(a(b(b(a(c),1),1))),1),s],h),m),l)}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(P(aj(d,[0,a(a(b(b(b(a(c),1),1),1))),p],h),l),k)}var
+k=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(P(aj(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),k),j)}function
+fB(d,j,o,i,m){var
+v=[0,b(b(a(b(b(a(c),1),1)),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(a(b(a(a(c)),1))),1),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],n=r(aC(d,[0,a(a(a(a(b(a(c),1))))),B],i));if(n)var
+C=[0,b(a(a(a(b(a(c),1)))),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),C],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),K],M=[0,a(a(a(a(b(a(c),1))))),L],N=[0,b(a(a(b(b(a(c),1),1))),1),M],Q=[0,b(a(a(a(b(a(c),1)))),1),N],l=r(aC(d,[0,a(b(a(b(a(a(c)),1)),1)),Q],i));else
+var
+l=n;var
+R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(b(a(b(b(a(c),1),1)),1),1),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z];if(au(d,[0,a(a(a(a(b(a(c),1))))),_],U,i)){var
+$=function(v){function
+t(a){return[0,[0,a]]}var
+w=r(m);function
+l(C){function
+H(l){if(w)var
+x=[0,b(a(a(a(b(a(c),1)))),1),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],H=[0,a(a(a(a(b(a(c),1))))),C],I=[0,b(a(a(b(b(a(c),1),1))),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],e=aC(d,[0,a(b(a(b(a(a(c)),1)),1)),J],i);else
+var
+e=w;var
+K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(a(a(b(a(a(c)),1))),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],Q=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],m=F(d,[0,a(a(a(a(b(a(c),1))))),S],[4,i]);if(m)var
+t=m[1],T=4===t[0]?t[1]:0,j=T;else
+var
+j=m;function
+U(t){var
+i=u(l,f);function
+m(n){function
+i(r){function
+i(g){var
+b=o[2],a=cu(function(f){var
+i=f[2],b=O(ct,g),a=i;for(;;){if(b){if(a){var
+c=b[1],d=c?h(c[1],a[1]):1;if(d){var
+b=b[2],a=a[2];continue}var
+e=d}else
+var
+e=a;return e}return a?0:1}},b),d=a0(function(b,a){return D(b,a[2])},g,c),e=q(d,u(a,f));return[0,[0,O(ct,a),e]]}var
+m=b(a(a(b(c,1))),1),n=0;return g(P(az(function(h){var
+i=cv(function(a){return k(d[4],a[1],h[1])},j);if(i){var
+l=i[1][2];if(1===l[0]){var
+g=f,a=h[2],n=l[1];for(;;){if(a){if(!k(d[4],a[1],n)){var
+m=a[2],g=p(g,c),a=m;continue}var
+b=[0,g]}else
+var
+b=a;var
+o=b?[0,[0,[0,b[1]],c]]:b;return o}}return 0}var
+q=e?[0,[0,0,u(h[2],f)]]:e;return q},l,n),m),i)}var
+m=b(a(a(b(c,1))),1);return g(G(s(function(a){return aa(function(b){return k(d[4],a[1],b[1])},l)},j),m),i)}var
+n=b(a(a(b(c,1))),1),r=e?E(u(j,f),i):h(u(j,f),i);return g(G(r,n),m)}var
+V=b(a(a(b(c,1))),1);if(l)var
+n=1;else{var
+v=r(e);if(v)var
+W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),$],n=r(aC(d,[0,a(a(a(a(b(a(c),1))))),ab],i));else
+var
+n=v}return g(G(n,V),U)}var
+I=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),n],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],x=[0,b(a(b(b(a(a(c)),1),1)),1),v],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],e=aj(d,[0,b(b(b(b(a(a(c)),1),1),1),1),y],C);if(e){var
+z=0,A=e[1],j=az(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bX(F(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=aA(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],f=aj(d,[0,b(a(a(b(a(a(c)),1))),1),y],h);if(f)var
+g=az(fc,f[1],0),z=g?[0,[0,[0,e[1],g[1]]]]:g,i=z;else
+var
+i=f;var
+j=i}else
+var
+j=e;return j}return mU},A,z);if(j)var
+B=j[1],l=[0,be(function(a){var
+b=a?[0,a[1],0]:a;return b},B)];else
+var
+l=j;var
+m=l}else
+var
+m=e;return g(P(m,I),H)}var
+n=b(b(a(b(c,1)),1),1);return g(g(P(e(j[2],o[1]),n),l),t)},ab=a(a(a(b(c,1)))),ac=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,a(a(a(b(a(a(c)),1)))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,b(a(a(a(b(a(c),1)))),1),ah];return g(G(r(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),ai],i)),ab),$)}function
+ak(af){var
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),l],p=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(b(a(a(b(a(c),1))),1)),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,a(a(b(b(b(a(c),1),1),1))),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(a(b(a(a(c)),1)),1)),y];if(au(d,[0,a(a(a(a(b(a(c),1))))),z],t,i)){var
+A=[0,b(b(a(b(b(a(c),1),1)),1),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(a(b(a(a(c)),1)))),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],H=[0,b(a(a(a(b(a(c),1)))),1),F];if(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),H],i)){var
+I=function(f){function
+h(f){function
+d(a){return mW}var
+e=a(b(b(c,1),1));return g(aI(r(j[7]),e),d)}var
+i=a(a(a(b(c,1)))),k=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],e=aA(d,[0,a(b(a(b(b(a(c),1),1)),1)),o],f),p=e?1:e;return g(G(p,i),h)},J=b(b(a(b(c,1)),1),1);return g(P(e(j[2],o[1]),J),I)}return mX}function
+K(a){return mY}var
+L=a(a(a(b(c,1)))),h=r(m);if(h)var
+M=[0,b(a(a(a(b(a(c),1)))),1),0],N=[0,a(a(a(b(a(a(c)),1)))),M],O=[0,a(a(a(a(b(a(c),1))))),N],Q=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=au(d,[0,a(a(a(a(b(a(c),1))))),Z],T,i);else
+var
+f=h;if(f)var
+_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(a(b(a(a(c)),1)))),ab],ad=[0,a(a(b(b(a(a(c)),1),1))),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],k=r(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),ae],i));else
+var
+k=f;return g(G(k,L),K)}var
+al=a(a(a(b(c,1))));if(l)var
+am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(b(b(a(a(c)),1),1))),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],t=r(aC(d,[0,b(a(b(b(a(a(c)),1),1)),1),aq],i));else
+var
+t=l;return g(G(t,al),ak)}function
+dB(a,d,c,b){var
+e=a[9],f=p(a[8],b),g=t(c,a[7]);return[0,a[1],a[2],d,a[4],a[5],a[6],g,f,e]}function
+fC(b,a){return cu(function(a){return r(h(a[1],b))},a)}function
+fD(j,i){var
+g=ab(u(j[2],f),i);if(!E(i,c)&&!E(g,f)){var
+m=cs(g),d=j[2],e=m;for(;;){if(0===e)var
+k=d?[0,d[1]]:d,h=k;else{var
+l=e-1|0;if(d){var
+d=d[2],e=l;continue}var
+h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
+m0=[0,b(b(b(a(a(c)),1),1),1),0],m1=[0,b(b(b(b(a(c),1),1),1),1),m0],m2=[0,a(a(b(b(a(c),1),1))),m1],m3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m2],0],m4=[0,a(a(a(b(a(c),1)))),0],m5=[0,b(b(b(b(a(c),1),1),1),1),m4],m6=[0,a(a(b(b(a(c),1),1))),m5],m7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m6],m3],m8=[0,a(b(a(b(a(c),1)),1)),0],m9=[0,b(b(b(b(a(c),1),1),1),1),m8],m_=[0,a(a(b(b(a(c),1),1))),m9],m$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m_],m7],na=[0,b(b(a(b(a(c),1)),1),1),0],nb=[0,b(b(b(b(a(c),1),1),1),1),na],nc=[0,a(a(b(b(a(c),1),1))),nb],nd=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nc],m$],ne=[0,b(a(b(b(a(c),1),1)),1),0],nf=[0,b(b(b(b(a(c),1),1),1),1),ne],ng=[0,a(a(b(b(a(c),1),1))),nf],nh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ng],nd],ni=[0,a(b(b(b(a(c),1),1),1)),0],nj=[0,b(b(b(b(a(c),1),1),1),1),ni],nk=[0,a(a(b(b(a(c),1),1))),nj],nl=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nk],nh],nm=[0,a(a(a(b(a(c),1)))),0],nn=[0,b(b(b(b(a(c),1),1),1),1),nm],no=[0,b(a(b(b(a(c),1),1)),1),nn],np=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),no],nl],nq=[0,a(a(b(b(a(c),1),1))),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,b(a(b(b(a(c),1),1)),1),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],np],nu=[0,b(a(b(b(a(c),1),1)),1),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,b(a(b(b(a(c),1),1)),1),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(b(b(a(c),1),1),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,b(a(b(b(a(c),1),1)),1),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(a(a(b(a(c),1))),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(b(b(b(a(c),1),1),1)),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,a(b(a(b(a(c),1)),1)),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(b(b(b(a(c),1),1),1)),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,b(b(a(b(a(c),1)),1),1),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(b(b(b(a(c),1),1),1)),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(b(b(a(c),1),1))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,a(b(b(b(a(c),1),1),1)),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,b(a(b(b(a(c),1),1)),1),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,a(b(b(b(a(c),1),1),1)),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,a(b(b(b(a(c),1),1),1)),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,a(b(b(b(a(c),1),1),1)),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV];function
+n0(d,n,m,e){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],s=[0,b(b(a(b(a(a(c)),1)),1),1),q],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],j=au(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],H=[0,a(a(a(a(b(a(c),1))))),F],h=bz(d,[0,b(b(a(b(a(a(c)),1)),1),1),H],e);if(h)var
+I=h[1],J=n[1],i=aa(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=aA(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?k(d[4],e[1],I):e},J);else
+var
+i=h;function
+K(a){return[0,m]}var
+L=b(a(a(a(c))),1),l=aa(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return au(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},nZ);if(l)if(j)var
+f=j;else
+if(i)var
+M=[0,a(b(b(b(a(c),1),1),1)),0],N=[0,b(b(b(b(a(c),1),1),1),1),M],O=[0,a(b(b(b(a(c),1),1),1)),N],P=[0,b(a(b(b(a(b(c,1)),1),1)),1),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,b(b(a(b(b(a(c),1),1)),1),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],f=r(au(d,[0,a(a(b(b(b(a(c),1),1),1))),S],P,e));else
+var
+f=i;else
+var
+f=l;return g(G(f,L),K)}function
+fE(i,k,d,o,l){if(l){var
+w=l[2],x=function(a){return fE(i,k,a,p(o,c),w)},j=l[1],m=function(x){function
+l(n){var
+l=e(i[1],n);function
+v(v){function
+m(m){function
+n(ao){var
+N=[0,b(b(a(a(b(a(c),1))),1),1),0],Q=[0,b(b(a(a(b(a(c),1))),1),1),N],R=[0,a(b(b(b(b(a(c),1),1),1),1)),Q];if(M(l,[0,a(a(b(b(b(a(c),1),1),1))),R])){var
+m=function(x){function
+l(y){var
+q=p(u(d[2],f),c);function
+m(A){function
+z(k){function
+w(w){function
+m(L){var
+n=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),n],r=[0,b(b(a(b(a(a(c)),1)),1),1),p],u=[0,a(b(b(b(b(a(c),1),1),1),1)),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],f=F(i,[0,a(a(b(b(a(a(c)),1),1))),v],[4,j]);if(f){var
+g=f[1];if(3===g[0])var
+m=g[1],e=be(function(a){return 0===a[0]?[0,a[1],0]:0},m);else
+var
+e=0}else
+var
+e=f;function
+w(l){function
+f(a){return a?a[1]:an(c)}var
+g=an(b(c,1)),a=e;for(;;){if(a){var
+i=a[1],j=E(g,i);if(j){var
+g=i,a=a[2];continue}var
+d=j}else
+var
+d=1;var
+k=d?s(function(a){return aa(function(b){return h(f(b),a)},l)},e):d;return k?s(function(a){var
+b=f(a);return aa(function(a){return h(b,a)},e)},l):k}}var
+x=d[9],z=d[8],A=[0,[0,[0,k[3],w]],d[7]],B=[0,b(a(a(b(b(a(c),1),1))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],l=bz(i,[0,b(a(b(b(a(a(c)),1),1)),1),C],j),D=l?[0,l[1],d[6]]:d[6],G=[0,y,d[5]],H=d[4],I=d[3],J=t(O(function(a){return[0,a[2][1],k[1]]},I),H),K=t(d[3],[0,[0,q,[0,k[1],o]],0]);return[0,[0,d[1],[0,k,d[2]],K,J,G,D,A,z,x]]}var
+n=a(b(a(a(c)),1)),p=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],e=F(i,[0,a(a(a(a(b(a(c),1))))),u],[4,j]);if(e)var
+f=e[1],v=4===f[0]?f[1]?0:1:0,l=v;else
+var
+l=e;return g(G(l,n),m)}var
+x=a(b(b(a(c),1),1)),m=d[3];if(m){var
+n=d[1];if(n)var
+p=b(b(b(b(b(b(c,1),1),1),1),1),1),e=E(u(d[3],f),p);else
+var
+e=n;if(e)var
+r=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),v=m[1][2][2],l=E(ab(ab(o,c),v),r);else
+var
+l=e}else
+var
+l=1;return g(G(l,x),w)}var
+m=e(k[6],x);if(m)var
+n=m[2],l=m[1],v=function(j){var
+d=j[1];function
+m(m){function
+j(o){function
+j(b){var
+a=F(i,b,m),c=a?1:a;return c}function
+t(z){function
+p(q){function
+i(a){var
+b=fh(o);return[0,[0,d,a,[0,[0,l,n],h(u([0,l,n],f),b)]]]}var
+j=b(b(a(b(c,1)),1),1),m=0,p=[0,l,n];return g(P(az(function(c){var
+a=e(k[5],c);if(a)var
+b=fz(o[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+var
+d=a;return d},p,m),j),i)}var
+q=b(c,1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),r],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],j=aj(i,[0,b(b(b(b(a(a(c)),1),1),1),1),x],m),y=j?j[1]:j;return g(aI(s(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},y),q),p)}var
+v=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],p=j([0,a(a(a(a(b(a(c),1))))),y]);if(p)var
+q=p;else
+var
+z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(a(b(a(a(c)),1)))),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],q=j([0,a(b(b(b(b(a(c),1),1),1),1)),E]);return g(aI(r(q),v),t)}var
+o=b(b(a(b(c,1)),1),1);return g(P(e(k[3],d),o),j)}var
+o=b(b(a(b(c,1)),1),1);return g(P(e(k[2],d),o),m)},w=b(b(a(b(c,1)),1),1),p=g(P(e(k[4],l),w),v);else
+var
+p=[1,a(b(a(b(c,1)),1))];return g(p,z)}var
+n=b(b(b(a(c),1),1),1),v=[0,a(b(b(b(a(a(c)),1),1),1)),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],l=cF(i,[0,a(a(b(b(a(a(c)),1),1))),w],j),z=l?h(l[1],q):l;return g(G(z,n),m)}var
+m=b(a(b(a(c),1)),1),n=[0,a(b(b(a(a(a(c))),1),1)),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),n];return g(P(bz(i,[0,a(a(b(a(b(a(c),1)),1))),q],j),m),l)},n=b(a(b(a(c),1)),1),v=[0,b(b(a(a(b(a(c),1))),1),1),0],w=[0,b(b(a(a(b(a(c),1))),1),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w];return g(P(bz(i,[0,a(a(b(b(b(a(c),1),1),1))),x],j),n),m)}var
+S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,a(b(a(a(b(a(c),1))),1)),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(b(b(b(a(c),1),1),1))),U],W=[0,b(b(a(b(a(a(c)),1)),1),1),V],X=[0,a(b(a(b(a(a(c)),1)),1)),W];if(M(l,[0,a(a(a(a(b(a(c),1))))),X])){var
+y=function(e){function
+l(b){function
+a(a){function
+b(b){var
+c=fC(e,d[3]),g=b?dB(d,c,[0,[1,a[2],b[1]],0],a[2]):dB(d,c,0,f);return[0,g]}return g(fB(i,k,a[1],j,0),b)}return g(fD(d,e),a)}var
+m=a(b(b(a(c),1),1)),n=d[3];return g(G(aa(function(a){return h(a[1],e)},n),m),l)},z=b(a(b(a(c),1)),1),A=[0,a(b(b(b(a(a(c)),1),1),1)),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),B],j),z),y)}var
+Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(a(b(a(a(c)),1))),1),Y],_=[0,b(b(a(a(b(a(c),1))),1),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],ac=[0,a(a(b(b(a(a(c)),1),1))),$],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac];if(M(l,[0,b(a(b(b(a(a(c)),1),1)),1),ad])){var
+C=function(f){function
+h(h){function
+e(e){function
+h(g){var
+h=fC(f,d[3]);return g?[0,dB(d,h,[0,[1,e[2],g[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(fB(i,k,e[1],j,1),h)}return g(fD(d,f),e)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aC(i,[0,a(b(b(b(b(a(c),1),1),1),1)),p],j),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aC(i,[0,a(a(a(b(a(a(c)),1)))),r],j)?e:e?0:1;return g(G(s,l),h)},D=b(a(b(a(c),1)),1),H=[0,a(b(b(b(a(a(c)),1),1),1)),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),I],j),D),C)}var
+ae=[0,b(b(a(a(b(a(c),1))),1),1),0],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(a(b(b(a(a(c)),1),1))),af],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],ai=[0,b(a(a(b(b(a(c),1),1))),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(M(l,[0,b(a(b(b(a(a(c)),1),1)),1),ak]))return n0(i,k,d,j);var
+al=[0,b(b(a(b(b(a(c),1),1)),1),1),0],am=[0,b(a(a(a(b(a(c),1)))),1),al];if(M(l,[0,a(b(a(b(b(a(c),1),1)),1)),am])){var
+J=function(p){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),k],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bX(F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,j]))];return[0,[0,d[1],d[2],0,d[4],d[5],d[6],d[7],d[8],o]]},K=a(b(b(a(c),1),1)),L=d[1]?f:c;return g(G(q(u(d[3],f),L),K),J)}return[1,a(b(b(a(c),1),1))]}var
+v=b(a(b(a(c),1)),1);return g(G(fw(i,m[1],m[2],j),v),n)}var
+n=b(a(b(a(c),1)),1);return g(P(fx(i,d[1],l),n),m)}var
+m=fy(i,l,j),w=m?[2,m[1]]:n1;return g(w,v)}var
+m=b(a(b(a(c),1)),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],v=[0,b(a(a(a(b(a(c),1)))),1),n],w=[0,a(b(b(a(b(a(c),1)),1),1)),v];return g(P(bz(i,[0,a(a(b(a(b(a(c),1)),1))),w],j),m),l)},n=a(b(b(a(c),1),1)),v=d[9]?0:1;return g(g(G(v,n),m),x)}return[0,d]}function
+fF(b,a){var
+c=eT(b,a);return s(function(d){var
+a=e(c,d);if(a){if(a[2])return 0;var
+b=1}else
+var
+b=a;return b},a)}function
+dC(h,g,f){var
+d=e(g[2],f);if(d){var
+i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bX(F(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
+fG(d,c,b){var
+a=e(d[4],b);return a?h(a[1][1],c):a}var
+n3=b(c,1),n4=a(c),fH=b(b(c,1),1),bh=n5.slice(),n7=n6.slice(),dD=a5(7,bQ(16,function(a){return a})),bD=1;for(;;){var
+p_=hO(function(c){return function(a){var
+b=c-1|0;return j(j(dD,b)[1+b],a)[1+a]}}(bD),n7);j(dD,bD)[1+bD]=p_;var
+p$=bD+1|0;if(6!==bD){var
+bD=p$;continue}var
+bZ=a5(16,0),ak=function(b,a){return bZ[1+b[1+a]]},w=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},fI=function(b,aJ,aI,aH){var
+aK=j(b,0)[1],aL=j(b,1)[2],aM=j(b,2)[3],aN=j(b,3)[4],aO=j(b,4)[5],aP=j(b,5)[6],aQ=j(b,6)[7],aR=j(b,7)[8],aS=j(bh,0)[1],aT=j(bh,1)[2],aU=j(bh,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=j(bh,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,v=aK;for(;;){var
+a=j(dD,d)[1+d],I=(v+e|0)+ak(a,0)|0,J=w(E^I,16),K=A+J|0,L=w(e^K,12),M=(I+L|0)+ak(a,1)|0,N=w(J^M,8),O=K+N|0,P=w(L^O,7),Q=(x+f|0)+ak(a,2)|0,R=w(F^Q,16),S=B+R|0,T=w(f^S,12),U=(Q+T|0)+ak(a,3)|0,V=w(R^U,8),W=S+V|0,X=w(T^W,7),Y=(y+g|0)+ak(a,4)|0,Z=w(G^Y,16),_=C+Z|0,$=w(g^_,12),aa=(Y+$|0)+ak(a,5)|0,ab=w(Z^aa,8),ac=_+ab|0,ad=w($^ac,7),ae=(z+h|0)+ak(a,6)|0,af=w(H^ae,16),ag=D+af|0,ah=w(h^ag,12),ai=(ae+ah|0)+ak(a,7)|0,aj=w(af^ai,8),al=ag+aj|0,am=w(ah^al,7),an=(M+X|0)+ak(a,8)|0,ao=w(aj^an,16),ap=ac+ao|0,aq=w(X^ap,12),i=(an+aq|0)+ak(a,9)|0,k=w(ao^i,8),l=ap+k|0,ar=w(aq^l,7),as=(U+ad|0)+ak(a,10)|0,at=w(N^as,16),au=al+at|0,av=w(ad^au,12),m=(as+av|0)+ak(a,11)|0,n=w(at^m,8),o=au+n|0,aw=w(av^o,7),ax=(aa+am|0)+ak(a,12)|0,ay=w(V^ax,16),az=O+ay|0,aA=w(am^az,12),p=(ax+aA|0)+ak(a,13)|0,q=w(ay^p,8),r=az+q|0,aB=w(aA^r,7),aC=(ai+P|0)+ak(a,14)|0,aD=w(ab^aC,16),aE=W+aD|0,aF=w(P^aE,12),s=(aC+aF|0)+ak(a,15)|0,t=w(aD^s,8),u=aE+t|0,aG=w(aF^u,7),a2=d+1|0;if(6!==d){var
+d=a2,H=k,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,z=s,y=p,x=m,v=i;continue}var
+c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dE=function(h,m,e,l,g){if(1===l){var
+v=m-(aS*e|0)|0,K=aS,w=qN(aS,v)?K:v,i=eo(1,(w+63|0)/64|0),n=i-1|0,L=aS*e|0,F=0;if(n<0)var
+o=bh;else{var
+a=F,p=bh;for(;;){var
+k=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
 b=0;for(;;){var
-y=mw(as(i),q+(4*b|0)|0)&-1;g(bF,b)[1+b]=y;var
-z=b+1|0;if(15!==b){var
-b=z;continue}break}}else{var
+x=qk(aJ(h),q+(4*b|0)|0)&-1;j(bZ,b)[1+b]=x;var
+y=b+1|0;if(15!==b){var
+b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?x(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bF,c)[1+c]=D;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?B(h,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,C=f(1)<<8,D=f(0)|C|A|z;j(bZ,c)[1+c]=D;var
 E=c+1|0;if(15!==c){var
 c=E;continue}break}}var
-r=a===(j-1|0)?1:0;if(r)var
-G=h?8:h,s=2|G;else
+r=a===(i-1|0)?1:0;if(r)var
+G=g?8:g,s=2|G;else
 var
 s=r;var
-t=0===a?1:0,H=t?1:t,u=eP(p,e,k,H|s),I=a+1|0;if(n!==a){var
+t=0===a?1:0,H=t?1:t,u=fI(p,e,k,H|s),I=a+1|0;if(n!==a){var
 a=I,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=c7(i,m,e,d,0),N=c7(i,m,e+d|0,l-d|0,0);d7(M,0,bF,0,8);d7(N,0,bF,8,8);var
-J=h?8:h;return eP(a1,0,64,4|J)}},eQ=function(c){var
-d=k(c),b=F(32),a=0,h=c7(c,d,0,dV(1,(d+fF|0)/aE|0),1);for(;;){var
-e=a/4|0;v(b,a,dX((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a2));var
-f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},kQ=bx(bJ,A),c8=function(a){return cA(k(a),function(c){var
-b=x(a,c);return g(kQ,b)[1+b]})},kR=function(a){var
-c=bW(64);bV(function(a){var
+M=dE(h,m,e,d,0),N=dE(h,m,e+d|0,l-d|0,0);eC(M,0,bZ,0,8);eC(N,0,bZ,8,8);var
+J=g?8:g;return fI(bh,0,64,4|J)}},fJ=function(a){var
+b=m(a),c=dE(a,b,0,eo(1,(b+gA|0)/aS|0),1);return ez(32,function(a){var
+b=a/4|0;return c5((j(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&bi)})},n8=bQ(b4,C),dF=function(a){return c7(m(a),function(c){var
+b=B(a,c);return j(n8,b)[1+b]})},n9=function(a){var
+c=ck(64);cj(function(a){var
 d=typeof
-a==="number"?a&a2:af(ay(a,b(bU(a,8),8)));return ao(c,d)},a);return bX(c)},kS=function(a,c){var
-f=bW(fO);bV(function(c){if(gk(c)){var
-i=a-1|0,l=af(c),m=0;if(!(i<0)){var
-d=m;for(;;){var
-j=8*d|0,n=j<32?j:31;ao(f,l>>n&a2);var
+a==="number"?a&bi:ah(ab(a,b(ce(a,8),8)));return aH(c,d)},a);return cl(c)},n_=function(a,c){var
+f=ck(gK);cj(function(c){if(hh(c)){var
+i=a-1|0,k=ah(c),l=0;if(!(i<0)){var
+d=l;for(;;){var
+j=8*d|0,n=j<32?j:31;aH(f,k>>n&bi);var
 o=d+1|0;if(i!==d){var
 d=o;continue}break}}return 0}var
-g=8*a|0,e=nu(ay(c,b(bU(c,g),g))),h=k(e),p=a<=h?an(e,0,a):aK(e,d5(a-h|0,0));return a$(f,p)},c);return bX(f)},kT=function(d,b,c){var
-e=k(c),i=0<=ap(b)?1:0;if(i){var
-j=ei(b,A(k(d)-e|0));if(j){var
-a=0,m=af(b);for(;;){var
+g=8*a|0,e=rh(ab(c,b(ce(c,g),g))),h=m(e),p=a<=h?ag(e,0,a):aq(e,ey(a-h|0,0));return br(f,p)},c);return cl(f)},n$=function(d,b,c){var
+e=m(c),i=0<=ay(b)?1:0;if(i){var
+j=eP(b,C(m(d)-e|0));if(j){var
+a=0,l=ah(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
-h=ab(d,m+a|0)===ab(c,a)?1:0;if(h){var
+h=am(d,l+a|0)===am(c,a)?1:0;if(h){var
 a=a+1|0;continue}var
 g=h}return g}}var
-l=j}else
+k=j}else
 var
-l=i;return l},kV=function(a){return cB(kU,a)},kW=function(b,a){return ng(b,a)<0?1:0},bG=[0,c8,kR,function(a){return A(k(a))},gO,kW,kV,kS,kT,eQ],c9=[M,kX,cm(0)],z=function(a){throw[0,c9,a]},ca=function(d){var
-f=k(d),a=[0,0];function
-c(b){return a[1]<f?x(d,a[1]):z(kY)}function
+k=i;return k},ob=function(a){return c8(oa,a)},oc=function(b,a){return q5(b,a)<0?1:0},i=[0,dF,n9,function(a){return C(m(a))},hL,oc,ob,n_,n$,fJ],b0=[U,od,b8(0)],K=function(a){throw[0,b0,a]},b1=function(d){var
+f=m(d),a=[0,0];function
+c(b){return a[1]<f?B(d,a[1]):K(oe)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return z(e(cH(kZ),d))}function
-l(l){g(34);var
-b=bW(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bX(b)}if(92===e){a[1]++;var
+d=a[1];return K(e(dc(of),d))}function
+k(l){g(34);var
+b=ck(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return cl(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:ao(b,8);break;case
-4:ao(b,12);break;case
-12:ao(b,10);break;case
-16:ao(b,13);break;case
-18:ao(b,9);break;case
-19:if(f<(a[1]+4|0))z(k0);else
-ao(b,dX(mY(aK(k1,an(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ao(b,h);continue}ao(b,e);a[1]++;continue}}function
+0:aH(b,8);break;case
+4:aH(b,12);break;case
+12:aH(b,10);break;case
+16:aH(b,13);break;case
+18:aH(b,9);break;case
+19:if(f<(a[1]+4|0))K(og);else
+aH(b,c5(g4(aq(oh,ag(d,a[1],4)))&bi));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aH(b,h);continue}aH(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return k2}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oi}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bw(e)]}}if(123===b){a[1]++;if(fz===c(0)){a[1]++;return k3}var
-k=function(b){var
-a=l(0);g(58);return[0,a,h(0)]},i=[0,k(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,k(0),i];continue}g(fz);return[3,bw(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,l(0)];if(45===b)j=1}if(j){var
+e=[0,h(0),e];continue}g(93);return[2,bc(e)]}}if(123===b){a[1]++;if(gu===c(0)){a[1]++;return oj}var
+l=function(b){var
+a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
+i=[0,l(0),i];continue}g(gu);return[3,bc(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<x(d,a[1])+de>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<B(d,a[1])+dL>>>0?0:1;if(p){a[1]++;continue}}return[0,ag(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<x(d,a[1])+dn>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
-c=gD(b,a[1]);return c}catch(a){a=aS(a);if(a===ah)return z(aK(k5,b));throw a}return z(k4)},bg=function(a){return 1===a[0]?a[1]:z(k6)},bh=function(a){if(0===a[0]){var
-b=a[1];return 40<k(b)?z(k7):dQ(b)}return z(k8)},bi=function(a){return 2===a[0]?a[1]:z(k9)},c_=function(a){switch(a[0]){case
-0:return[0,bh(a)];case
+o=25<B(d,a[1])+dW>>>0?0:1;if(o){a[1]++;continue}}return[4,ag(d,m,a[1]-m|0)]}}return h(0)},ac=function(b,a){if(3===a[0])try{var
+c=hA(b,a[1]);return c}catch(a){a=aX(a);if(a===av)return K(aq(ol,b));throw a}return K(ok)},bA=function(a){return 1===a[0]?a[1]:K(om)},bB=function(a){if(0===a[0]){var
+b=a[1];return 40<m(b)?K(on):ek(b)}return K(oo)},bC=function(a){return 2===a[0]?a[1]:K(op)},cG=function(a){switch(a[0]){case
+0:return[0,bB(a)];case
 1:return[1,a[1]];case
-2:return[3,a_(c_,a[1])];case
+2:return[3,a8(cG,a[1])];case
 3:var
-c=a[1];return[4,a_(function(a){var
-b=c_(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dL(b,lc)?dL(b,ld)?z(le):lf:lg}},lh=function(y,x){var
-j=c_(ca(y));function
-k(a){var
-b=aB(bG,c8(a),j);return b?b[1]:z(aK(li,a))}var
-B=0,C=k(lj),l=a0(function(a){return eJ(bG,a)},C,B),D=l?l[1]:z(lo),m=cD(D),q=ed(0,64),f=ed(0,64);function
-n(d,c,b){var
-a=c5(bG,d,c,b);return a?a[1]:z(lk)}var
-d=0,a=k(ll);for(;;){if(a){var
-i=a[1],v=0,w=a[2];if(3===i[0]){var
-e=i[1];if(e){var
-o=e[1];if(0===o[0]){var
-p=e[2];if(p){var
-r=p[1];if(3===r[0]){var
-s=r[1],b=o[1],G=0;if(0<=ap(b)&&eg(b,A(m.length-1))){var
-t=af(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):ln,F=[0,A(d),[0,b,E]];ee(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)z(lm);var
-d=d+1|0,a=w;continue}var
-u=d0(dZ(0,function(M,L){var
-h=L[1],s=bz(q,h),l=g(q[2],s)[1+s];if(l){var
-m=l[3],G=l[2];if(0===au(h,l[1]))var
+c=a[1];return[4,a8(function(a){var
+b=cG(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return c0(b,ou)?c0(b,ov)?K(ow):ox:oy}},oz=function(l,k){var
+a=cG(b1(l));function
+b(b){var
+c=aj(i,dF(b),a);return c?c[1]:K(aq(oA,b))}var
+m=0,n=b(oB),d=az(function(a){return dw(i,a)},n,m),o=d?d[1]:K(oG),e=c_(o),q=dd(0,64),f=dd(0,64);function
+g(d,c,b){var
+a=dy(i,d,c,b);return a?a[1]:K(oC)}var
+p=b(oD);es(function(m,d){if(3===d[0]){var
+b=d[1];if(b){var
+f=b[1];if(0===f[0]){var
+h=b[2];if(h){var
+i=h[1];if(3===i[0]){var
+k=i[1],a=f[1];if(0<=ay(a)&&eN(a,C(e.length-1))){var
+l=ah(a),c=j(e,l)[1+l],n=c[3]?g(0,c,k):oF,o=[0,C(m),[0,a,n]];return eL(q,g(1,c,k),o)}}}}}}return K(oE)},p);var
+h=et(er(0,function(M,L){var
+g=L[1],s=a$(q,g),l=j(q[2],s)[1+s];if(l){var
+m=l[3],G=l[2];if(0===aE(g,l[1]))var
 a=[0,G];else
 if(m){var
-n=m[3],H=m[2];if(0===au(h,m[1]))var
+n=m[3],H=m[2];if(0===aE(g,m[1]))var
 a=[0,H];else
 if(n){var
-I=n[2],J=n[3];if(0===au(h,n[1]))var
+I=n[2],J=n[3];if(0===aE(g,n[1]))var
 a=[0,I];else{var
 e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==au(h,e[1])){var
+E=e[2],F=e[3];if(0!==aE(g,e[1])){var
 e=F;continue}var
 a=[0,E]}else
 var
@@ -2989,94 +3409,349 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bz(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
-K=o[3],t=0===au(o[1],b)?1:0;if(!t){var
+v=a[1],b=v[2],u=a$(f,b),o=j(f[2],u)[1+u];for(;;){if(o){var
+K=o[3],t=0===aE(o[1],b)?1:0;if(!t){var
 o=K;continue}var
 w=t}else
 var
-w=0;if(1-w)ee(f,b,A(M));var
-r=bz(f,b),i=g(f[2],r)[1+r];if(i){var
-j=i[3],z=i[2];if(0===au(b,i[1]))var
-p=z;else{if(!j)throw ah;var
-k=j[3],B=j[2];if(0===au(b,j[1]))var
-p=B;else{if(!k)throw ah;var
-C=k[2],D=k[3];if(0===au(b,k[1]))var
-p=C;else{var
-d=D;for(;;){if(!d)throw ah;var
-x=d[2],y=d[3];if(0!==au(b,d[1])){var
+w=0;if(1-w)eL(f,b,C(M));var
+r=a$(f,b),h=j(f[2],r)[1+r];if(h){var
+i=h[3],z=h[2];if(0===aE(b,h[1]))var
+p=z;else{if(!i)throw av;var
+k=i[3],A=i[2];if(0===aE(b,i[1]))var
+p=A;else{if(!k)throw av;var
+B=k[2],D=k[3];if(0===aE(b,k[1]))var
+p=B;else{var
+d=D;for(;;){if(!d)throw av;var
+x=d[2],y=d[3];if(0!==aE(b,d[1])){var
 d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw ah}}var
-N=al(c);return[0,al(c),N]},x));return[0,j,u[1],u[2]]}},l9=function(h){var
-c=as(h);function
-b(a,f){if(a===ag(c))return 0;var
-d=fX(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+p=x;break}}}}return[0,v[1],p]}throw av}}var
+N=an(c);return[0,an(c),N]},k));return[0,a,h[1],h[2]]},fK=function(d){var
+q=m(d);if(q<8)K(oH);var
+k=g3(eB(d,0)),H=k<2?1:0,I=H||((q-8|0)<k?1:0);if(I)K(oI);var
+J=b1(ag(d,8,k));function
+l(b){var
+c=bC(ac(oJ,ac(b,J)));if(c){var
+d=c[2];if(d&&!d[2]){var
+a=ah(bB(c[1])),e=ah(bB(d[1]));if(0<=a&&!(e<a)&&!(q<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return K(b)}}return K(b)}function
+e(b){var
+a=l(b);return ag(d,a[1],a[2])}function
+a(f,e){var
+a=l(e),g=a[1];function
+h(e){var
+a=ek(g1(hP,eB(d,g+(8*e|0)|0)));if(!f&&!(0<=ay(a)))return p(a,b(c,64));return a}return bQ(a[2]/8|0,h)}function
+r(c){var
+a=l(c),e=a[1];function
+f(c){function
+a(a){return B(d,(e+(4*c|0)|0)+a|0)}var
+f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(C((a(0)+h|0)+g|0),f)}return bQ(a[2]/4|0,f)}var
+g=b1(e(oK)),u=r(oL),n=u.length-1;if(0===n)K(oM);var
+L=bC(ac(oN,g));if(hz(function(a){return c0(bA(a),oO)},L))K(oP);function
+v(c){var
+a=l(c),o=a[1],i=gX(a[2],n);return bQ(n,function(n){var
+j=ag(d,o+bL(i,n)|0,i),c=m(j)-1|0;if(c<0)var
+e=f;else{var
+a=c,g=f;for(;;){var
+k=C(B(j,a)),h=p(b(g,8),k),l=a-1|0;if(0!==a){var
+a=l,g=h;continue}var
+e=h;break}}return e})}var
+w=v(oQ);try{var
+ao=v(po),x=ao}catch(a){a=aX(a);if(a[1]!==b0)throw a;var
+x=w}var
+M=a(1,oR),N=a(1,oS),y=a(0,oT),O=e(oU),P=e(oV),Q=r(oW),R=r(oX),s=ac(oY,g),h=bA(ac(oZ,s)),o=bB(ac(o0,s)),S=ay(o)<0?1:0,T=S||eO(o,C(64));if(T)K(o1);var
+z=a(1,o2),U=a(1,o3),A=a(0,o4),D=c_(bC(b1(e(o5))));function
+V(a){var
+r=ah(o),s=j(A,a)[1+a],t=j(z,a)[1+a];if(64<m(h))K(or);var
+v=e8(dF(h),f,c,0);if(v){var
+w=v[1],q=w[2],x=w[1],y=function(a){var
+c=C(64),d=b(a7(q,C(dV)),32),e=b(a7(x,t),32);if(eO(bO(p(a7(a,a7(q,C(dV))),e),d),c))K(os);return du(x,q,C(r),t,s,a)},g=0,H=c8(oq,eA(46,h)),E=m(h);for(;;){if(E<=g)var
+l=0;else{if(am(h,g)!==46){var
+g=g+1|0;continue}var
+l=[0,g]}var
+I=l?(m(h)-l[1]|0)-1|0:l,J=hi(C(10),I),k=a7(C(dV),J),n=an(a7(ek(H),t)),G=an(bO(an(b(n,32)),k));if(cr(s,b(c,r)))var
+d=G;else
+var
+L=Math.log(el(s))-r*0.693147180559945286,u=b(n,32),F=ab(u,a7(k,bO(u,k))),M=bO(b(n,32),k),N=el(k),d=p(M,rf(Math.ceil(el(F)/N-L*4294967296.)));var
+B=y(d)?y(eM(d))?eM(d):d:hj(d);break}}else
+var
+B=K(ot);var
+O=A[1+a],P=j(U,a)[1+a],Q=z[1+a],e=[0,bA(j(D,a)[1+a]),Q,P,O,B,o6],R=fJ(eX(i,e));return[0,e[1],e[2],e[3],e[4],e[5],R]}var
+W=c7(n,function(a){var
+d=a+1|0,b=ah(j(y,d)[1+d])-1|0,c=0;for(;;){if(b<ah(j(y,a)[1+a])){var
+g=ag(P,32*a|0,32),h=j(N,a)[1+a],i=j(M,a)[1+a],k=j(x,a)[1+a],l=j(w,a)[1+a],m=j(u,a)[1+a];return[0,0!==B(O,a)?1:0,m,l,k,i,h,g,c]}var
+e=j(R,b)[1+b],f=[0,[0,j(Q,b)[1+b],e],c],b=b-1|0,c=f;continue}}),E=c7(D.length-1,V),X=ac(o8,ac(o7,g));function
+t(a){return a8(bB,bC(ac(a,ac(o9,g))))}var
+Y=oz(e(o_),E),Z=e(o$),_=e(pa),$=c9(a(0,pb)),aa=c9(a(0,pc)),ad=c9(a(0,pd)),F=bC(ac(pe,g));if(F)var
+ae=t(pf),af=t(pg),G=[0,[0,[0,t(ph),af],ae]];else
+var
+G=F;var
+ai=bC(ac(pi,X)),aj=a8(function(a){return bA(a)},ai),ak=bB(ac(pj,s)),al=bA(ac(pl,ac(pk,g)));return[0,[0,bA(ac(pn,ac(pm,g))),al,h,o,ak,aj,G,E,ad,aa,$,W,_,Z],Y]},pp=function(h){var
+c=aJ(h);function
+b(a,f){if(a===ax(c))return 0;var
+d=gT(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bw(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bc(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cB(l$,a_(function(a){return e(cH(l_),a)},a))},mb=ma.slice(),mc=function(e){try{var
-r=k(e);if(r<8)z(lp);var
-j=f7(d6(e,0)),O=j<2?1:0,P=O||((r-8|0)<j?1:0);if(P)z(lq);var
-Q=ca(an(e,8,j)),l=function(b){var
-c=bi(V(lr,V(b,Q)));if(c){var
-d=c[2];if(d&&!d[2]){var
-a=af(bh(c[1])),e=af(bh(d[1]));if(0<=a&&!(e<a)&&!(r<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return z(b)}}return z(b)},h=function(b){var
-a=l(b);return an(e,a[1],a[2])},d=function(f,d){var
-a=l(d),g=a[1];function
-h(d){var
-a=dQ(f5(gS,d6(e,g+(8*d|0)|0)));if(!f&&!(0<=ap(a)))return p(a,b(c,64));return a}return bx(a[2]/8|0,h)},s=function(c){var
-a=l(c),d=a[1];function
-f(c){function
-a(a){return x(e,(d+(4*c|0)|0)+a|0)}var
-f=b(A(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(A((a(0)+h|0)+g|0),f)}return bx(a[2]/4|0,f)},i=ca(h(ls)),v=s(lt),m=v.length-1;if(0===m)z(lu);var
-R=bi(V(lv,i));if(gC(function(a){return dL(bg(a),lw)},R))z(lx);var
-w=function(c){var
-a=l(c),n=a[1],i=f1(a[2],m);return bx(m,function(o){var
-j=an(e,n+br(i,o)|0,i),c=k(j)-1|0;if(c<0)var
-d=f;else{var
-a=c,g=f;for(;;){var
-l=A(x(j,a)),h=p(b(g,8),l),m=a-1|0;if(0!==a){var
-a=m,g=h;continue}var
-d=h;break}}return d})},y=w(ly);try{var
-av=w(l8),B=av}catch(a){a=aS(a);if(a[1]!==c9)throw a;var
-B=y}var
-S=d(1,lz),T=d(1,lA),C=d(0,lB),U=h(lC),W=h(lD),X=s(lE),Y=s(lF),t=V(lG,i),a=bg(V(lH,t)),n=bh(V(lI,t)),Z=ap(n)<0?1:0,_=Z||eh(n,A(64));if(_)z(lJ);var
-E=d(1,lK),$=d(1,lL),F=d(0,lM),G=cD(bi(ca(h(lN)))),aa=function(d){var
-t=af(n),u=g(F,d)[1+d],v=g(E,d)[1+d];if(64<k(a))z(k$);var
-y=eC(c8(a),f,c,0);if(y){var
-B=y[1],s=B[2],C=B[1],D=function(a){var
-c=A(64),d=b(aT(s,A(dm)),32),e=b(aT(C,v),32);if(eh(bu(p(aT(a,aT(s,A(dm))),e),d),c))z(la);return c1(C,s,A(t),v,u,a)},o=[0,0],q=[0,k(a)],w=k(a)-1|0;if(!(w<0)){var
-e=w;for(;;){if(ab(a,e)===46){var
-K=o[1];o[1]=[0,an(a,e+1|0,(q[1]-e|0)-1|0),K];q[1]=e}var
-L=e-1|0;if(0!==e){var
-e=L;continue}break}}var
-J=o[1],j=0,O=cB(k_,[0,an(a,0,q[1]),J]),I=k(a);for(;;){if(I<=j)var
-m=0;else{if(ab(a,j)!==46){var
-j=j+1|0;continue}var
-m=[0,j]}var
-P=m?(k(a)-m[1]|0)-1|0:m,Q=gl(A(10),P),l=aT(A(dm),Q),r=al(aT(dQ(O),v)),N=al(bu(al(b(r,32)),l));if(b2(u,b(c,t)))var
-h=N;else
+a=f(500,g);return c8(pr,a8(function(a){return e(dc(pq),a)},a))},pt=ps.slice(),fL=function(c){try{var
+e=fK(c)}catch(a){a=aX(a);if(a[1]===b0){var
+b=a[2],k=0;if(8<m(b)&&eg(ag(b,0,8),pu)){var
+d=b;k=1}if(!k)var
+d=aq(pv,b);return[0,0,d]}if(a!==ci&&a!==ch){if(a[1]!==cf&&a[1]!==cg&&a!==cq&&a!==c3&&a!==av)throw a;return px}return pw}var
+a=e[1];try{var
+f=lI(i,c,a,e[2])}catch(a){a=aX(a);if(a!==cq&&a!==ci&&a!==ch)throw a;return py}var
+g=f[1];if(0===ay(g)){var
+l=a[12],n=hv(a[12]),o=hy(function(b,a){return a},n,l),p=pp(f[2]),q=rj(o[3]),r=hu(a[12]);return[0,1,cH(dc(pz),r,q,p)]}var
+h=ah(g);return[0,0,aq(pA,j(pt,h)[1+h])]},fM=[U,pB,b8(0)],pD=pC.slice(),pU=pT.slice(),pV=function(e){if(16777216<=m(e))throw[0,fM,pW];var
+f=cG(b1(e));if(4===f[0]){var
+b=0,a=f[1];for(;;){if(a){var
+c=a[2],d=a[1];if(c0(d[1],pY)){var
+b=[0,d,b],a=c;continue}var
+a=c;continue}return bc(b)}}throw[0,b0,pX]},pZ=function(o,av,aR,w){var
+A=m(w)-1|0;for(;;){if(0<=A){if(am(w,A)!==10){var
+A=A-1|0;continue}var
+K=[0,A]}else
 var
-R=Math.log(dR(u))-t*0.693147180559945286,x=b(r,32),M=ay(x,aT(l,bu(x,l))),S=bu(b(r,32),l),T=dR(l),h=p(S,ns(Math.ceil(dR(M)/T-R*4294967296.)));var
-H=D(h)?D(ef(h))?ef(h):h:gm(h);break}}else
+K=0;var
+E=K?K[1]+1|0:K,L=ag(w,E,m(w)-E|0),aw=ag(w,0,E),Y=m(aw),x=function(a){var
+b=a<Y?1:0,c=b?B(aw,a):b;return c},y=function(a){return bk===(x(a)&192)?1:0},d=0;for(;;){var
+Z=Y<=d?1:0,R=0;if(Z){var
+_=Z;R=1}else{var
+n=x(d);if(!(bk<=n)){var
+d=d+1|0;continue}var
+aA=0;if(194<=n&&!(dQ<=n)){var
+as=y(d+1|0);if(as){var
+d=d+2|0;continue}var
+Q=as;aA=1}if(!aA){var
+aB=0;if(dQ<=n&&!(dR<=n)){var
+al=y(d+1|0);if(al){var
+ao=y(d+2|0);if(ao){var
+aP=dQ!==n?1:0,ap=aP||(gp<=x(d+1|0)?1:0);if(ap){var
+aQ=237!==n?1:0,ar=aQ||(x(d+1|0)<gp?1:0);if(ar){var
+d=d+3|0;continue}var
+J=ar}else
 var
-H=z(lb);var
-U=F[1+d],V=g($,d)[1+d],W=E[1+d],i=[0,bg(g(G,d)[1+d]),W,V,U,H,lO],X=eQ(eq(bG,i));return[0,i[1],i[2],i[3],i[4],i[5],X]},ac=cA(m,function(a){var
-d=a+1|0,b=af(g(C,d)[1+d])-1|0,c=0;for(;;){if(b<af(g(C,a)[1+a])){var
-h=an(W,32*a|0,32),i=g(T,a)[1+a],j=g(S,a)[1+a],k=g(B,a)[1+a],l=g(y,a)[1+a],m=g(v,a)[1+a];return[0,0!==x(U,a)?1:0,m,l,k,j,i,h,c]}var
-e=g(Y,b)[1+b],f=[0,[0,g(X,b)[1+b],e],c],b=b-1|0,c=f;continue}}),D=cA(G.length-1,aa),ad=V(lQ,V(lP,i)),u=function(a){return a_(bh,bi(V(a,V(lR,i))))},ae=lh(h(lS),D),ag=h(lT),ai=h(lU),aj=cC(d(0,lV)),ak=cC(d(0,lW)),am=cC(d(0,lX)),H=bi(V(lY,i));if(H)var
-ao=u(lZ),aq=u(l0),I=[0,[0,[0,u(l1),aq],ao]];else
+J=ap}else
 var
-I=H;var
-ar=bi(V(l2,ad)),as=a_(function(a){return bg(a)},ar),at=bh(V(l3,t)),au=bg(V(l5,V(l4,i))),o=[0,bg(V(l7,V(l6,i))),au,a,n,at,as,I,D,am,ak,aj,ac,ai,ag]}catch(a){a=aS(a);if(a[1]===c9){var
-q=a[2],N=0;if(8<k(q)&&dK(an(q,0,8),md)){var
-J=q;N=1}if(!N)var
-J=aK(me,q);return[0,0,J]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cI&&a!==dU&&a!==ah)throw a;return mg}return mf}try{var
-K=kM(bG,e,o,ae)}catch(a){a=aS(a);if(a!==cI&&a!==cx&&a!==cw)throw a;return mh}var
-L=K[1];if(0===ap(L)){var
-aw=o[12],ax=gy(o[12]),az=gB(function(b,a){return a},ax,aw),aA=l9(K[2]),aB=nw(az[3]),aC=gx(o[12]);return[0,1,eR(cH(mi),aC,aB,aA)]}var
-M=af(L);return[0,0,aK(mj,g(mb,M)[1+M])]};np(function(a){return mc(a)[2]});dW(0);return}}(globalThis));
+J=ao}else
+var
+J=al;var
+Q=J;aB=1}if(!aB){var
+$=dR<=n?1:0;if($){var
+ac=n<245?1:0;if(ac){var
+ad=y(d+1|0);if(ad){var
+ae=y(d+2|0);if(ae){var
+af=y(d+3|0);if(af){var
+aN=dR!==n?1:0,aj=aN||(fS<=x(d+1|0)?1:0);if(aj){var
+aO=244!==n?1:0,ak=aO||(x(d+1|0)<fS?1:0);if(ak){var
+d=d+4|0;continue}var
+v=ak}else
+var
+v=aj}else
+var
+v=af}else
+var
+v=ae}else
+var
+v=ad}else
+var
+v=ac}else
+var
+v=$;var
+_=v;R=1}}}if(R)var
+Q=_;if(Q){var
+aS=0===E?0:eA(10,ag(w,0,E-1|0)),z=a8(pV,aS),aL=function(j){if(z){var
+d=function(j){function
+n(k){function
+d(t){function
+l(t){function
+d(E){function
+D(O){function
+K(a){var
+g=k[9],l=o[12],d=a?a[1]?0:a[2]?0:1:a;if(g){if(g[1]){var
+i=d?n3:c;return[0,i]}var
+h=N(l);return s(function(a){if(a){var
+b=e(h,a[1]),c=b?b[1][1]:b;return c}return a},a)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=d?fH:n4;return[0,j]}var
+L=a(a(a(a(c)))),M=at(k[7],0),B=o[12],I=ab(u(B,f),c),J=N(B);function
+t(a,b){return dz(J,a,b)}var
+F=0,G=[0,[0,I],0];function
+A(a,b,c){return fo(h,t,a,b,c)}var
+d=G,l=F,j=M;for(;;){if(j){var
+v=j[2],n=j[1];if(0===n[0]){var
+i=n[1],D=i[1][1],x=s(function(a){return q(f,a)},D),y=x?e(i[2],d):x,z=y?s(function(b){return function(c){var
+a=b[1][1];return aa(function(d){var
+a=fl(t,d,c),b=a?1:a;return b},a)}}(i),d):y;if(z)var
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),p=q(u(fo(h,t,i,2,d),f),E);else
+var
+p=z;if(p){var
+C=[0,[0,[0,i,2],d],l],d=A(i,2,d),l=C,j=v;continue}var
+m=p}else{var
+r=fk(A,lK,n[1],n[2],l);if(r){var
+w=r[1],d=w[2],l=w[1],j=v;continue}var
+m=r}}else
+var
+m=[0,[0,d,l]];var
+H=m?[0,m[1][1]]:m;return g(P(H,L),K)}}var
+m=k[4],l=0;for(;;){if(m){var
+n=m[1],t=n[2],v=n[1],z=aa(function(f,g){return function(a){var
+b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
+d=c;else{var
+e=h(a[1],f);if(e)return h(a[2],g);var
+d=e}return d}}(t,v),l)?l:[0,[0,v,t],l],m=m[2],l=z;continue}var
+d=o[12];if(l){var
+A=function(r){function
+k(g){var
+e=a(b(b(a(c),1),1));return G(s(function(b){var
+m=dC(i,j,b[1]),n=m?dC(i,j,b[2]):m;if(n){var
+o=b[2],c=function(a){return fG(j,o,a)},p=b[1],e=function(a){return fG(j,p,a)},a=N(d),g=fp(a,e,c,f,d),h=g?fp(a,c,e,f,d):g;if(h){var
+k=fq(a,e,c,d);if(!k)return fq(a,c,e,d);var
+l=k}else
+var
+l=h;return l}return n},l),e)}var
+m=a(a(b(c,1))),n=a(b(a(b(c,1)),1)),o=ai(b(c,1),n),h=N(d);return g(aI(q(a0(function(b,a){var
+d=p(b,u(a[8],f)),g=a[8];return a0(function(d,b){var
+a=e(j[4],b[1]),k=a?dC(i,j,a[1][1]):a;if(k){var
+g=e(h,b[2]),l=g?u(g[1][8],f):f;return p(p(d,c),l)}return d},g,d)},d,f),o),m),k)},B=a(b(b(c,1),1)),w=j[7];if(w)var
+C=j[1],x=aa(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},C);else
+var
+x=w;var
+y=g(aI(r(x),B),A)}else
+var
+y=n2;return g(y,D)}}var
+l=b(b(a(c),1),1),m=b(b(a(b(c,1)),1),1),n=ai(b(c,1),m);return g(aI(q(k[8],n),l),d)}var
+m=b(a(b(b(b(c,1),1),1)),1),d=fF(i,k[5]),n=d?fF(i,k[6]):d;return g(G(n,m),l)}var
+l=a(b(b(a(c),1),1)),m=k[9]?h(e(i[3],L),f):1;return g(G(m,l),d)}if(z)var
+d=z[1],y=z[2],m=function(z){function
+A(a){return fE(i,z,a,b(c,1),y)}function
+h(ah){var
+l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],p=[0,a(a(a(a(b(c,1))))),n],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(a(a(a(b(c,1)))),1),y],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(a(b(b(b(a(c),1),1),1))),A],E=[0,b(b(a(b(a(a(c)),1)),1),1),B],H=[0,a(b(b(b(b(a(c),1),1),1),1)),0],I=[0,a(b(a(a(b(a(c),1))),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],j=au(i,[0,a(a(b(b(a(a(c)),1),1))),L],E,d);function
+M(w){function
+l(v){function
+h(h){function
+l(y){function
+h(S){var
+T=cu(function(d){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],j=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(i[2],t),f=k(i[4],d[1],u);if(f)var
+g=f;else
+var
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(i[2],x),g=k(i[4],d[1],y);return r(g)},d);function
+U(ah){function
+r(x){function
+n(J){function
+t(a){return[0,[0,j,0,0,0,0,0,0,f,0]]}var
+u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,a(b(a(a(b(a(c),1))),1)),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],l=F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),C],[4,d]);if(l){var
+m=l[1];if(4===m[0]){var
+h=m[1];if(h){var
+p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
+D=[0,a(a(a(b(a(a(c)),1)))),0],E=[0,a(a(a(a(b(a(c),1))))),D],G=[0,b(b(b(a(b(a(c),1)),1),1),1),E],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(i[2],H),r=k(i[4],p[1],I);else
+var
+r=0;var
+s=r}else
+var
+s=h;var
+n=s}else
+var
+n=0;var
+o=n}else
+var
+o=l;return g(aI(o,u),t)}var
+o=b(b(a(a(c)),1),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],h=F(i,[0,a(b(a(a(b(a(c),1))),1)),v],[4,d]);if(h)var
+l=h[1],w=3===l[0]?l[1]?0:1:0,m=w;else
+var
+m=h;return g(G(m,o),n)}var
+s=b(b(a(a(c)),1),1),t=bw(e(i[1],aR)),u=[0,b(b(a(b(a(a(c)),1)),1),1),0],v=[0,a(a(b(b(b(a(c),1),1),1))),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,b(a(a(b(b(a(c),1),1))),1),w],y=[0,a(b(b(a(b(a(c),1)),1),1)),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],n=au(i,[0,a(b(b(b(b(a(c),1),1),1),1)),A],t,d);if(n)var
+B=e(i[1],o[1]),C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],H=[0,a(b(a(a(b(a(c),1))),1)),E],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],h=au(i,[0,a(a(a(b(b(a(c),1),1)))),J],B,d);else
+var
+h=n;if(h)var
+K=e(i[1],o[2]),L=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(a(a(a(b(a(c),1))))),L],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],O=[0,a(a(b(b(a(a(c)),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(a(b(a(a(c)),1))),1),Q],S=[0,a(a(a(a(a(b(c,1)))))),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(b(b(b(b(a(c),1),1),1),1)),T],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(b(b(b(b(a(c),1),1),1),1)),W],Y=[0,b(a(b(b(a(a(c)),1),1)),1),X],l=au(i,[0,a(a(a(b(b(a(c),1),1)))),Y],K,d);else
+var
+l=h;if(l){var
+m=at(o[12],0);if(m)var
+Z=bw(e(i[1],m[1][7])),_=[0,a(b(a(b(b(a(c),1),1)),1)),0],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],p=au(i,[0,b(a(b(b(a(a(c)),1),1)),1),ag],Z,d);else
+var
+p=m;var
+q=p}else
+var
+q=l;return g(G(q,s),r)}var
+V=a(a(b(a(c),1))),W=ba(i,bg(i,[4,T])),X=e(i[9],W),v=e(i[1],X),x=0,y=eW(0,12),s=a0(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=C(a);return[0,bU(bu(eS(S,D(b(b(c,1),1),f)),e)),d]},y,x),z=bw(v);function
+m(b,a){return cw(a,dh(b,z))}var
+A=b(b(c,1),1),l=8,h=v,B=b(b(b(b(c,1),1),1),1);for(;;){if(0===l)var
+u=h?h[1]:f;else{var
+w=l-1|0;if(h){var
+l=w,h=h[2];continue}var
+u=f}var
+n=bu(bd(u,B),A),q=ay(n);if(0===q)var
+p=b(b(b(a(a(c)),1),1),1);else
+if(0<q)var
+E=function(d){return a(b(b(a(a(c)),1),1))},H=function(d){function
+e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return bT(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},p=bT(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},H,E,n);else{an(n);var
+p=b(a(b(b(b(a(c),1),1),1)),1)}var
+I=m(20,12),J=t([0,a(b(a(a(b(c,1))),1)),0],I),K=t(m(17,3),J),L=t([0,a(b(a(a(b(c,1))),1)),[0,p,0]],K),M=t(m(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],O=t([0,a(b(a(a(b(c,1))),1)),N],M),P=t(dh(8,s),O),Q=t([0,a(b(a(a(b(c,1))),1)),0],P),R=t(cw(8,s),Q),Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(a(a(b(c,1)))))),Z],$=[0,b(a(a(a(b(a(c),1)))),1),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ab=[0,a(b(b(a(b(a(c),1)),1),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(a(b(b(a(a(c)),1),1))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad];return g(G(au(i,[0,a(a(b(b(a(a(c)),1),1))),ae],R,d),V),U)}}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],p=[0,a(a(a(a(a(b(c,1)))))),n],q=[0,b(b(a(b(b(a(c),1),1)),1),1),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),x],d),l),h)}var
+m=b(a(b(a(c),1)),1);return g(G(fw(i,h[1],h[2],d),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),q],u=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(P(fx(i,j,[0,a(a(b(b(a(a(c)),1),1))),u]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),q],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],h=fy(i,[0,a(a(b(b(a(a(c)),1),1))),u],d),v=h?[2,h[1]]:mZ;return g(v,l)}var
+N=b(a(b(c,1)),1);if(j)var
+h=j;else
+var
+O=[0,b(b(b(b(a(c),1),1),1),1),0],Q=[0,b(a(a(a(b(c,1)))),1),O],R=[0,a(b(b(b(a(c),1),1),1)),Q],S=[0,a(a(a(a(b(c,1))))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(b(b(a(b(a(c),1)),1),1)),U],W=[0,a(a(b(b(a(a(c)),1),1))),V],X=[0,a(a(b(b(a(a(c)),1),1))),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y],_=[0,b(a(a(a(b(c,1)))),1),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ad=[0,a(b(a(a(b(a(c),1))),1)),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(b(a(b(a(c),1)),1),1),1),ae],ag=[0,a(a(b(b(b(a(c),1),1),1))),af],h=au(i,[0,a(a(b(b(a(a(c)),1),1))),ag],ab,d);return g(aI(h,N),M)}var
+j=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],p=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,a(a(b(b(a(a(c)),1),1))),s],v=[0,b(b(a(b(b(a(c),1),1)),1),1),0],w=[0,b(a(a(a(b(a(c),1)))),1),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w];return g(g(G(au(i,[0,a(a(b(a(b(a(c),1)),1))),x],u,d),j),h),A)},l=g(fA(i,o,av),m);else
+var
+l=[1,a(b(b(a(c),1),1))];return g(l,n)};return g(fA(i,o,av),d)}return[0,fH]},aM=a(b(b(b(b(c,1),1),1),1)),V=s(function(a){return cD(i,[4,t(a,[0,fr(i,L),0])])},z);if(V)var
+aJ=e(i[1],L),O=s(function(d){return r(h(d,b(a(b(c,1)),1)))},aJ);else
+var
+O=V;if(O){var
+S=e(i[2],lN),H=z,M=0;for(;;){if(H){var
+T=H[1],aC=[0,S,[0,ba(i,bg(i,[4,T])),0]],aD=e(i[6],aC),U=e(i[9],aD),aE=[0,ba(i,bg(i,[4,t(T,[0,fr(i,U),0])])),M],aF=[0,b(a(b(c,1)),1),0],aG=[0,e(i[2],aF),aE],S=U,H=H[2],M=aG;continue}var
+aH=at(M,[0,L,0]),aK=e(i[6],aH),W=k(i[4],w,aK);break}}else
+var
+W=O;var
+I=g(G(W,aM),aL);switch(I[0]){case
+0:var
+ax=ah(I[1]);return j(pU,ax)[1+ax];case
+1:var
+X=ah(I[1])-20|0;if(13<X>>>0)var
+l=pE;else
+switch(X){case
+0:var
+l=pF;break;case
+1:var
+l=pG;break;case
+2:var
+l=pH;break;case
+3:var
+l=pI;break;case
+4:var
+l=pJ;break;case
+5:var
+l=pK;break;case
+6:var
+l=pL;break;case
+7:var
+l=pM;break;case
+8:var
+l=pN;break;case
+9:var
+l=pO;break;case
+10:var
+l=pP;break;case
+11:var
+l=pQ;break;case
+12:var
+l=pR;break;default:var
+l=pS}return aq(p0,l);default:var
+az=ah(I[1]);return aq(p1,j(pD,az)[1+az])}}return p2}}},p8=function(g,l){var
+n=0,o=[0,function(a){return l},n],c=fL(g),a=c[2];if(c[1])var
+d=fK(g),j=d[2],k=d[1],f=ag(a,m(a)-64|0,64),i=ez(m(f)/2|0,function(a){return c5(g4(aq(p3,ag(f,2*a|0,2))))}),h=[0,a,a8(function(a){try{var
+b=pZ(k,j,i,e(a,0));return b}catch(a){a=aX(a);if(a[1]===fM)return aq(p4,a[2]);if(a[1]===b0)return aq(p5,a[2]);if(a!==ci&&a!==ch){if(a[1]!==cf&&a[1]!==cg&&a!==av&&a!==c3&&a!==cq)throw a;return p7}return p6}},o)];else
+var
+h=[0,a,0];var
+b=h[2];if(b&&!b[2])return b[1];return p9};rc(function(a){return fL(a)[2]},p8);ep(0);return}}(globalThis));
