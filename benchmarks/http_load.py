@@ -4,8 +4,9 @@ Open loop: call n is due n / rate seconds behind the start, whatever became of t
 its time counts from when it was due; so a server that stands still for a second is charged for all
 that came in it.  Sixteen sessions take turns, each over connections that stay open.  The disk's
 floor is an fdatasync of a line of the ledger's length, measured before; a durable call waits for at
-least one.  fastmcp runs in an environment of its own, `TCC_FASTMCP` names its Python; without it
-its row is left out.
+least one.  The gate stands before the SDK's server and before one that costs next to nothing, so
+that what the gate takes is seen apart from what its server takes.  fastmcp runs in an environment
+of its own, `TCC_FASTMCP` names its Python; without it its row is left out.
 """
 
 from __future__ import annotations
@@ -49,6 +50,25 @@ if port is None:
 else:
     server.run("streamable-http", host="127.0.0.1", port=int(port))
 """
+BARE = """\
+import json, sys
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+def answer(method, params):
+    if method == "initialize":
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "echo", "version": "1"}}
+    if method == "tools/list":
+        return {"tools": [{"name": "echo", "inputSchema": SCHEMA}]}
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": params["arguments"]["text"]}]}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = answer(message["method"], message.get("params", {}))
+    told = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+"""
 PROXY = """\
 import os, sys
 from fastmcp.server import create_proxy
@@ -75,13 +95,19 @@ def table() -> Iterator[str]:
             yield _row("fastmcp's proxy", [peer, str(home / "proxy.py"), *server], env, port)
         artifact = home / "echo.tcca"
         tcc.save(tcc.compile_text(GRAMMAR), artifact)
-        for durable in ("--durable", "--no-durable"):
+        (home / "bare.py").write_text(BARE)
+        bare = [sys.executable, str(home / "bare.py")]
+        for durable, what, behind in (
+            ("--durable", "the SDK's server", server),
+            ("--no-durable", "the SDK's server", server),
+            ("--durable", "a bare server", bare),
+        ):
             gate = [
                 *(sys.executable, "-m", "tcc", "gate", str(artifact), "--share-server", durable),
-                *("--store", str(home / durable), "--http", f"127.0.0.1:{(port := _port())}"),
-                *("--", *server),
+                *("--store", str(home / f"{durable}-{what}")),
+                *("--http", f"127.0.0.1:{(port := _port())}", "--", *behind),
             ]
-            yield _row(f"`tcc gate {durable} --share-server`", gate, {}, port)
+            yield _row(f"`tcc gate {durable} --share-server`, {what}", gate, {}, port)
 
 
 def _floor(home: Path) -> str:

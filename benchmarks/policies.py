@@ -1,6 +1,6 @@
 """Statements of version 1.2: a decision after so many remembered calls, for each kind of relation.
 
-The interpreter of the kernel (`tcc_certs.session.policies`) is asked about a call of `act` after
+The interpreter of the kernel (`tcc_certs.session.monitors`) is asked about a call of `act` after
 10, 1,000 and 100,000 calls of `read` that were done. Beside it stand a check written by hand for
 the same sentence, which keeps a dictionary, and cedarpy where it is installed: its request has
 the one earlier call that matters as context, so that it is given what the interpreter has to find.
@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.measure import head, row
 from tcc_certs.core.policies import Alternative, Ban, Count, Fields, Need, Policy, Total
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import Event
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import Field, ListType, RecordType
 from tcc_certs.values.places import read as read_field
 from tcc_certs.values.types import TextType

@@ -189,13 +189,16 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields ``tools``, ``monitors``, ``given`` and ``lets``, where they say something."""
+    """The JSON fields ``tools``, ``monitors``, ``given`` and such, where they say something."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     monitors = [monitor.text for monitor in core.monitors]
     given = [_open_text(one) for one in core.given]
     named: list[Let | LookUp] = [*core.lets, *core.looks]
     lets = sorted([_let_text(one, core.tools) for one in named])
-    fields = {"tools": tools, "monitors": monitors, "given": given, "lets": lets}
+    passed = list(core.passed)
+    fields = {
+        "tools": tools, "monitors": monitors, "given": given, "lets": lets, "passed": passed,
+    }  # fmt: skip
     return {name: found for name, found in fields.items() if found}
 
 
@@ -207,7 +210,7 @@ def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
     learned = [text.removeprefix("let ") for text in fields.get("lets", ())]
     rows = [
         ("given", fields.get("given", ())), ("learned", learned), ("observed", observed),
-        ("errors", failing),
+        ("errors", failing), ("passed", fields.get("passed", ())),
     ]  # fmt: skip
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 

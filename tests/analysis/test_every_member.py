@@ -70,6 +70,13 @@ CHANGES = {
         "incomparable",
         1,
     ),
+    "what passes unread": (
+        "start begun",
+        "pass resources, input\nstart begun",
+        "pass",
+        "wider",
+        1,
+    ),
     "errors mean failed is gone": ("{ errors mean failed }", "", "errors", "narrower", 1),
     "answers that are errors": (  # such a read helps no require any more, and uses up no limit
         "errors mean failed }",
@@ -296,6 +303,24 @@ def paths(old: Any, new: Any) -> Iterator[str]:
         for member in one.keys() | other.keys():
             if one.get(member) != other.get(member):
                 yield f"tools.{member}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sense"),
+    [
+        (["input", "prompts"], ["input"], "narrower"),
+        (["input"], ["input", "prompts"], "wider"),
+        (["input"], ["prompts"], "incomparable"),
+        (["input"], None, "narrower"),
+    ],
+)
+def test_what_passes_is_ordered_by_what_there_is_of_it(
+    old: list[str], new: list[str] | None, sense: str
+) -> None:
+    core = dict(decode_core(core_bytes(TEXT)))
+    after = core if new is None else core | {"pass": new}
+    changes = member_changes(core | {"pass": old}, after)
+    assert [(change.of, change.sense) for change in changes] == [("pass", sense)]
 
 
 def test_a_member_that_is_not_known_is_never_equal() -> None:

@@ -158,10 +158,10 @@ def test_every_public_definition_is_documented(package: str) -> None:
 LARGE = {
     "session/machine.py": 608,
     "core/policies.py": 650,
-    "session/digested.py": 570,
+    "session/monitors/digested.py": 581,
     "values/places.py": 530,
-    "session/policies.py": 590,
-    "session/relations.py": 558,
+    "session/monitors/policies.py": 600,
+    "session/monitors/relations.py": 610,
 }
 
 

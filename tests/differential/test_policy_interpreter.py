@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.session.alternatives import Undo
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import Event
+from tcc_certs.session.monitors.alternatives import Undo
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import Event
 from tests.oracle_policies import language as l
 from tests.oracle_policies.cases import CASES, Case
 from tests.oracle_policies.core import policies_of, state_of, states_of

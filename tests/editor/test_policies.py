@@ -46,6 +46,8 @@ def read(tail: str) -> Project:
         ("tool t(; a: ", "word", {"list", "time", "date", "text"}),
         ("tool t(; a?: text ", "word", {"or", "at"}),
         ("", "word", {"given", "let", "monitor", "pass"}),
+        ("pass ", "word", {"resources", "prompts", "input"}),
+        ("pass prompts, ", "word", {"resources", "input"}),
     ],
 )  # fmt: skip
 def test_what_may_come_next(tail: str, sort: str, texts: set[str]) -> None:

@@ -33,8 +33,8 @@ OPEN = {
     "flag": l.Type(kind="flag"),
 }
 NAMES = {kind: name for name, kind in OPEN.items()}
-LISTED = ("m", "n")
-ANSWERS = ("ok", "bad")
+LISTED = ("p", "q")  # texts of open fields, too
+ANSWERS = ("q", "bad")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,6 +344,15 @@ def _open(tool: l.Tool) -> list[Any]:
     return [one for one in tool.fields if one.type is not None]
 
 
+def _any(tool: l.Tool, *, answers: bool = False) -> list[tuple[str, str]]:
+    """Names and kinds of fields that statements compare; of a call that is decided no answers."""
+    return [
+        (one.name, "text" if one.type is None else one.type.kind)
+        for one in tool.fields
+        if answers or not one.answer
+    ]
+
+
 def _calls_of(rng: random.Random, tool: l.Tool, *, answers: bool = False) -> l.Calls:
     where = []
     for one in tool.fields:
@@ -353,9 +362,7 @@ def _calls_of(rng: random.Random, tool: l.Tool, *, answers: bool = False) -> l.C
 
 
 def _same(rng: random.Random, seen: l.Tool, own: l.Tool) -> tuple[tuple[str, l.Term], ...]:
-    pairs = [
-        (x.name, y.name) for x in _open(seen) for y in _open(own) if x.type.kind == y.type.kind
-    ]
+    pairs = [(x, y) for x, kind in _any(seen) for y, other in _any(own) if kind == other]
     chosen = sorted(rng.sample(pairs, min(len(pairs), rng.choice([1, 1, 2]))))
     return tuple([(x, l.Of(scope="own", name=y)) for x, y in chosen])
 
@@ -380,40 +387,42 @@ def _alternative(
     )
 
 
-def _constant(rng: random.Random, kind: l.Type) -> Any:
+def _constant(rng: random.Random, kind: str) -> Any:
     pools = {"text": ["p", "q", "r"], "integer": [0, 1, 2], "flag": [True, False]}
-    return rng.choice(pools[kind.kind])
+    return rng.choice(pools[kind])
 
 
 def _own_relation(rng: random.Random, own: l.Tool) -> l.Relation | None:
-    return _compared(rng, [("own", one) for one in _open(own)], [])
+    return _compared(rng, [("own", *one) for one in _any(own)], [])
 
 
 def _relation(rng: random.Random, seen: l.Tool, own: l.Tool) -> l.Relation | None:
-    mine = [("own", one) for one in _open(own)]
-    return _compared(rng, [("seen", one) for one in _open(seen)], mine)
+    mine = [("own", *one) for one in _any(own)]
+    return _compared(rng, [("seen", *one) for one in _any(seen, answers=True)], mine)
 
 
 def _compared(
-    rng: random.Random, ones: Sequence[tuple[str, Any]], others: Sequence[tuple[str, Any]]
+    rng: random.Random,
+    ones: Sequence[tuple[str, str, str]],
+    others: Sequence[tuple[str, str, str]],
 ) -> l.Relation | None:
+    """A relation between fields: of which call, name and kind."""
     if not ones:
         return None
-    scope, of = rng.choice(ones)
-    left = l.Of(scope=scope, name=of.name)
+    scope, name, kind = rng.choice(ones)
+    left = l.Of(scope=scope, name=name)
     ops = ["=", "!="]
-    if of.type.kind == "integer":
+    if kind == "integer":
         ops += ["<", "<=", ">", ">="]
-    other = [(s, f) for s, f in others if f.type.kind == of.type.kind]
+    other = [(of, field) for of, field, its in others if its == kind]
     if other and rng.random() < 0.6:
         where, field = rng.choice(other)
-        return l.Compare(op=rng.choice(ops), left=left, right=l.Of(scope=where, name=field.name))
-    if of.type.kind != "flag" and rng.random() < 0.3:
-        values = tuple(dict.fromkeys([_constant(rng, of.type), _constant(rng, of.type)]))
+        return l.Compare(op=rng.choice(ops), left=left, right=l.Of(scope=where, name=field))
+    if kind != "flag" and rng.random() < 0.3:
+        values = tuple(dict.fromkeys([_constant(rng, kind), _constant(rng, kind)]))
         return l.In(left=left, right=l.Constants(values=values), negated=rng.random() < 0.4)
-    constant = l.Const(value=_constant(rng, of.type))
-    maybe = of.optional and rng.random() < 0.5
-    return l.Compare(op=rng.choice(ops), left=left, right=constant, maybe=maybe)
+    constant = l.Const(value=_constant(rng, kind))
+    return l.Compare(op=rng.choice(ops), left=left, right=constant, maybe=rng.random() < 0.1)
 
 
 def text(made: l.Grammar) -> str:

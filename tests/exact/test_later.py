@@ -86,6 +86,19 @@ def test_statements_of_language_1_2_are_decided(
     assert (report.verdict, report.proof) == (0, verdict), report.finding
 
 
+@pytest.mark.parametrize(
+    "statement", ["require a where seen.k = x before b", "require a same k = x before b"]
+)
+def test_an_open_value_may_be_one_that_another_field_lists(statement: str) -> None:
+    head = 'grammar g version "1"\ntool a(k: m | n)\ntool b(; x: text max 9)\nplan = any*\n'
+    artifact = tcc.compile_text(f"{head}limit depth <= 2\n{statement}\n")
+    found = tcc.prove(artifact, "never b")
+    assert (found.verdict, len(found.session.calls if found.session else ())) == ("refuted", 2)
+    assert tcc.prove(artifact, reachable="b").proved
+    assert found.certificate is not None
+    assert check_proof(found.certificate, [artifact_bytes(artifact)]).verdict == 0
+
+
 def test_a_proof_over_statements_that_the_core_has_not_is_another_one() -> None:
     """A session of the grammar without a statement is none of the one with it."""
     plain, later = (tcc.compile_text(SHOP.replace(f"{ALTERNATIVES}\n", "")), tcc.compile_text(SHOP))

@@ -258,3 +258,55 @@ def test_lists_inside_of_lists_are_asked_of_a_bounded_number_of_choices(
         assert str(gate.check("act", {"l": many, "m": many, "k": many}).code) == "R202"
         assert gate.check("act", {"l": many, "m": [], "k": many}).code is None
         assert time.process_time() - begun < 20
+
+
+ROWS = """grammar g version "1"
+tool read(; k: text) gives (; l: list of text, r: list of (a: text, b: list of text))
+tool act(; k: text, l: list of text, m: list of text, note: text)
+plan = any{0,200}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "relation", "code"),
+    [
+        ("require", "some l as x (some seen.l as y (x = y, x != y))", "R202"),
+        ("forbid", "some l as x (some seen.l as y (x = y, x != y))", "R207"),
+        ("require", "some l as x (x in seen.l, x in m, x = note)", "R202"),
+        ("require", "some seen.r as x (some seen.l as y (y in x.b, y != y))", "R202"),
+        ("require", "some seen.r as x (some l as y (y in seen.r.a, y != y))", "R202"),
+        ("require", 'some l as x (some seen.l as y (x ~ "(0|00)*.*z", x = y))', "R202"),
+        ("require", 'note ~ "(0|00)*.*z"', "R202"),
+    ],
+)
+def test_a_decision_looks_at_no_more_calls_than_it_has_time_for(
+    kind: str, relation: str, code: str
+) -> None:
+    artifact = tcc.compile_text(f"{ROWS}{kind} read same k where {relation} before act\n")
+    many = [f"{number:04}" for number in range(1000)]
+    rows = [{"a": one, "b": many[:8]} for one in many]
+    shown = ["act.l", "act.note", "read.l"]
+    with tcc.Gate(artifact, durable=False, show=shown) as gate:
+        for _ in range(66):
+            with gate.call("read", {"k": "a"}) as permit:
+                permit.done({"l": many, "r": rows})
+        begun = time.process_time()
+        asked = {"k": "a", "l": many[::-1], "m": many, "note": "0" * 40_000}
+        assert gate.check("act", asked).code == code
+        assert time.process_time() - begun < 20  # some 2 s; at each of 64 calls it would take 100
+
+
+def test_of_calls_that_take_long_the_latest_still_decides() -> None:
+    statement = "require read same k where some l as x (some seen.l as y (x = y)) before act"
+    artifact = tcc.compile_text(f"{ROWS}{statement}\n")
+    many = [f"{number:04}" for number in range(1000)]
+    rows = [{"a": one, "b": []} for one in many]
+    act = {"k": "a", "l": [f"{one}." for one in many[:-1]] + many[-1:], "m": [], "note": ""}
+    with tcc.Gate(artifact, durable=False) as gate:
+        for answer in (many, many[:-1]):
+            with gate.call("read", {"k": "a"}) as permit:
+                permit.done({"l": answer, "r": rows})
+        assert gate.check("act", act).allowed  # of 999,000 and a million elements
+        with gate.call("read", {"k": "a"}) as permit:
+            permit.done({"l": many[:-1], "r": rows})
+        assert gate.check("act", act).code == "R202"  # the one that helps is the third

@@ -83,6 +83,32 @@ def test_an_error_that_was_read_takes_nothing_away_and_helps_nothing() -> None:
         assert gate.check("send", {"id": "a"}).code == "R202"
 
 
+@pytest.mark.parametrize(
+    ("answer", "observed", "outcome"),
+    [
+        ("Error: gone", None, "failed"),
+        ("Error: " + "x" * (1 << 21), None, "unknown"),
+        ("fine", None, "done"),
+        ({"state": "Error: ok"}, None, "done"),
+        ("Error: gone", {"state": "ok"}, "done"),  # whoever says what was observed has read it
+    ],
+)
+def test_a_call_told_by_hand_is_read_too(
+    answer: Any, observed: Any, outcome: str, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "s.ledger"
+    with tcc.Gate(artifact(TEXT), ledger=ledger, durable=False) as gate:
+        with gate.call("read", {"id": "a"}) as permit:
+            permit.done(answer, observed=observed)
+        assert (permit.outcome, [one.outcome for one in gate.history]) == (outcome, [outcome])
+        assert gate.check("send", {"id": "a"}).allowed is (observed is not None)
+    assert [str(one.code) for one in validated(ledger).findings] == ["D301"]
+    with tcc.Gate(artifact(TEXT.replace(' ~ "Error: .*"', "")), durable=False) as gate:
+        with gate.call("read", {"id": "a"}) as permit:
+            permit.done(answer, observed=observed)
+        assert permit.outcome == "done"
+
+
 def test_the_relay_reads_a_lone_text() -> None:
     traits = ToolTraits(errors_failed=True, error_text="Error: .*")
 

@@ -6,6 +6,7 @@ import random
 import sys
 from contextlib import nullcontext
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ import tcc
 from tcc_certs.core.model import Core
 from tcc_certs.kernel import check
 from tcc_certs.session import validate
-from tests.gate.grammars import bytes_of, do, gate
+from tests.gate.conftest import validated
+from tests.gate.grammars import artifact, bytes_of, do, gate
 from tests.oracle_session.brute import Brute, Did
 
 HEAD = """grammar g version "1"
@@ -290,3 +292,41 @@ def test_a_check_and_what_is_left_cost_the_same_after_any_history(under: bool) -
         return count
 
     assert steps(600) <= steps(5) + 20
+
+
+BODIES = """grammar g version "1"
+tool draft(; body: json)
+tool send(; body: json)
+plan = any{0,9}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "allowed"),
+    [
+        ("limit uses(send) per body <= 1", "001"),
+        ("limit uses(send) per body <= 1 within 1 h", "001"),
+        ("require draft before send same body", "110"),
+        ("require draft before each send same body", "100"),
+        ("forbid draft before send same body", "001"),
+        ("forbid draft with send same body", "001"),
+    ],
+)
+def test_json_is_compared_as_its_canonical_text(
+    statement: str, allowed: str, tmp_path: Path
+) -> None:
+    found = artifact(f"{BODIES}{statement}\n")
+    ledger = tmp_path / "s.ledger"
+    one, written_otherwise, another = {"a": 1, "b": [2]}, {"b": [2.0], "a": 1.0}, {"a": "1"}
+    with tcc.Gate(found, ledger=ledger, durable=False) as gate:
+        for tool in ("draft", "send") if statement.startswith("limit") else ("draft",):
+            with gate.call(tool, {"body": one}) as permit:
+                permit.done()
+        made = ""
+        for body in (one, written_otherwise, another):
+            made += str(int(gate.check("send", {"body": body}).allowed))
+            if made[-1] == "1":
+                with gate.call("send", {"body": body}) as permit:
+                    permit.done()
+    assert made == allowed
+    assert [str(one.code) for one in validated(ledger).findings] == ["D301"]

@@ -941,6 +941,26 @@ case(
     may("tell"),
     refused("read", page="x"),
 )
+case(
+    "An error that was read, of listed fields alone: it may have been any answer, each by itself",
+    policy(
+        tool("own", listed("way", "a", "b"), gives=[listed("got", "a", "b")], errors=True),
+        tool("send"),
+        tool("tell"),
+        # No answer is at once b, as the pattern wants it, and the a that it was asked with.
+        forbid(
+            alt(calls("own", way="a", got="b"), is_(seen("got"), "=", seen("way"))),
+            before=calls("send"),
+        ),
+        forbid(
+            alt(calls("own", way="a"), is_(seen("got"), "=", seen("way"))),
+            before=calls("tell"),
+        ),
+    ),
+    answered("own", way="a"),
+    may("send"),
+    refused("tell"),
+)
 
 # Limits.
 

@@ -819,7 +819,7 @@ class Session:
 
     def _after_errors(self, statement: l.Statement, call: Made) -> bool:
         """Whether a forbid that plans are held to refuses a call for an error that was read."""
-        read = [_as_done(one) for one in self.made if one.answered]
+        read = [told for one in self.made if one.answered for told in answers_of(_as_done(one))]
         scene = Scene(own=call, history=self.made)
         match statement:
             case l.Forbid(alternatives=some, unless=unless):

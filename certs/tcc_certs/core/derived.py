@@ -32,7 +32,8 @@ from tcc_certs.values.declared import PLAIN
 def minor_version(core: Core) -> int:
     """The least minor version that has all features of `core`: 0, 1 or 2."""
     held = any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors)
-    if held or core.given or core.lets or core.looks or any(map(is_newer_tool, core.tools)):
+    stated = held or core.given or core.lets or core.looks or core.passed
+    if stated or any(map(is_newer_tool, core.tools)):
         return 2
     new = (
         bool(core.monitors)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tcc_certs.core.policies import Let, LookUp, Policy
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
+# What a grammar may let pass a gate, unread: parts of MCP.
+PASSABLE = ("input", "prompts", "resources")
 HALF = (5, 1)  # the quality of a model that says nothing of it
 
 
@@ -325,6 +327,7 @@ class Core:
     given: tuple[OpenParameter, ...] = ()
     lets: tuple[Let, ...] = ()
     looks: tuple[LookUp, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @cached_property
     def limit_texts(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Statements of version 1.2: sets of calls, terms, relations and alternatives, read from JSON.
 
 Normative text: docs/spec/core.md, section 7.  What the statements mean is decided by the one
-interpreter, :mod:`tcc_certs.session.policies`; here they are held to one form, to fields that there
+interpreter, :mod:`tcc_certs.session.monitors`; here they are held to one form, to fields that there
 are, and to bounds that keep a decision's work small.  Sets, terms and relations stay as they are in
 JSON, lists as tuples, so that their form is their meaning.
 Cost: linear in the bytes.
@@ -527,26 +527,6 @@ def read_policy(value: Json, path: str, code: Code, fields: Fields) -> Policy:
     tables = {kind: table for kind, (table, _) in POLICIES.items()}
     kind, made = tagged(value, "kind", tables, "a kind of statement", path, code, known)
     return POLICIES[kind][1](**made)
-
-
-# What this release enforces of section 7, and what it declines by its name.
-
-_LATER_MEMBERS = ("across", "pass")
-
-
-def ensure_enforced(core: Mapping[str, Json]) -> None:
-    """A core of version 1.2 declares nothing that a gate and a validator would not hold.
-
-    Raises:
-        Rejected: D102, at the first member that they would not.
-    """
-    _ensure_none(core, _LATER_MEMBERS, "core")
-
-
-def _ensure_none(item: Mapping[str, Json], names: Sequence[str], place: str) -> None:
-    found = next((name for name in names if name in item), None)
-    expected = "what this release enforces"
-    ensure(found is None, Code.UNKNOWN_VERSION, f"{place}.{found}", expected, found)
 
 
 def fields_compared(policy: Policy) -> tuple[Tree, frozenset[str]]:

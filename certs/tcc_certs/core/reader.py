@@ -47,10 +47,6 @@ def decode_core(data: bytes) -> Mapping[str, Json]:
 def core_of(value: Mapping[str, Json]) -> Core:
     """The core that a JSON object writes down; errors as in :func:`read_core`."""
     head = schema.read_rows(HEAD, value, "core", _SCHEMA, {})
-    if head["version"] == [1, 2]:
-        from tcc_certs.core.policies import ensure_enforced
-
-        ensure_enforced(value)
     made = read(CORE, value, "core", _SCHEMA, {}, tuple(head))
     lets = made.pop("lets")
     looks = tuple([one for one in lets if hasattr(one, "keys")])
@@ -221,5 +217,6 @@ CORE: Table = (
     maybe("given", _given, absent=()),
     maybe("lets", _lets, absent=()),
     maybe("monitors", _monitors, absent=()),
+    maybe("pass", schema.listed(schema.one_of(*model.PASSABLE), 1, rises=str), "passed", ()),
     row("limits", read_limits),
 )

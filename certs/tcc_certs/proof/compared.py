@@ -18,9 +18,9 @@ from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
 from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import Between, Spoken, Uncovered
-from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Values
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant

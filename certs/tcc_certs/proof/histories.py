@@ -1,6 +1,6 @@
 """What statements of version 1.2 remember on both sides of a question, and what they decide of it.
 
-A statement is asked of :mod:`tcc_certs.session.policies`, the one interpreter, over a short
+A statement is asked of :mod:`tcc_certs.session.monitors`, the one interpreter, over a short
 history: the calls that it remembers, with those fields alone that it names.  A call that comes
 again with the same fields stands for the one before it, where the statement counts none.  Where no
 order matters the calls are a bag; statements with spans of time share one line of calls, in which
@@ -30,8 +30,8 @@ from tcc_certs.core.policies import (
     Total,
 )
 from tcc_certs.proof.spoken import Part, alternatives_of, named_by
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import Event
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest

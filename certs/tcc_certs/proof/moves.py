@@ -32,7 +32,7 @@ from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.parts import KeyParts
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.machine import Place
-from tcc_certs.session.monitors import Counts, Seen, Values
+from tcc_certs.session.monitors.keyed import Counts, Seen, Values
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.types import check as of_type
 

@@ -20,9 +20,9 @@ from tcc_certs.proof.compared import State, chosen_values, named
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
-from tcc_certs.session.monitors import Counts, Monitors, Values
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import Event
+from tcc_certs.session.monitors.keyed import Counts, Monitors, Values
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number

@@ -22,7 +22,7 @@ from tcc_certs.core.model import (
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.session.machine import Place, SessionMachine
-from tcc_certs.session.monitors import Monitors
+from tcc_certs.session.monitors.keyed import Monitors
 from tcc_certs.statements import Constraints, statement_constraints
 from tcc_certs.values.numbers import compare
 from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType

@@ -61,6 +61,12 @@ class Spoken:
         """
         for tool, names in named_by(core, policy).items():
             self.compared.update((core.tools[tool].name, name) for name in names)
+            # A field that lists its values may be compared with one that is open.
+            compared = fields_compared(policy)[1]
+            for listed in core.tools[tool].parameters:
+                if listed.name in compared:
+                    texts = [text for text in listed.values if text not in ("", "*")]
+                    self.constants.update(texts)
         for one in alternatives_of(policy):
             tools = frozenset() if one.calls is None else tools_of(one.calls, len(core.tools))
             sides = {"own": _tools(core, policy), "seen": tools}

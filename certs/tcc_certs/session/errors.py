@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import Core, Forbid, ForbidBefore, ForbidNext, ForbidWith, members
-from tcc_certs.session.monitors import Values
+from tcc_certs.session.monitors.keyed import Values
 
 How: TypeAlias = "Literal['done', 'unknown', 'answered']"
 # Of each forbid the patterns met, as bits: by calls alone, and with an error that was read.  Of a

@@ -32,12 +32,12 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.session.errors import ErrorForbids, How, Known
-from tcc_certs.session.monitors import Memory, Monitors, Seen, Undo, Values
+from tcc_certs.session.monitors.keyed import Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
-    from tcc_certs.session.alternatives import Undo as PolicyUndo
-    from tcc_certs.session.relations import Event
-    from tcc_certs.session.statements import Statements
+    from tcc_certs.session.monitors.alternatives import Undo as PolicyUndo
+    from tcc_certs.session.monitors.relations import Event
+    from tcc_certs.session.monitors.statements import Statements
     from tcc_certs.statements import Constraints, Tally
     from tcc_certs.values.places import State
 
@@ -117,7 +117,7 @@ class SessionMachine:
         self.errors = ErrorForbids(core)
         self.statements: Statements | None = None
         if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
-            from tcc_certs.session.statements import Statements
+            from tcc_certs.session.monitors.statements import Statements
 
             self.statements = Statements(core)
         self._automaton = automaton
@@ -434,7 +434,7 @@ class Course:
             return None
         if states is None:
             return Code.MONITOR_FORBIDS, "statements over fields that are not known"
-        from tcc_certs.session.relations import Event
+        from tcc_certs.session.monitors.relations import Event
 
         at = self._steps[-1].seq + 1 if self._steps else 1
         own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.attributes)
@@ -584,7 +584,7 @@ class Course:
         statements, memory = self.machine.statements, self.policies
         if statements is None or memory is None:
             return []
-        from tcc_certs.session.relations import Event
+        from tcc_certs.session.monitors.relations import Event
 
         step.event = Event(
             at=step.seq,

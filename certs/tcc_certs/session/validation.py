@@ -143,6 +143,8 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
     if session.core.given:
         names = ", ".join([f"session.{name}" for name in sorted(session.header.given)])
         yield f"that the session was given what it says: {names or 'nothing'}"
+    if session.core.passed:
+        yield f"passed: {', '.join(session.core.passed)} (unread; the ledger has nothing of it)"
     statements = session.machine.statements
     if tally.calls and statements is not None and statements.timed:
         yield "that calls were decided at the times that are said, which never go back"

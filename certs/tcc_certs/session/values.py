@@ -18,15 +18,15 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, blake, written
 from tcc_certs.formats.ledger import Record
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
-from tcc_certs.session.monitors import Seen
+from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SessionHeader, open_name
 from tcc_certs.values.canonical import JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 if TYPE_CHECKING:
-    from tcc_certs.session.digested import Digester, Form, Reading
-    from tcc_certs.session.placed import Places
+    from tcc_certs.session.monitors.digested import Digester, Form, Reading
+    from tcc_certs.session.monitors.placed import Places
     from tcc_certs.values.places import State
 
 
@@ -70,7 +70,7 @@ class Arguments:
             self._check_digest("constants", kind, utf8(text, "constants"), known)
         if statements is None:
             return
-        from tcc_certs.session.digested import Digester, Reading
+        from tcc_certs.session.monitors.digested import Digester, Reading
 
         self._reading = Reading(statements.ledger, list(map(bytes.fromhex, found)))
         self.marks = self._reading.marks
@@ -236,7 +236,7 @@ class Arguments:
         Raises:
             Rejected: S205 they are not; S204 it has more of them than a record may have.
         """
-        from tcc_certs.session.digested import members_of
+        from tcc_certs.session.monitors.digested import members_of
 
         value = typed_text(parameter, str(members["value"]))
         try:
@@ -269,7 +269,9 @@ class Arguments:
     ) -> None:
         found = self._places.get((tool, where))
         if found is None:
-            from tcc_certs.session.placed import Places  # here: a core of 1.1 has none of it
+            from tcc_certs.session.monitors.placed import (
+                Places,  # here: a core of 1.1 has none of it
+            )
 
             forms, key = self._forms(tool), self._header.key
             found = Places(
@@ -287,7 +289,7 @@ class Arguments:
 
     def _check_given(self) -> None:
         """An attribute that lies in another one is what stands there; S204."""
-        from tcc_certs.session.placed import Places  # here: most cores have none of it
+        from tcc_certs.session.monitors.placed import Places  # here: most cores have none of it
 
         forms = {} if self._statements is None else self._statements.ledger.session
         key, given = self._header.key, self._header.given

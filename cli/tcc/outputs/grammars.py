@@ -63,6 +63,7 @@ class _DescribedOutput(Output, frozen=True, kw_only=True):
     monitors: list[str] | UnsetType = UNSET
     given: list[str] | UnsetType = UNSET
     lets: list[str] | UnsetType = UNSET
+    passed: list[str] | UnsetType = UNSET
 
 
 class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):

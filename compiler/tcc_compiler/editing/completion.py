@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from tcc_certs.core.model import PASSABLE
 from tcc_certs.formats.codec import written
 from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
@@ -134,6 +135,10 @@ def _names(
             yield from _parameters(project, name)
         if "NAME" in expected and last != "_DOT":
             yield from _attributes(project, looked=True)
+    elif statement == "PASS":
+        said = [str(token) for token in tokens]
+        if last in ("PASS", "_COMMA"):
+            yield from (Completion("word", word) for word in PASSABLE if word not in said)
     elif statement in ("START", "GOAL"):
         yield from (Completion("state", *key) for key in project.defined("state"))
     elif statement == "LET" and (last in ("_EQUAL", "OR", "_PIPE")):

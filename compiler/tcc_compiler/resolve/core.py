@@ -50,6 +50,7 @@ class Resolved:
     monitors: Sequence[Monitor] = ()
     policies: Sequence[ResolvedPolicy] = ()
     session: Attributes = field(default_factory=Attributes)
+    passed: Sequence[str] = ()
     places: Mapping[str, Region] = field(default_factory=dict)
     written: Sequence[tuple[str, Region]] = ()
 
@@ -84,6 +85,8 @@ def core_bytes(grammar: Resolved) -> bytes:
         members["given"] = [dict(one.members) for one in grammar.session.given]
     if grammar.session.lets:
         members["lets"] = lets_json(grammar.session, numbers, tools)
+    if grammar.passed:
+        members["pass"] = list(grammar.passed)
     if grammar.start is not None:
         members["start"] = grammar.start
         members["goals"] = sorted(grammar.goals)
@@ -138,7 +141,7 @@ def _call(call: ResolvedCall, numbers: Mapping[str, int]) -> Json:
 
 def minor_of(grammar: Resolved) -> int:
     """The minor version of the core: the least that knows all that the grammar has."""
-    if grammar.policies or grammar.session.given or grammar.session.lets:
+    if grammar.policies or grammar.session.given or grammar.session.lets or grammar.passed:
         return 2
     if any(map(_is_newer_tool, grammar.call_list.tools.values())):
         return 2

@@ -197,7 +197,7 @@ def policy_form(
         names.append((patterns[0], statement.per))
     named = any(_names_rule(pattern, scope) for pattern in patterns)
     mixed = any(_mixes(patterns[0], patterns[-1], pair, scope) for pair in pairs)
-    new = named or mixed or any(_may_be_absent(pattern, name, scope) for pattern, name in names)
+    new = named or mixed or any(_is_of_policies(*one, scope) for one in names)
     return _as_policy(statement) if new else None
 
 
@@ -209,6 +209,13 @@ def _mixes(first: Pattern, second: Pattern, pair: Pair, scope: Scope) -> bool:
     if one is None or other is None or one.listed is other.listed:
         return False
     return one.kind == other.kind
+
+
+def _is_of_policies(pattern: Pattern, name: Word, scope: Scope) -> bool:
+    """Whether no statement of 1.1 compares a field: it may be left out, or is JSON."""
+    tool = scope.tools.get(pattern.name.text)
+    found = None if tool is None else field_of(tool, name.text)
+    return _may_be_absent(pattern, name, scope) or (found is not None and found.kind == "json")
 
 
 def _is_listed(pattern: Pattern, name: Word, scope: Scope) -> bool:

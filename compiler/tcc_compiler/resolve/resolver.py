@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tcc_certs.core.model import CallSet
+from tcc_certs.core.model import PASSABLE, CallSet
 from tcc_certs.formats.codec import encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
@@ -89,7 +89,7 @@ def resolve(
     _check_states(program, tools, report)
     _check_signatures(program, report)
     checked = _check_statements(program, scope)
-    _check_held(program, report)
+    passed = _passed(program, report)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
@@ -100,7 +100,8 @@ def resolve(
             example_of(statement, selections, call_list, report)
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
-        return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
+        resolved = _assemble(grammar, program, scope, call_list, checked)
+        return replace(resolved, passed=passed), examples, checked.expects
     except TooManyPairs as pairs:
         message = "this statement compares too many calls with each other"
         hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
@@ -112,11 +113,19 @@ def resolve(
         return None
 
 
-def _check_held(program: Program, report: Report) -> None:
-    """Decline what nothing holds, so that nothing is left unheld."""
-    for region in [one.region for one in program.passes]:
-        message = "this statement of sessions is read, and held by nothing yet"
-        report.error("TCC228", region, message, "take it away")
+def _passed(program: Program, report: Report) -> tuple[str, ...]:
+    """What passes a gate unread, sorted; each is said once, and nothing else may be said."""
+    first: dict[str, Region] = {}
+    for word in [word for one in program.passes for word in one.words]:
+        if word.text not in PASSABLE:
+            message = f"{quote(word.text)} does not pass a gate"
+            report.error("TCC228", word.region, message, f"what may pass is {some(PASSABLE)}")
+        elif word.text in first:
+            message = f"{quote(word.text)} passes already"
+            hint, note = "take one of them away", [("first", first[word.text])]
+            report.error("TCC211", word.region, message, hint, note)
+        first.setdefault(word.text, word.region)
+    return tuple(sorted(first))
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, ResolvedTool | None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.types import FlagType, NumberType, OpenType, TextType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Pair, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
@@ -139,9 +139,6 @@ def _comparable(pair: Pair, one: Side, other: Side, report: Report) -> bool:
         named = (one, other) if one.type is None else (other, one)
         message = f"{quote(named[0].name)} is listed, and {quote(named[1].name)} is open"
         hint = "list the values of both, or let both be open"
-    elif isinstance(one.type, JsonType) or isinstance(other.type, JsonType):
-        message = "values of the type json are not compared"
-        hint = "let what has to agree be a parameter of its own, of the type text say"
     elif _kind(one.type) != _kind(other.type):
         message = f"{quote(one.name)} and {quote(other.name)} are of types that are never the same"
         hint = "give both one type: text, a number or flag"

@@ -12,7 +12,6 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.values.types import JsonType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     ExampleStatement,
@@ -140,11 +139,7 @@ class _Reader:
                 one = ResolvedLimit(kind="uses", op=limit.op, value=limit.value, of=selection)
                 self.found.limits.append((one, statement.region))
             return
-        if isinstance(side.type, JsonType):
-            message = "values of the type json are not compared"
-            hint = "let what is counted by be a parameter of its own, of the type text say"
-            self.report.error("TCC219", per.region, message, hint)
-        elif self._foreseen(statement.pattern, tool):
+        if self._foreseen(statement.pattern, tool):
             monitor = ResolvedUses(of=of, per=per.text, value=limit.value)
             self.found.monitors.append((monitor, statement.region))
 

@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, is_decimal
 from tcc_certs.session.machine import Course, Offer
-from tcc_certs.session.relations import LACKING
+from tcc_certs.session.monitors.relations import LACKING
 from tcc_certs.values.places import State, exact_number
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.file import VERSION, WINDOWS

@@ -31,7 +31,7 @@ Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost",
 # What decides how a call is made, and what an answer to it means: a change of these is a finding
 # whichever way it goes.
 CARRIED: Final = frozenset(
-    {"bind", "error_text", "errors", "models", "parallel", "quotes", "strict"}
+    {"bind", "error_text", "errors", "models", "parallel", "pass", "quotes", "strict"}
 )
 # What sessions have, and say all about.
 IN_SESSIONS: Final = frozenset(
@@ -42,8 +42,8 @@ _WORDS: Final = frozenset({"doc", "in", "out"})
 _NUMBERS: Final = frozenset({"price", "latency_ms", "epsilon"})
 _COMPARED: Final = frozenset(  # as plans, as statements, or by what is below
     {
-        "calls", "forbids", "format", "goals", "grammar", "limits", "monitors", "patterns", "plan",
-        "requires", "rules", "start", "tools", "version",
+        "calls", "forbids", "format", "goals", "grammar", "limits", "monitors", "pass",
+        "patterns", "plan", "requires", "rules", "start", "tools", "version",
     }
 )  # fmt: skip
 
@@ -206,6 +206,7 @@ def member_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[Cha
             found.append(Change(of="tool", name=shown, old=texts[0], new=texts[1], sense="other"))
         elif one != other:
             found += _of_tool(written(name), one, other)
+    found += _passed_changes(old.get("pass"), new.get("pass"))
     for member in sorted((old.keys() | new.keys()) - _COMPARED):
         found += _told(member, "core", old.get(member), new.get(member), "incomparable")
     return found
@@ -217,6 +218,15 @@ def _grammar_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[C
         for member in sorted(old.keys() | new.keys())
         for change in _told("grammar", member, old.get(member), new.get(member), "other")
     ]
+
+
+def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
+    """What passes a gate unread: one thing more lets more through."""
+    one, other = (side if isinstance(side, list) else [] for side in (old, new))
+    less, more = (all(word in b for word in a) for a, b in ((one, other), (other, one)))
+    sense: Sense = "wider" if less else "narrower" if more else "incomparable"
+    before, after = (", ".join(map(str, side)) or None for side in (one, other))
+    yield from _told("pass", "core", before, after, sense)
 
 
 def _of_tool(name: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[Change]:

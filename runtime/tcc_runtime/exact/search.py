@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from tcc_certs.core.policies import is_across
-from tcc_certs.session.monitors import Key
+from tcc_certs.session.monitors.keyed import Key
 from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.sides import Items, OfPlans
 from tcc_runtime.exact.system import Move, State, System, Token, held_tokens

@@ -2,7 +2,7 @@
 
 A side has places, where plans may be, and memories of monitors; sums of open values are apart, as
 intervals (:mod:`tcc_runtime.exact.system`).  What monitors mean is
-:mod:`tcc_certs.session.monitors`, what plans and relaxed statements mean is
+:mod:`tcc_certs.session.monitors.keyed`, what plans and relaxed statements mean is
 :mod:`tcc_certs.session.machine`; nothing of it is said here again.
 Cost: linear in the calls of the core, once.
 """
@@ -17,7 +17,7 @@ from tcc_certs.core.derived import is_newer_tool
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Place, SessionMachine
-from tcc_certs.session.monitors import Counts, Key, Monitors, Seen, Values
+from tcc_certs.session.monitors.keyed import Counts, Key, Monitors, Seen, Values
 from tcc_certs.statements import Constraints, Tally, statement_constraints
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls

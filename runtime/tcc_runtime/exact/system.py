@@ -27,8 +27,8 @@ from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.histories import CallParts, Histories, Past
 from tcc_certs.proof.spoken import Between, Spoken, Uncovered
-from tcc_certs.session.alternatives import MOST_KEPT
 from tcc_certs.session.machine import Place
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant

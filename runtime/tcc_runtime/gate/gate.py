@@ -54,7 +54,7 @@ from tcc_runtime.gate.shared import (
     returns,
     settle,
 )
-from tcc_runtime.gate.wrapping import wrap
+from tcc_runtime.gate.wrapping import as_told, wrap
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
@@ -804,6 +804,9 @@ class Gate(Budgeted):
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
 
+        A call that is done has failed if what came back is a text that says an error, whoever
+        tells it: else the grammar's pattern would hold for those alone who read texts themselves.
+
         Raises:
             SettingsError: an atom is told where none are counted; an error that was read is told of
                 a tool whose errors do not mean failure.
@@ -814,6 +817,10 @@ class Gate(Budgeted):
             call = shared.pending.get(ticket)
             if call is None or call.seq not in shared.session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
+            if outcome == "done" and observed is None and type(result) is str:
+                tool = shared.session.made[call.seq - 1].offer.tool
+                outcome, reason, read = as_told(self._policy.core.tools[tool], result, reason)
+                result = result if outcome == "done" else None
             above = False
             if self._above is not None:
                 table = shared.session.made[call.seq - 1].offer.tool

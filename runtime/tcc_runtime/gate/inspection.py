@@ -16,7 +16,7 @@ from typing import Any, Final
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.session.machine import Outcome
-from tcc_certs.session.monitors import PLACES
+from tcc_certs.session.monitors.keyed import PLACES
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed, Decision

@@ -27,8 +27,8 @@ from tcc_certs.session.records import REFUSALS
 
 if TYPE_CHECKING:
     from tcc_certs.core.policies import Alternative, Tree
-    from tcc_certs.session.alternatives import Alt, Pool
-    from tcc_certs.session.relations import Event
+    from tcc_certs.session.monitors.alternatives import Alt, Pool
+    from tcc_certs.session.monitors.relations import Event
     from tcc_certs.values.places import State
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
@@ -322,8 +322,8 @@ def why(
         return remedy
     from tcc_certs.core.policies import Ban, Need
     from tcc_certs.core.wording import Wording
-    from tcc_certs.session.policies import BanRule
-    from tcc_certs.session.relations import Event
+    from tcc_certs.session.monitors.policies import BanRule
+    from tcc_certs.session.monitors.relations import Event
 
     own = Event(
         at=seq, tool=tool, states=states, stamp=stamp, session=course.attributes,
@@ -374,7 +374,7 @@ def _failed(looked: Sequence[_Looked], own: Event) -> Sequence[Tree]:
 
 
 def _failed_of(one: _Looked, own: Event) -> Sequence[Tree]:
-    from tcc_certs.session.relations import NO_NAMES, compiled_relation
+    from tcc_certs.session.monitors.relations import NO_NAMES, compiled_relation
 
     relations = [(tree, compiled_relation(tree)) for tree in one.of.where]
     calls = [own] if one.of.calls is None else list(_having(one, own))[: one.of.least]
@@ -389,7 +389,13 @@ def _failed_of(one: _Looked, own: Event) -> Sequence[Tree]:
 
 def _having(one: _Looked, own: Event) -> Iterator[Event]:
     """The calls that surely have all but its relations, latest first."""
-    from tcc_certs.session.relations import NO_NAMES, both, compiled_set, compiled_term, same
+    from tcc_certs.session.monitors.relations import (
+        NO_NAMES,
+        both,
+        compiled_set,
+        compiled_term,
+        same,
+    )
 
     inside, alternative = compiled_set(one.of.calls or ("any",)), one.of
     due = [(name, compiled_term(term)(own, own, NO_NAMES)) for name, term in alternative.same]

@@ -26,9 +26,9 @@ from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.digest import uuid7
-from tcc_certs.session.digested import Digester, Form, Leaves, Reading, members_of
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
-from tcc_certs.session.monitors import Seen
+from tcc_certs.session.monitors.digested import Digester, Form, Leaves, Reading, members_of
+from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay

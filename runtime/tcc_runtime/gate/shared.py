@@ -31,7 +31,7 @@ from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
-from tcc_certs.session.monitors import Monitors, Seen
+from tcc_certs.session.monitors.keyed import Monitors, Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from tcc_certs.core.model import Tool as GrammarTool
 from tcc_certs.core.model import executing
+from tcc_certs.session.machine import Outcome
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, Failed
@@ -111,6 +112,14 @@ def matched(source: str, text: str) -> bool | None:
 
 TOLD_ERROR: Final = "the tool answered with an error"
 UNDECIDED: Final = "its text is too long to tell whether it is an error"
+
+
+def as_told(tool: GrammarTool, answer: object, reason: str) -> tuple[Outcome, str, bool]:
+    """What an answer makes of a call that is done: outcome, reason, whether its error was read."""
+    error = is_error_text(tool.error_text if tool.errors_failed else None, answer)
+    if error is False:
+        return "done", reason, False
+    return ("unknown", UNDECIDED, False) if error is None else ("failed", TOLD_ERROR, True)
 
 
 def told(permit: Permit, answer: object, observed: Any, failing: ErrorRules, text: object) -> None:

@@ -180,6 +180,8 @@ def is_kept(value: Any) -> bool:
     """
     level = [value]
     for _ in range(MAX_DEPTH + 2):
+        if not level:
+            break
         if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
             return False
         level = [inner for part in level for inner in _inside(part)]

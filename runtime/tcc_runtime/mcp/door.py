@@ -176,6 +176,15 @@ class ClientConnection:
             return None
         try:
             message = read_line(line)
+        except MalformedMessage as error:
+            return error_line(error.identity, error.code, str(error), error.data)
+        return self.take_message(message)
+
+    def take_message(
+        self, message: Request | Response
+    ) -> bytes | ClientCall | Cancelled | Early | None:
+        """A message of the client's, as :meth:`take` takes its line."""
+        try:
             if isinstance(message, Response):
                 return None  # nothing was asked
             if message.identity is None:

@@ -296,10 +296,9 @@ class _Connection:
             fields.append((b"connection", b"close"))
         reason = _REASONS.get(status, b"")
         self._count(status)
-        await self._send(h11.Response(status_code=status, headers=fields, reason=reason))
-        if body:
-            await self._send(h11.Data(data=body))
-        await self._send(h11.EndOfMessage())
+        head = h11.Response(status_code=status, headers=fields, reason=reason)
+        parts = (head, h11.Data(data=body)) if body else (head,)
+        await self._send(*parts, h11.EndOfMessage())
 
     async def stream(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Begin an answer that is a stream of events."""
@@ -324,8 +323,9 @@ class _Connection:
         """End the stream."""
         await self._send(h11.EndOfMessage())
 
-    async def _send(self, event: Any) -> None:
-        data = self._http.send(event)
+    async def _send(self, *events: Any) -> None:
+        """Events in one write: an answer that is small is one packet."""
+        data = b"".join(self._http.send(event) or b"" for event in events)
         if data:
             self._writer.write(data)
             async with asyncio.timeout(SECONDS):
@@ -490,7 +490,7 @@ class _Exchange:
                 await self._reply(202)
             elif message.method == "server/discover":
                 connection.versions = wire.HANDSHAKE
-                await self._told(connection.take(body), modern=True)
+                await self._told(connection.take_message(message), modern=True)
             else:
                 supported = {"supported": list(wire.HANDSHAKE), "requested": wire.STATELESS}
                 said = "the handshake is spoken here"
@@ -499,7 +499,7 @@ class _Exchange:
         if message.identity is None:
             await self._reply(202)
             return
-        taken = connection.take(body)
+        taken = connection.take_message(message)
         if not isinstance(taken, ClientCall):
             await self._told(taken, modern=True)
             return
@@ -562,11 +562,11 @@ class _Exchange:
             return
         connection = self._hosting.connection()
         if message.method == "initialize" and message.identity is not None:
-            await self._initialize(connection, message, body, principal)
+            await self._initialize(connection, message, principal)
             return
         hosted = await self._hosted(principal)
         connection.open, connection.stateless = True, False
-        taken = connection.take(body)
+        taken = connection.take_message(message)
         if isinstance(taken, ClientCall):
             await self._call(hosted, taken, body, principal, modern=False)
         elif isinstance(taken, Cancelled):
@@ -579,10 +579,9 @@ class _Exchange:
         self,
         connection: ClientConnection,
         message: wire.Request,
-        body: bytes,
         principal: Principal | None,
     ) -> None:
-        answer = connection.take(body)
+        answer = connection.take_message(message)
         if not isinstance(answer, bytes) or _code_of(answer) is not None:
             await self._told(answer, modern=False)
             return

@@ -17,7 +17,7 @@ import tcc
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.machine import Course, Offer, SessionMachine
-from tcc_certs.session.monitors import Seen
+from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.validation import machine_of
 from tests.oracle_session.brute import Brute, Did
 

@@ -10,7 +10,7 @@ import pytest
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
-from tcc_certs.session.monitors import Memory, Monitors, Seen
+from tcc_certs.session.monitors.keyed import Memory, Monitors, Seen
 from tests.oracle.cores import call, make_core
 from tests.oracle_session.brute import Brute, Did, observed_of, value
 

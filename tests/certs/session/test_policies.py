@@ -8,8 +8,8 @@ import pytest
 
 from tcc_certs.core.policies import Fields, read_policy
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import Event
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import UNKNOWN, Field, ListType
 from tcc_certs.values.types import NumberType, TextType
 

@@ -10,7 +10,8 @@ import pytest
 import tcc
 from tcc_certs.core.policies import POLICIES, read_policy
 from tcc_certs.core.reader import read_core
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import encode
 from tcc_compiler.frontend import read_grammar_text
 from tests.oracle_policies import language as l
 from tests.oracle_policies.core import Writer, fields_of
@@ -63,11 +64,72 @@ def test_a_reader_takes_the_core(seed: int) -> None:
     assert {one.name for one in (*core.lets, *core.looks)} == lets
 
 
-@pytest.mark.parametrize("text", ["pass resources"])
-def test_what_nothing_holds_is_declined(text: str) -> None:
-    front = read_grammar_text(f'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n{text}\n')
+SMALL = 'grammar g version "1"\ntool a(k: 1 | 2)\nplan = a?\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("pass resources", ("resources",)),
+        ("pass resources, prompts , input", ("input", "prompts", "resources")),
+        ("pass prompts\npass\n# a comment\ninput", ("input", "prompts")),
+    ],
+)
+def test_what_passes_stands_in_the_core(text: str, passed: tuple[str, ...]) -> None:
+    front = read_grammar_text(f"{SMALL}{text}\n")
+    assert front.core is not None, front.diagnostics
+    assert json.loads(front.core)["pass"] == list(passed)
+    assert json.loads(front.core)["version"] == [1, 2]
+    assert read_core(front.core).passed == passed
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("pass resources, logging", ["TCC228"]),
+        ("pass input, input", ["TCC211"]),
+        ("pass prompts\npass completions, prompts", ["TCC101"]),
+        ("pass prompts\npass resources, completions, prompts", ["TCC228", "TCC211"]),
+        ("pass", ["TCC101"]),
+        ("pass logging", ["TCC202", "TCC202"]),  # two more names of the plan
+    ],
+)
+def test_what_does_not_pass_is_an_error(text: str, codes: list[str]) -> None:
+    front = read_grammar_text(f"{SMALL}{text}\n")
     assert front.core is None
-    assert [str(one.code) for one in front.diagnostics] == ["TCC228"]
+    assert [str(one.code) for one in front.diagnostics] == codes
+
+
+def test_a_tool_may_be_called_pass() -> None:
+    text = 'grammar g version "1"\ntool pass\ntool resources\nplan = pass resources\n'
+    front = read_grammar_text(text)
+    assert front.core is not None, front.diagnostics
+    assert "pass" not in json.loads(front.core)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ([], "core.pass"),
+        (["logging"], "core.pass[0]"),
+        (["resources", "input"], "core.pass"),
+        (["input", "input"], "core.pass"),
+        ("input", "core.pass"),
+        ([["input"]], "core.pass[0]"),
+    ],
+)
+def test_a_reader_holds_what_passes_to_one_form(value: object, place: str) -> None:
+    core = json.loads(read_grammar_text(f"{SMALL}pass input\n").core or b"")
+    with pytest.raises(Rejected) as refused:
+        read_core(encode({**core, "pass": value}))
+    assert str(refused.value.code) == "C801" and refused.value.path.startswith(place)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_older_core_has_nothing_that_passes(version: int) -> None:
+    core = json.loads(read_grammar_text(f"{SMALL}pass input\n").core or b"")
+    with pytest.raises(Rejected, match="version"):
+        read_core(encode({**core, "version": [1, version]}))
 
 
 @pytest.mark.parametrize(

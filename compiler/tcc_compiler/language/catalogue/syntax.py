@@ -205,9 +205,9 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC219": Entry(
         "values that cannot be compared",
-        "`same` and `per` compare values of one kind: of two listed parameters, or of two open\n"
-        "ones of one type (text, flag, or numbers, where integer and number go together).\n"
-        "Values of the type json are not compared at all.",
+        "`same` compares values of one kind: of two listed parameters, or of two open ones of\n"
+        "one type (text, flag, json as its canonical text, or numbers, where integer and number\n"
+        "go together).",
         _HEAD + "tool a(; k: text)\ntool b(; k: integer)\nrequire a before b same k\n",
     ),
     "TCC220": Entry(
@@ -259,9 +259,9 @@ NAMES: Mapping[str, Entry] = {
         'grammar g version "1"\ntool a\ntool b\nrequire 0 a before b\n',
     ),
     "TCC228": Entry(
-        "statement that nothing enforces yet",
-        "`pass` is read, and what follows it checked; this release does not enforce it, and\n"
-        "declines it, so that nothing is left unheld.",
-        'grammar g version "1"\ntool a\npass resources\n',
+        "what does not pass a gate",
+        "`pass resources, prompts, input` lets these parts of MCP through `tcc gate`, unread.\n"
+        "Nothing else passes: calls are decided, logging and completions are not forwarded.",
+        'grammar g version "1"\ntool a\npass resources, logging\n',
     ),
 }

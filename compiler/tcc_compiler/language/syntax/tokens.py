@@ -71,7 +71,8 @@ _NEXT = {
     "given": re.compile(rf"{_GAP}(?:[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED}){_GAP}\??{_GAP}:"),
     "let": re.compile(rf"{_GAP}[A-Za-z_][A-Za-z0-9_]*+{_GAP}[=(]"),
     "monitor": re.compile(rf"{_GAP}(?:limit|require|forbid)\b"),
-    "pass": re.compile(rf"{_GAP}(?:resources|prompts|input)\b"),
+    # At the end of a text, too: an editor asks there what may come next.
+    "pass": re.compile(rf"{_GAP}(?:(?:resources|prompts|input)\b|\Z)"),
 }
 _STATED = frozenset(("REQUIRE", "FORBID", "LIMIT"))
 # What a type may end with; behind it stand `or null` and `at`.

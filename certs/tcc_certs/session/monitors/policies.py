@@ -24,7 +24,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import (
     Alternative,
@@ -41,8 +41,8 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
-from tcc_certs.session.alternatives import Alt, Pool, Undo, is_vague
-from tcc_certs.session.relations import (
+from tcc_certs.session.monitors.alternatives import Alt, Pool, Undo, is_vague
+from tcc_certs.session.monitors.relations import (
     LACKING,
     NO_NAMES,
     Event,
@@ -51,7 +51,6 @@ from tcc_certs.session.relations import (
     compiled_relation,
     compiled_set,
     compiled_term,
-    counting_errors,
     same,
 )
 from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
@@ -162,7 +161,7 @@ class BanRule(Statement):
         super().__init__(number, of.of, tools)
         # An error that was read counts as done for what a forbid looks up, too.
         self._any = [
-            make(replace(one, same=counting_errors(one.same), where=counting_errors(one.where)))
+            make(replace(one, same=_counting_errors(one.same), where=_counting_errors(one.where)))
             for one in of.alternatives
         ]
         self._unless = [make(one) for one in of.unless]
@@ -215,6 +214,14 @@ class BanRule(Statement):
             if one.bare and call.told is not None and lifted > call.told:
                 break  # whatever is older was lifted too
         return False
+
+
+def _counting_errors(tree: Any) -> Any:
+    """Terms and relations whose look-ups count calls that failed with an error that was read."""
+    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
+        return tree
+    found = tuple([_counting_errors(part) for part in tree])
+    return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
 class _Tally:
@@ -303,7 +310,7 @@ class _MostRule(Statement):
 class _ApartRule(Statement):
     def __init__(self, number: int, of: Apart, make: Callable[[Alternative], Alt], tools: int):
         super().__init__(number, of.other, tools)
-        same_as = counting_errors(of.same)
+        same_as = _counting_errors(of.same)
         self._one = make(Alternative(calls=of.one, same=same_as))
         self._first = compiled_set(of.one)
         self._others = make(Alternative(calls=of.other))

@@ -4,21 +4,22 @@ Normative text: docs/spec/core.md, section 7.  A field is a value, none or unkno
 True, False or None for unsure.  Of two kinds that have no order nothing is sure, so that a
 statement which no checker should have passed lets nothing through.
 Cost: a relation its terms; one over a list its elements, of which there are at most 1,000; one over
-lists inside of lists at most 2^20 times.
+lists inside of lists at most 2^20 times, where what depends on no element is found once.  A call
+counts what was asked for it, so that whoever asks of many calls knows when to stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import partial
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Tree
 from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number
-from tcc_certs.values.text_pattern import pattern_of
+from tcc_certs.values.text_pattern import like_of, pattern_of
 
 Truth: TypeAlias = "bool | None"
 Names: TypeAlias = "Mapping[str, State]"
@@ -29,8 +30,9 @@ Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 LACKING = (NONE, UNKNOWN)
 VAGUE = frozenset(["none", "unknown", "*"])  # kinds of which nobody knows the value
 _IT = frozenset(["it"])
+_LOCAL = frozenset(["it", "as"])
+_MADE = frozenset(["count", "look", "max", "sum"])  # terms that take more than a look-up to find
 DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
-MAX_STEPS = 1 << 20  # characters times positions of a pattern
 MAX_WAYS = 1 << 20  # ways to choose an element of each list inside of which a relation stands
 NO_NAMES: Names = {}
 
@@ -50,6 +52,7 @@ class Event:
         told: the number of the last call that was made when its first outcome was recorded; None
             while it is under way.
         look: looks up what earlier calls of its session say; None: it has no session.
+        asked: how much was asked for it: elements, and one for each 64 steps of a pattern.
     """
 
     at: int
@@ -62,6 +65,7 @@ class Event:
     answered: bool = False
     told: int | None = None
     look: Look | None = None
+    asked: int = 0
 
 
 # Three values.
@@ -73,8 +77,7 @@ def both(parts: Iterable[Truth]) -> Truth:
     for part in parts:
         if part is False:
             return False
-        if part is None:
-            found = None
+        found = found if part else None
     return found
 
 
@@ -84,8 +87,7 @@ def either(parts: Iterable[Truth]) -> Truth:
     for part in parts:
         if part is True:
             return True
-        if part is None:
-            found = None
+        found = None if part is None else found
     return found
 
 
@@ -137,6 +139,12 @@ def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
 
 def compiled_term(tree: Tree) -> Term:
     """What a term is."""
+    made = tree[0] in _MADE or (tree[0] in ("own", "seen") and len(tree) > 2)
+    term = _compiled_term(tree)
+    return _once(term) if made and not speaks_of(tree, _LOCAL) else term
+
+
+def _compiled_term(tree: Tree) -> Term:
     match tree:
         case ("s", text):
             return _constant(("s", text))
@@ -182,7 +190,9 @@ def compiled_term(tree: Tree) -> Term:
 
             def count(own: Event, seen: Event, names: Names) -> State:
                 found = many(own, seen, names)
-                return found if found in LACKING else _size(found)
+                if found[0] == "l":
+                    return "n", len(found[1])
+                return found if found in LACKING else UNKNOWN
 
             return count
         case ("count", of, relation):
@@ -199,21 +209,33 @@ def _looked_up(name: str, keys: Sequence[Term], of: str, read: bool) -> Term:
     return looked_up
 
 
-def counting_errors(tree: Any) -> Any:
-    """Terms and relations whose look-ups count calls that failed with an error that was read."""
-    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
-        return tree
-    found = tuple([counting_errors(part) for part in tree])
-    return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
-
-
-def _inside(names: Names, count: int) -> Names | None:
+def _inside(own: Event, names: Names, count: int) -> Names | None:
     """The names for relations over a list of `count`; None: there are too many ways to choose."""
-    ways: int = names[_WAYS][1] * count if _WAYS in names else count
-    return {**names, _WAYS: ("n", ways)} if ways <= MAX_WAYS else None
+    if _WAYS not in names:
+        names = {_WAYS: ("n", 1), _FOUND: ("found", {})}
+    ways: int = names[_WAYS][1] * count
+    if ways > MAX_WAYS:
+        return None
+    own.asked += count
+    return {**names, _WAYS: ("n", ways)}
 
 
-_WAYS = ""  # no element has this name
+_WAYS, _FOUND = "", " "  # no elements have these names
+
+
+def _once(term: Term) -> Term:
+    """A term that does not depend on elements: it is found for the first one of them."""
+
+    def found(own: Event, seen: Event, names: Names) -> State:
+        kept = names.get(_FOUND)
+        if kept is None:
+            return term(own, seen, names)
+        if term not in kept[1]:
+            kept[1][term] = term(own, seen, names)
+        state: State = kept[1][term]
+        return state
+
+    return found
 
 
 def _alias(name: str) -> str:
@@ -238,10 +260,6 @@ def _column(records: State, name: str) -> State:
     cells = [_cell(one, name) for one in records[1]] if records[0] == "l" else [UNKNOWN]
     lacking = next((cell for cell in cells if cell in LACKING), None)
     return ("l", tuple(cells)) if lacking is None else lacking
-
-
-def _size(many: State) -> State:
-    return ("n", len(many[1])) if many[0] == "l" else UNKNOWN
 
 
 def _greater(one: Term, other: Term) -> Term:
@@ -284,7 +302,7 @@ def _counted(of: Term, relation: Tree) -> Term:
         many = of(own, seen, names)
         if many in LACKING or many[0] != "l":
             return many if many in LACKING else UNKNOWN
-        within = _inside(names, len(many[1]))
+        within = _inside(own, names, len(many[1]))
         if within is None:
             return UNKNOWN
         found = holds(own, seen, within, [many[1]])
@@ -294,6 +312,7 @@ def _counted(of: Term, relation: Tree) -> Term:
 
 
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compiled_relation(tree: Tree) -> Relation:
@@ -311,7 +330,7 @@ def compiled_relation(tree: Tree) -> Relation:
         case ("<" | "<=" | ">" | ">=" as op, one, other):
             return _ordered(_ORDERS[op], compiled_term(one), compiled_term(other))
         case ("in" | "not in" as op, one, other):
-            return _among(compiled_term(one), compiled_term(other), op == "not in")
+            return _among(compiled_term(one), _members(other), op == "not in")
         case ("~" | "!~" as op, one, pattern):
             return _like(compiled_term(one), pattern, op == "!~")
         case ("?", inner):
@@ -320,7 +339,7 @@ def compiled_relation(tree: Tree) -> Relation:
                 True if left(own, seen, names) == NONE else whole(own, seen, names)
             )
         case ("every", of, ("in" | "not in" as op, ("it",), many)) if not speaks_of(many, _IT):
-            return _every_among(compiled_term(of), compiled_term(many), op == "not in")
+            return _every_among(compiled_term(of), _members(many), op == "not in")
         case ("every", of, inner):
             return _group(True, [(compiled_term(of), "it")], [inner])
         case ("all" | "some" as word, lists, inner):
@@ -338,48 +357,66 @@ def _ordered(holds: Callable[[Any, Any], bool], one: Term, other: Term) -> Relat
     return ordered
 
 
-def _among(one: Term, many: Term, negated: bool) -> Relation:
+_Members: TypeAlias = "Callable[[Event, Event, Names], Collection[State] | None]"
+
+
+def _members(many: Tree) -> _Members:
+    """The elements of a list in which others are looked for; None: it is not known.
+
+    Inside of lists one that depends on an element counts as one of them, and another one is a set.
+    """
+    of, depends = compiled_term(many), speaks_of(many, _LOCAL)
+
+    def members(own: Event, seen: Event, names: Names) -> Collection[State] | None:
+        kind, items = of(own, seen, names)
+        if kind != "l":
+            return None
+        kept: dict[object, Any] | None = names[_FOUND][1] if _FOUND in names else None
+        if depends and kept is not None and _inside(own, names, len(items)) is None:
+            return None
+        if kept is not None and not depends:
+            items = kept[members] = kept.get(members) or frozenset(items)
+        found: Collection[State] = items
+        return found
+
+    return members
+
+
+def _among(one: Term, many: _Members, negated: bool) -> Relation:
     def among(own: Event, seen: Event, names: Names) -> Truth:
-        left, right = one(own, seen, names), many(own, seen, names)
-        if left in LACKING or right[0] != "l":
+        left, items = one(own, seen, names), many(own, seen, names)
+        if left in LACKING or items is None:
             return None
         if left[0] == "*":
-            found = either([same(left, item) for item in right[1]])
+            found = either([same(left, item) for item in items])
         else:
-            lacks = None if any(item in LACKING for item in right[1]) else False
-            found = left in right[1] or lacks
+            found = left in items or (None if UNKNOWN in items or NONE in items else False)
         return _opposite(found) if negated else found
 
     return among
 
 
-def _every_among(of: Term, many: Term, negated: bool) -> Relation:
+def _every_among(of: Term, many: _Members, negated: bool) -> Relation:
     """``every LIST in LIST``, in the length of both: the second is made a set once."""
 
     def every(own: Event, seen: Event, names: Names) -> Truth:
-        left, right = of(own, seen, names), many(own, seen, names)
+        left, items = of(own, seen, names), many(own, seen, names)
         if left[0] != "l":
             return None
-        if right[0] != "l":
+        if items is None:
             return None if left[1] else True
-        values = frozenset(right[1])
+        if _FOUND in names and _inside(own, names, len(left[1])) is None:
+            return None
+        values = frozenset(items)
         lacks = None if any(one in values for one in LACKING) else False
-        found = [None if item in LACKING else (item in values or lacks) for item in left[1]]
-        return both([_opposite(one) for one in found] if negated else found)
+        each = [None if item in LACKING else (item in values or lacks) for item in left[1]]
+        return both(map(_opposite, each) if negated else each)
 
     return every
 
 
-@lru_cache(maxsize=64)
-def like_of(source: str) -> Callable[[str], Truth]:
-    """Whether a text matches as a whole; of one that is too long nobody is sure."""
-    pattern = pattern_of(source)
-    longest = MAX_STEPS // pattern.size
-    return lambda text: pattern.matches(text) if len(text) <= longest else None
-
-
 def _like(one: Term, source: str, negated: bool) -> Relation:
-    matches = like_of(source)
+    matches = _asked(source)
 
     def like(own: Event, seen: Event, names: Names) -> Truth:
         kind, value = one(own, seen, names)
@@ -388,17 +425,30 @@ def _like(one: Term, source: str, negated: bool) -> Relation:
         if kind == DIGESTED:
             holds = own.marks.get((source, value))
         else:
-            holds = matches(value) if kind == "s" else False
+            holds = matches(own, names, value) if kind == "s" else False
         return _opposite(holds) if negated else holds
 
     return like
+
+
+def _asked(source: str) -> Callable[[Event, Names, str], Truth]:
+    """Whether a text matches: inside of lists each text is asked once."""
+    matches, size = like_of(source), pattern_of(source).size
+
+    def asked(own: Event, names: Names, text: str) -> Truth:
+        kept: dict[Any, Truth] = names[_FOUND][1] if _FOUND in names else {}
+        if (source, text) not in kept:
+            own.asked += len(text) * size >> 6
+            kept[source, text] = matches(text)
+        return kept[source, text]
+
+    return asked
 
 
 # Relations about elements: a truth for each, of pairs the elements at the same places.
 
 _Elements: TypeAlias = "Sequence[Sequence[State]]"  # for each list its elements, as many in each
 _Each: TypeAlias = "Callable[[Event, Event, Names, _Elements], Sequence[Truth]]"
-_LOCAL = frozenset(["it", "as"])
 
 
 def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[Tree]) -> Relation:
@@ -410,12 +460,11 @@ def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[T
             return None
         if len({len(many[1]) for many in found}) > 1:
             return False
-        within = _inside(names, len(found[0][1]))
+        within = _inside(own, names, len(found[0][1]))
         if within is None:
             return None
         truths = holds(own, seen, within, [many[1] for many in found])
-        decided = not every
-        return decided if decided in truths else None if None in truths else every
+        return (not every) if (not every) in truths else None if None in truths else every
 
     return group
 
@@ -457,12 +506,22 @@ def _of_each(tree: Tree, names: Sequence[str]) -> _Each | None:
     at, other = _element(sides[0], names), _element(sides[1], names)
     if at is not None and other is not None:
         return _each_pair(at, other, op)
-    if at is None or speaks_of(sides[1], _LOCAL):
+    if at is None:
+        at, sides, op = other, sides[::-1], str(FLIPPED.get(op, op))
+    if at is None or _depends(sides[1], names):
         return None
     due = compiled_term(sides[1])
     if op in _ORDERS:
         return _each_ordered(at, _ORDERS[op], due)
     return _each_equal(at, due, op == "!=")
+
+
+def _depends(tree: object, names: Sequence[str]) -> bool:
+    """Whether a term speaks of elements with these names; those of lists around them are fixed."""
+    if not isinstance(tree, tuple):
+        return False
+    named = tree == ("it",) or (tree[:1] == ("as",) and _alias(tree[1]) in names)
+    return named or any(_depends(part, names) for part in tree)
 
 
 _Column: TypeAlias = "Callable[[_Elements], Sequence[State]]"
@@ -518,34 +577,28 @@ def _each_ordered(of: _Column, holds: Callable[[Any, Any], bool], due: Term) -> 
 
 
 def _each_like(of: _Column, source: str, negated: bool) -> _Each:
-    matches = like_of(source)
+    matches, ask, size = like_of(source), _asked(source), pattern_of(source).size
 
     def each(own: Event, seen: Event, outer: Names, items: _Elements) -> Sequence[Truth]:
-        marks = own.marks
+        marks, column = own.marks, of(items)
+        if outer[_WAYS][1] > len(column):  # it is asked of these elements more than once
+            holds: Callable[[str], Truth] = partial(ask, own, outer)
+        else:
+            holds = matches
+            own.asked += sum([len(v) for k, v in column if k == "s"]) * size >> 6
         found = [
-            matches(v)
+            holds(v)
             if k == "s"
             else marks.get((source, v))
             if k == DIGESTED
             else None
             if k in VAGUE
             else False
-            for k, v in of(items)
+            for k, v in column
         ]
         return [_opposite(one) for one in found] if negated else found
 
     return each
-
-
-def decimal_of(value: int | Fraction) -> str:
-    """The canonical decimal of an exact one."""
-    if isinstance(value, int):
-        return str(value)
-    places, scale = 0, 1
-    while scale % value.denominator:
-        places, scale = places + 1, scale * 10
-    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
-    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
 
 
 def speaks_of(tree: object, words: frozenset[str]) -> bool:

@@ -232,7 +232,7 @@ class Monitors:
                 key = _reader(tools[calls.tool], calls, names)
                 self._row(calls.tool, _AtMost(number, monitor.value), None, key, names)
             case PolicyMonitor():
-                pass  # held by tcc_certs.session.policies
+                pass  # held by tcc_certs.session.monitors.policies
 
     def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
         ones, others = zip(*monitor.same, strict=True)

@@ -15,8 +15,10 @@ from operator import attrgetter, eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
-from tcc_certs.session.relations import (
+from tcc_certs.session.monitors.relations import (
+    FLIPPED,
     LACKING,
+    MAX_WAYS,
     NO_NAMES,
     VAGUE,
     Event,
@@ -406,9 +408,9 @@ class Alt:
         if not self.last and is_vague(key):
             return
         exact, holds = pool.is_exact(key), self.conditions_for(own)
-        looked = 0
+        looked, most = 0, own.asked + MAX_WAYS
         for call in pool.near(key)[0]:
-            if looked == self.most:
+            if looked == self.most or own.asked >= most:
                 return
             looked += 1
             if call.answered:
@@ -429,13 +431,13 @@ class Alt:
         """
         key = self.key_for(own)
         exact, holds = pool.is_exact(key), self.conditions_for(own)
-        looked = 0
+        looked, most = 0, own.asked + MAX_WAYS
         for call in pool.near(key)[0]:
             if call.answered and not answered:
                 continue
             if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
                 return  # all older ones are older still
-            if not self.bare and looked == self.most:
+            if (not self.bare and looked == self.most) or own.asked >= most:
                 yield None
                 return
             looked += 1
@@ -451,7 +453,6 @@ class Alt:
 _stamp = attrgetter("stamp")
 _ORDERED = frozenset(["n", "t"])
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _decides(op: str, known: dict[State | str, int | Fraction], due: State) -> bool:
@@ -469,7 +470,7 @@ def _separated(relation: Tree) -> tuple[str, str, Tree] | None:
     if op in _ORDERS and _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
         return op, sides[0][1], sides[1]
     if op in _ORDERS and _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
-        return _FLIPPED[op], sides[1][1], sides[0]
+        return FLIPPED[op], sides[1][1], sides[0]
     return None
 
 
@@ -481,7 +482,7 @@ def _compared(relation: Tree) -> tuple[str, str, Tree] | None:
     if _is_seen(sides[0]) and not speaks_of(sides[1], _SEEN):
         return op, sides[0][1], sides[1]
     if _is_seen(sides[1]) and not speaks_of(sides[0], _SEEN):
-        return str(_FLIPPED.get(op, op)), sides[1][1], sides[0]
+        return str(FLIPPED.get(op, op)), sides[1][1], sides[0]
     return None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.digested import SHORT, Digester, Form, members_of
+from tcc_certs.session.monitors.digested import SHORT, Digester, Form, members_of
 from tcc_certs.values.canonical import canonical, digest, json_value
 from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter, json_of
 from tcc_certs.values.places import (

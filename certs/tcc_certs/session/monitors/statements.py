@@ -1,8 +1,8 @@
 """The statements of version 1.2 of a core: how calls are read for them, and what a session learns.
 
 Normative text: docs/spec/core.md, section 7; docs/spec/session.md, section 3.  What the statements
-decide is for :mod:`tcc_certs.session.policies`; here are the fields of a call, the attributes of a
-session, and what a ledger has of them.
+decide is for :mod:`tcc_certs.session.monitors.policies`; here are the fields of a call, the
+attributes of a session, and what a ledger has of them.
 Cost: linear in the fields of a call.
 """
 
@@ -26,9 +26,9 @@ from tcc_certs.core.policies import (
 )
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.digested import Form, Named, Reading
-from tcc_certs.session.policies import Memory, Policies
-from tcc_certs.session.relations import LACKING, Event
+from tcc_certs.session.monitors.digested import Form, Named, Reading
+from tcc_certs.session.monitors.policies import Memory, Policies
+from tcc_certs.session.monitors.relations import LACKING, Event
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number, flat, typed

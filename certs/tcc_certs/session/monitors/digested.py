@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.relations import DIGESTED, Truth, decimal_of, like_of
+from tcc_certs.session.monitors.relations import DIGESTED, Truth
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (
@@ -47,7 +47,7 @@ from tcc_certs.values.places import (
     is_moment,
     typed,
 )
-from tcc_certs.values.text_pattern import pattern_of
+from tcc_certs.values.text_pattern import like_of, pattern_of
 from tcc_certs.values.types import check_text
 
 _is_hex = re.compile("[0-9a-f]*").fullmatch
@@ -146,7 +146,7 @@ class Named:
             return TEXT, value
         if kind == "b":
             return FLAG, "true" if value else "false"
-        return (NUMBER, decimal_of(value)) if kind == "n" and not self.numbers else None
+        return (NUMBER, _decimal_of(value)) if kind == "n" and not self.numbers else None
 
 
 def _has_text(kind: FieldType) -> bool:
@@ -336,7 +336,7 @@ class Leaves:
         if tag == "t":
             return int(found)
         if tag == "n":
-            text = decimal_of(found)
+            text = _decimal_of(found)
             return text if self._numbers else self._hashed(NUMBER + text.encode())
         if tag == "b":
             return self._hashed(b"btrue" if found else b"bfalse")
@@ -568,3 +568,14 @@ def shown_state(kind: FieldType, text: str) -> State:
     if isinstance(kind, NumberType):
         return "n", exact_number(text)
     return typed(json_value(text), kind)
+
+
+def _decimal_of(value: int | Fraction) -> str:
+    """The canonical decimal of an exact one."""
+    if isinstance(value, int):
+        return str(value)
+    places, scale = 0, 1
+    while scale % value.denominator:
+        places, scale = places + 1, scale * 10
+    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
+    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
