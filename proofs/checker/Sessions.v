@@ -10,8 +10,8 @@ Import ListNotations.
 Local Open Scope Z_scope.
 
 (* What is known of a call: it had no effect (Read: and its caller has read the error); it was done, with an answer that is
-   one of these calls of the artifact, or of no call if not `all`; nothing. *)
-Inductive known := Failed | Read | Partly (l : list Z) (all : bool) | Unknown.
+   one of these calls of the artifact, or of no call if not `all`, as far as it was told; nothing. *)
+Inductive known := Failed | Read | Partly (l : list Z) (all : bool) (told : list (option Z)) | Unknown.
 Inductive event {C} := Called (c : C) | Told (back : Z) (k : known).      (* of the call that so many calls follow *)
 Arguments event : clear implicits.
 
@@ -127,11 +127,11 @@ Definition everywhere (o : offer_z) (p : place_z) : list place_z :=
 Definition step_z (c : chosen) (k : known) (held : list place_z) : list place_z :=
   match k with
   | Failed | Read => held
-  | Partly l all => with_new [] (flat_map (everywhere (l, all)) held)
+  | Partly l all _ => with_new [] (flat_map (everywhere (l, all)) held)
   | Unknown => with_new held (flat_map (everywhere (offer c)) held)
   end.
 Definition may_turn_out (c : chosen) (k : known) : bool :=
-  match k with Partly l all => forallb (fun a => existsb (Z.eqb a) (fst (offer c))) l && (all || negb (snd (offer c))) | _ => true end.
+  match k with Partly l all _ => forallb (fun a => existsb (Z.eqb a) (fst (offer c))) l && (all || negb (snd (offer c))) | _ => true end.
 Definition somewhere (p : place_z) : bool := match p with Some _ => true | None => false end.
 (* From every place some answer leads on, and there would be 64 places at most were its outcome not known. *)
 Definition lets_z (c : chosen) (held : list place_z) : bool :=
@@ -159,7 +159,7 @@ Definition closed (c : chosen) := snd (offer c).
 Definition place_of (p : place_z) : place D := match p with Some q => Some (shows q) | None => None end.
 Definition sound_place (p : place_z) := match p with Some q => fine q | None => True end.
 Definition outcome_of (k : known) : outcome :=
-  match k with Failed | Read => failed | Partly l all => partly (map Z.to_nat l) all | Unknown => unknown end.
+  match k with Failed | Read => failed | Partly l all _ => partly (map Z.to_nat l) all | Unknown => unknown end.
 Definition told_of (h : list (chosen * known)) : Session.history chosen := map (fun c => (fst c, outcome_of (snd c))) h.
 Notation held := (Session.held D (shows start) chosen answers closed).
 Notation passed := (Session.passed D (shows start) chosen answers closed).
@@ -214,7 +214,7 @@ Notation comes_to := (comes_to step_z [Some start]).
 Notation decided := (decided step_z lets_z may_turn_out [Some start]).
 (* Calls that were let through have numbers, and outcomes are of their calls. *)
 Definition in_order (c : chosen * known) : Prop := Forall (fun a => 0 <= a) (fst (offer (fst c))) /\ may_turn_out (fst c) (snd c) = true.
-Lemma turns_out c l all : may_turn_out c (Partly l all) = true -> incl l (fst (offer c)) /\ (all = false -> snd (offer c) = false).
+Lemma turns_out c l all told : may_turn_out c (Partly l all told) = true -> incl l (fst (offer c)) /\ (all = false -> snd (offer c) = false).
 Proof.
   cbn [may_turn_out]. rewrite andb_true_iff, forallb_forall. intros [E1 E2]. split.
   - intros a Hin. specialize (E1 a Hin). apply existsb_exists in E1. destruct E1 as [b [Hb E]]. apply Z.eqb_eq in E. congruence.
@@ -223,8 +223,8 @@ Qed.
 Lemma step_same c k l h : in_order (c, k) -> same_places l (held h) -> same_places (step_z c k l) (held ((c, outcome_of k) :: h)).
 Proof.
   intros [Ha Hk] S. cbn [fst snd] in *. unfold Session.held. cbn [fold_right]. fold (held h). unfold step. cbn [fst snd].
-  destruct k as [| |l0 all|]; cbn [step_z outcome_of]; [exact S | exact S | |].
-  - destruct (turns_out c l0 all Hk) as [T _]. destruct (spread_same l0 all l (held h)) as [F E]; [|exact S|].
+  destruct k as [| |l0 all told|]; cbn [step_z outcome_of]; [exact S | exact S | |].
+  - destruct (turns_out c l0 all told Hk) as [T _]. destruct (spread_same l0 all l (held h)) as [F E]; [|exact S|].
     + rewrite Forall_forall in *. auto.
     + apply with_new_same; [constructor | exact F|]. intros p. rewrite E. split; intros [z [Hz K]]; exists z; simpl in *; tauto.
   - destruct (spread_same (fst (offer c)) (snd (offer c)) l (held h) Ha S) as [F E].
@@ -236,9 +236,9 @@ Lemma same_known h : known_then chosen answers closed h h.
 Proof. unfold known_then. induction h as [|c h IH]; constructor; [split; auto | exact IH]. Qed.
 Lemma turned_out c k : may_turn_out c k = true -> forall x, may chosen answers closed c (outcome_of k) x -> may chosen answers closed c unknown x.
 Proof.
-  intros M x. destruct k as [| |l all|], x as [|a|]; cbn [outcome_of may]; auto; try tauto.
-  - intros Hin. destruct (turns_out c l all M) as [T _]. apply in_map_iff in Hin. destruct Hin as [b [<- Hb]]. apply in_map, T, Hb.
-  - destruct (turns_out c l all M) as [_ T]. exact T.
+  intros M x. destruct k as [| |l all told|], x as [|a|]; cbn [outcome_of may]; auto; try tauto.
+  - intros Hin. destruct (turns_out c l all told M) as [T _]. apply in_map_iff in Hin. destruct Hin as [b [<- Hb]]. apply in_map, T, Hb.
+  - destruct (turns_out c l all told M) as [_ T]. exact T.
 Qed.
 Lemma learned_orders h h' : learned may_turn_out h h' -> Forall in_order h ->
   Forall in_order h' /\ known_then chosen answers closed (told_of h') (told_of h).

@@ -24,6 +24,9 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session.validation import validate
 from tests.checker.verdicts import agree, program
 from tests.forgery.test_session_forgeries import mutants
+from tests.oracle.build import build
+from tests.oracle_session.desk import desk_core, desk_plans
+from tests.oracle_session.shapes import NAMES, shape
 from tests.oracle_session.writer import SessionWriter, named, sealed
 
 pytestmark = pytest.mark.skipif(
@@ -225,7 +228,7 @@ def call(seq: int, name: str, *states: int) -> dict[str, Any]:
 
 
 def test_what_the_theorem_is_not_about_is_declined() -> None:
-    """An error that was read changed nothing for the automaton, and may be against a forbid."""
+    """Calls under way together beside a forbid over a tool whose errors mean that it failed."""
     tools = "tool go { errors mean failed parallel }\ntool come { parallel }\n"
     text = f'grammar g version "1"\n{tools}plan = (come | go){{0,2}}\nforbid go before come\n'
     data = artifact_bytes(library.compile_text(text))
@@ -235,9 +238,9 @@ def test_what_the_theorem_is_not_about_is_declined() -> None:
     done = {"kind": "outcome", "seq": 2, "outcome": "done", "ms": 1}
     assert judged(data, one, failed, come, done) == "VALID: Conformant"
     read = {**failed, "answered": True}
-    assert judged(data, one, read, come, done).startswith("DECLINED: errors that were read")
-    together = one, come, done, failed
-    assert judged(data, *together).startswith("DECLINED: errors that were read, or calls under way")
+    against = "REJECTED: a forbid, and an error that was read"
+    assert judged(data, one, read, come, done) == against
+    assert judged(data, one, come, done, failed).startswith("DECLINED: errors that were read")
 
 
 @pytest.mark.parametrize(("unknown", "verdict"), [(5, "VALID"), (6, "REJECTED")])
@@ -306,3 +309,123 @@ def test_validate_with_the_proved_kernel(tmp_path: Path, monkeypatch: pytest.Mon
         assert found.exit_code == 2 and f"{code} the proved checker" in found.output, found.output
     ledger.write_bytes(sealed(records)[:-1])
     assert run("--kernel", "proved").exit_code == 2
+
+
+MONITORED = """grammar g version "1"
+tool find(kind: order | person; id: text) { parallel }
+tool pay(part: half | full; order: text, by: text) { parallel errors mean failed }
+tool test(; id: text) gives (result: ok | bad | none)
+tool close(; id: text) { errors mean failed }
+plan = (find | pay | test | close){0,6}
+require find(kind = order) before pay same id = order
+require find before each close same id
+forbid close before pay(part = full) same id = order
+forbid test(result = bad) before close same id
+forbid find(kind = person) with test same id
+limit uses(pay) per by <= 2
+"""
+
+
+def monitored(rng: random.Random, checked: CheckedArtifact) -> Records:
+    """Calls with few values, so that monitors matter; errors that were read among the outcomes."""
+    writer = SessionWriter(checked)
+    unknown: list[tuple[int, str]] = []
+    for _ in range(rng.randint(1, 6)):
+        tool = rng.choice(["find", "find", "pay", "test", "close"])
+        listed = {"find": {"kind": rng.choice(["order", "order", "person"])}}
+        listed["pay"] = {"part": rng.choice(["half", "full"])}
+        names = {"pay": ("order", "by")}.get(tool, ("id",))
+        opened = {name: rng.choice("ab") for name in names}
+        seq = writer.call(tool, listed.get(tool, {}), **opened)
+        happened = rng.choices(["done", "unknown", "failed", "read", "in part"], [8, 2, 1, 1, 1])[0]
+        if happened == "read" and tool in ("pay", "close"):
+            writer.failed()
+            writer.records[-1]["answered"] = True
+        elif happened == "in part" and tool == "test":
+            writer.done(unforeseen=True)
+        elif happened in ("unknown", "failed"):
+            writer.tell(seq, happened)
+            if happened == "unknown":
+                unknown.append((seq, tool))
+        else:
+            answer = {"result": rng.choice(["ok", "bad", "none"])} if tool == "test" else {}
+            writer.done(**answer)
+        if unknown and rng.random() < 0.5:
+            late, name = unknown.pop()
+            answer = {"result": rng.choice(["ok", "bad"])} if name == "test" else {}
+            if rng.random() < 0.3:
+                writer.resolve(late, "failed")
+            else:
+                writer.resolve(late, "done", **answer)
+    if rng.random() < 0.9:
+        writer.end(abandoned=rng.random() < 0.3)
+    return writer.records
+
+
+@pytest.mark.parametrize("many", [250, pytest.param(8000, marks=pytest.mark.campaign)])
+def test_sessions_under_monitors_are_judged_alike(many: int) -> None:
+    data = artifact_bytes(library.compile_text(MONITORED))
+    rng, checked = random.Random(11), check(data)
+    ledgers = [sealed(monitored(rng, checked)) for _ in range(many)]
+    found, lines = differing(data, ledgers)
+    assert found == []
+    assert lines["VALID: Conformant"] > 10 and lines["REJECTED: a monitor"] > 20
+    assert not any(line.startswith("DECLINED") for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    "name", ["unknown hidden", *[pytest.param(name, marks=pytest.mark.campaign) for name in NAMES]]
+)
+def test_every_forged_field_of_the_desk_is_judged_alike(name: str) -> None:
+    """Open arguments that are not shown, and monitors; what is shown is declined."""
+    data = build(desk_core(), desk_plans(3))
+    records = list(shape(name))
+    found, lines = differing(data, [sealed(records), *forgeries(records)])
+    assert found == []
+    if name.endswith("hidden"):
+        assert lines["VALID: Conformant"] + lines["VALID: ConformantPrefix"] > 5
+        assert sum(lines.values()) > 2 * lines["DECLINED: values"]
+
+
+FORBIDDING = """grammar g version "1"
+tool go(to: a | b) { errors mean failed }
+tool come gives (how: well | badly) { errors mean failed }
+tool stay
+plan = (come | go | stay){0,5}
+forbid go(to = a) before stay
+forbid go(to = b) with come(how = badly)
+"""
+
+
+@pytest.mark.parametrize("many", [200, pytest.param(4000, marks=pytest.mark.campaign)])
+def test_errors_that_were_read_are_judged_alike(many: int) -> None:
+    """They count as done for a forbid of two patterns; one of neighbours is declined."""
+    rng, ledgers = random.Random(3), []
+    for text in (FORBIDDING, FORBIDDING + "forbid go(to = b) stay\n"):
+        data = artifact_bytes(library.compile_text(text))
+        checked = check(data)
+        for _ in range(many):
+            writer = SessionWriter(checked)
+            for _ in range(rng.randint(1, 5)):
+                tool = rng.choice(["go", "come", "stay"])
+                writer.call(tool, {"to": rng.choice("ab")} if tool == "go" else {})
+                if tool != "stay" and rng.random() < 0.5:
+                    writer.failed()
+                    if rng.random() < 0.8:
+                        writer.records[-1]["answered"] = True
+                elif rng.random() < 0.2:
+                    writer.unknown()
+                else:
+                    writer.done(
+                        **({"how": rng.choice(["well", "badly"])} if tool == "come" else {})
+                    )
+            writer.end(abandoned=rng.random() < 0.5)
+            ledgers.append(writer.ledger())
+        found, lines = differing(data, ledgers)
+        assert found == []
+        declined = sum(count for line, count in lines.items() if line.startswith("DECLINED"))
+        assert (declined > many // 4) == ("go(to = b) stay" in text), lines
+        if not declined:
+            assert lines["REJECTED: a forbid, and an error that was read"] > 5, lines
+            assert lines["VALID: Conformant"] > 5, lines
+        ledgers.clear()

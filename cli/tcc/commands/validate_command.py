@@ -13,8 +13,8 @@ from tcc import screen
 from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
-from tcc.library.proved import NoChecker, session_with_proved
-from tcc.library.validation import validate
+from tcc.library.proved import NoChecker
+from tcc.library.validation import held_to_proved, validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import (
     audit_options,
@@ -113,7 +113,7 @@ def _proved(
     if isinstance(found, Validation):
         raise click.ClickException("--kernel proved is for ledgers of sessions")
     try:
-        return session_with_proved(found, ledger.read_bytes(), artifact.read_bytes())
+        return held_to_proved(found, ledger.read_bytes(), artifact.read_bytes())
     except NoChecker as missing:
         raise click.ClickException(str(missing)) from None
 

@@ -14,14 +14,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, clip
-from tcc_certs.replay.findings import Findings
 from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
-
-if TYPE_CHECKING:
-    from tcc_certs.session import SessionValidation
 
 PROGRAM = "tcc-proved"
 SECONDS = 600
@@ -163,26 +158,3 @@ def with_proved(report: CheckReport, data: bytes) -> CheckReport:
     )
     words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
     return CheckReport(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))
-
-
-def session_with_proved(
-    found: SessionValidation, ledger: bytes, artifact: bytes
-) -> SessionValidation:
-    """The validation of a session, upheld only where the extracted checker says the same of it.
-
-    A line that says less declines: D101 where it has no theorem about a form, else D201.
-
-    Raises:
-        NoChecker: there is no verdict, or the artifact is not VALID for it.
-    """
-    from tcc.library.validation import passed, unheld
-
-    if not passed(found):
-        return found
-    [line] = session_verdicts(artifact, [ledger])
-    if line == f"{found.word}: {found.claim_type}":
-        return replace(found, summary=f"{found.summary}; a proved program says so too")
-    findings = Findings()
-    code = Code.UNKNOWN_FEATURE if line.startswith("DECLINED: ") else Code.LIMIT
-    findings.add(code, 0, "the proved checker", f"{found.word}: {found.claim_type}", line)
-    return unheld(found, findings, f"a proved program says {clip(line)}")

@@ -4,22 +4,22 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(l){"use strict";var
-fR="%Li",gr=" : flags Open_text and Open_binary are not compatible",gh="Invalid_argument",gq=0x7fffffff,cP='"',dN=1255,cN="REJECTED: ",bi=255,gy=0x800,aT=0xffff,dK="tools",f2="jsError",aQ=0x8000,gg="%ni",f_=12520,gp=160,b4=256,gx="no member ",f1="critical",gK=4096,f0="End_of_file",dJ="DECLINED: too large",dX="Unix.Unix_error",dM="Failure",gE="infinity",a4=0xff,dI="mkdir",b3=1000,gD="beta",dQ=224,o="",go="Stack_overflow",d1="ENOENT",f9="^",cI=": No such file or directory",ap="0",gn="/static/",gw="([^/]+)",bF=0x3f,dV=1000000000,dW=-97,gm="Not_found",d0=0xf,bk=128,dL=-48,fZ=0xdc00,gf="Sys_blocked_io",gI="grammar",gJ="fd ",gu=125,gv="ENOTEMPTY",f8="Match_failure",U=248,T="camlinternalFormat.ml",gt="Division_by_zero",d2=252,gH=1027,fY="Sys_error",bG=".",bE="+",dU="rmdir",gC=0xf0,gl="a call",fX="core",ge=246,gd="%u",fW="EEXIST",dZ="%d",f7="%li",gk=1026,gc="fraction_bits",gj="false",gs="buffer.ml",cL="int_of_string",dS=127,aS=1024,gB=-32,fP="Pervasives.do_at_exit",fQ="utf8",a2=" ",aD=0x80,gA=1023,d5="e",fO="Undefined_recursive_module",cK=120,fV=103,ga="limits",gb=" : flags Open_rdonly and Open_wronly are not compatible",fU=512,dR=240,bj="-",dP="nan",gG="DECLINED: ",bH=0x40000000,fT=0x7ff0,d4=": Not a directory",f6=0xe0,f$=" : file already exists",f5="relaxed",f4=0xdfff,a3=0xffffff,fS=144,aR="/",dT="compare: functional value",gz="Assert_failure",cJ="0x",fN="%i",gF="Out_of_memory",dO="ENOTDIR",f3=1073741823,gi="true",cO=254,d3="index out of bounds",dY=100,cM=250,cQ="_bigarr02";function
-qe(d,b,e,c,f){if(c<=b)for(var
+gd="%Li",gP=" : flags Open_text and Open_binary are not compatible",gF="Invalid_argument",gO=0x7fffffff,cZ='"',d2=1255,cX="REJECTED: ",bm=255,gW=0x800,aV=0xffff,dZ="tools",go="jsError",aS=0x8000,gE="%ni",gw=12520,gN=160,cc=256,gV="no member ",gn="critical",g8=4096,gm="End_of_file",dY="DECLINED: too large",ea="Unix.Unix_error",d1="Failure",g2="infinity",a7=0xff,dX="mkdir",cb=1000,g1="beta",d5=224,p="",gM="Stack_overflow",ee="ENOENT",gv="^",cS=": No such file or directory",as="0",gL="/static/",gU="([^/]+)",bK=0x3f,d_=1000000000,d$=-97,gK="Not_found",ed=0xf,bo=128,d0=-48,gl=0xdc00,gD="Sys_blocked_io",g6="grammar",g7="fd ",gS=125,gT="ENOTEMPTY",gu="Match_failure",X=248,W="camlinternalFormat.ml",gR="Division_by_zero",ef=252,g5=1027,gk="Sys_error",bL=".",bJ="+",d9="rmdir",g0=0xf0,gJ="a call",gj="core",gC=246,gB="%u",gi="EEXIST",ec="%d",gt="%li",gI=1026,gA="fraction_bits",gH="false",gQ="buffer.ml",cV="int_of_string",d7=127,aU=1024,gZ=-32,gb="Pervasives.do_at_exit",gc="utf8",a5=" ",aD=0x80,gY=1023,ei="e",ga="Undefined_recursive_module",cU=120,gh=103,gy="limits",gz=" : flags Open_rdonly and Open_wronly are not compatible",gg=512,d6=240,bn="-",d4="nan",g4="DECLINED: ",bM=0x40000000,gf=0x7ff0,eh=": Not a directory",gs=0xe0,gx=" : file already exists",gr="relaxed",gq=0xdfff,a6=0xffffff,ge=144,aT="/",d8="compare: functional value",gX="Assert_failure",cT="0x",f$="%i",g3="Out_of_memory",d3="ENOTDIR",gp=1073741823,gG="true",cY=254,eg="index out of bounds",eb=100,cW=250,c0="_bigarr02";function
+qW(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-c1(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=gK&&a==c.length)return d.apply(null,c);var
-e=o;for(;0<a;b+=aS,a-=aS)e+=d.apply(null,c.slice(b,b+Math.min(a,aS)));return e}function
-cT(b){if(l.Uint8Array)var
+c$(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=g8&&a==c.length)return d.apply(null,c);var
+e=p;for(;0<a;b+=aU,a-=aU)e+=d.apply(null,c.slice(b,b+Math.min(a,aU)));return e}function
+c3(b){if(l.Uint8Array)var
 c=new(l.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?c1(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?c1(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cT(b);var
+bp(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?c$(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?c$(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)c3(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -27,45 +27,45 @@ a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
 aJ(a){return a}function
-aW(a,b,c,d,e){bl(aJ(a),b,c,d,e);return 0}function
-q1(b,a){throw[0,b,a]}function
-bM(b,a){if(b==0)return o;if(a.repeat)return a.repeat(b);var
-d=o,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-bn(a){if(a.t==2)a.c+=bM(a.l-a.c.length,"\0");else
-a.c=c1(a.c,0,a.c.length);a.t=0}function
-hf(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dS)return false;return true}else
+aY(a,b,c,d,e){bp(aJ(a),b,c,d,e);return 0}function
+rH(b,a){throw[0,b,a]}function
+bR(b,a){if(b==0)return p;if(a.repeat)return a.repeat(b);var
+d=p,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+br(a){if(a.t==2)a.c+=bR(a.l-a.c.length,"\0");else
+a.c=c$(a.c,0,a.c.length);a.t=0}function
+hD(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>d7)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-ei(e){for(var
-j=o,c=o,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aD){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aD;d++);if(d-b>fU){c.substr(0,1);j+=c;c=o;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk){g=h+(f<<6);if(f<f6){a=g-0x3080;if(a<aD)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk){g=h+(g<<6);if(f<gC){a=g-0xe2080;if(a<gy||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bk&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aT)c+=String.fromCharCode(0xd7c0+(a>>10),fZ+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aS){c.substr(0,1);j+=c;c=o}}return j+c}function
-aU(c,a,b){this.t=c;this.c=a;this.l=b}aU.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:bn(this);case
-0:if(hf(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aU.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return ei(a)};aU.prototype.slice=function(){var
+ex(e){for(var
+j=p,c=p,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aD){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<aD;d++);if(d-b>gg){c.substr(0,1);j+=c;c=p;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bo){g=h+(f<<6);if(f<gs){a=g-0x3080;if(a<aD)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bo){g=h+(g<<6);if(f<g0){a=g-0xe2080;if(a<gW||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bo&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aV)c+=String.fromCharCode(0xd7c0+(a>>10),gl+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aU){c.substr(0,1);j+=c;c=p}}return j+c}function
+aW(c,a,b){this.t=c;this.c=a;this.l=b}aW.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:br(this);case
+0:if(hD(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aW.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return ex(a)};aW.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aU(this.t,a,this.l)};function
-gU(a){return new
-aU(0,a,a.length)}function
-d(a){return gU(a)}function
-ef(b,a){q1(b,d(a))}var
-I=[0];function
-V(a){ef(I.Invalid_argument,a)}function
-cR(){V(d3)}function
+aW(this.t,a,this.l)};function
+hg(a){return new
+aW(0,a,a.length)}function
+d(a){return hg(a)}function
+eu(b,a){rH(b,d(a))}var
+M=[0];function
+Y(a){eu(M.Invalid_argument,a)}function
+c1(){Y(eg)}function
 aK(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-gT(b,a){if(a>>>0>=b.l)cR();return aK(b,a)}function
-qk(b,a){if(a>>>0>=b.l-3)cR();var
+hf(b,a){if(a>>>0>=b.l)c1();return aK(b,a)}function
+q2(b,a){if(a>>>0>=b.l-3)c1();var
 c=aK(b,a),d=aK(b,a+1),e=aK(b,a+2),f=aK(b,a+3);return f<<24|e<<16|d<<8|c}var
-g2=Math.pow(2,-24);function
-g$(a){throw a}function
-cY(){g$(I.Division_by_zero)}function
-n(b,c,a){this.lo=b&a3;this.mi=c&a3;this.hi=a&aT}n.prototype.caml_custom="_j";n.prototype.copy=function(){return new
+ho=Math.pow(2,-24);function
+hx(a){throw a}function
+c8(){hx(M.Division_by_zero)}function
+n(b,c,a){this.lo=b&a6;this.mi=c&a6;this.hi=a&aV}n.prototype.caml_custom="_j";n.prototype.copy=function(){return new
 n(this.lo,this.mi,this.hi)};n.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};n.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};n.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
@@ -74,7 +74,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 n(b,c,d)};n.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 n(b,c,d)};n.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*g2|0)+this.mi*a.lo+this.lo*a.mi,d=(c*g2|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*ho|0)+this.mi*a.lo+this.lo*a.mi,d=(c*ho|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 n(b,c,d)};n.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};n.prototype.isNeg=function(){return this.hi<<16<0};n.prototype.and=function(a){return new
 n(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};n.prototype.or=function(a){return new
 n(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};n.prototype.xor=function(a){return new
@@ -88,56 +88,56 @@ n(this.hi>>a-48,0,0)};n.prototype.shift_right=function(a){a=a&63;if(a==0)return 
 c=this.hi<<16>>16;if(a<24)return new
 n(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-n(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aT);return new
-n(this.hi<<16>>a-32,b,b)};n.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a3;this.lo=this.lo<<1&a3};n.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a3;this.mi=(this.mi>>>1|this.hi<<23)&a3;this.hi=this.hi>>>1};n.prototype.udivmod=function(e){var
+n(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aV);return new
+n(this.hi<<16>>a-32,b,b)};n.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a6;this.lo=this.lo<<1&a6};n.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a6;this.mi=(this.mi>>>1|this.hi<<23)&a6;this.hi=this.hi>>>1};n.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 n(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};n.prototype.div=function(a){var
-b=this;if(a.isZero())cY();var
-d=b.hi^a.hi;if(b.hi&aQ)b=b.neg();if(a.hi&aQ)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aQ)c=c.neg();return c};n.prototype.mod=function(b){var
-a=this;if(b.isZero())cY();var
-d=a.hi;if(a.hi&aQ)a=a.neg();if(b.hi&aQ)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aQ)c=c.neg();return c};n.prototype.toInt=function(){return this.lo|this.mi<<24};n.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};n.prototype.toArray=function(){return[this.hi>>8,this.hi&a4,this.mi>>16,this.mi>>8&a4,this.mi&a4,this.lo>>16,this.lo>>8&a4,this.lo&a4]};n.prototype.lo32=function(){return this.lo|(this.mi&a4)<<24};n.prototype.hi32=function(){return this.mi>>>8&aT|this.hi<<16};function
-bK(a){return new
+b=this;if(a.isZero())c8();var
+d=b.hi^a.hi;if(b.hi&aS)b=b.neg();if(a.hi&aS)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aS)c=c.neg();return c};n.prototype.mod=function(b){var
+a=this;if(b.isZero())c8();var
+d=a.hi;if(a.hi&aS)a=a.neg();if(b.hi&aS)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aS)c=c.neg();return c};n.prototype.toInt=function(){return this.lo|this.mi<<24};n.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};n.prototype.toArray=function(){return[this.hi>>8,this.hi&a7,this.mi>>16,this.mi>>8&a7,this.mi&a7,this.lo>>16,this.lo>>8&a7,this.lo&a7]};n.prototype.lo32=function(){return this.lo|(this.mi&a7)<<24};n.prototype.hi32=function(){return this.mi>>>8&aV|this.hi<<16};function
+bP(a){return new
 n(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-ql(d,c){if(c>>>0>=d.l-7)cR();var
+q3(d,c){if(c>>>0>=d.l-7)c1();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=aK(d,c+a);return bK(b)}function
-H(a,c,b){b&=a4;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cT(a)}a.c[c]=b;return 0}function
-bm(b,a,c){if(a>>>0>=b.l)cR();return H(b,a,c)}function
-bJ(c,a){if(c.fun)return bJ(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=aK(d,c+a);return bP(b)}function
+L(a,c,b){b&=a7;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}c3(a)}a.c[c]=b;return 0}function
+bq(b,a,c){if(a>>>0>=b.l)c1();return L(b,a,c)}function
+bO(c,a){if(c.fun)return bO(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bJ(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bO(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bJ(c,d)}}function
-b5(){V(d3)}function
-j(a,b){if(b>>>0>=a.length-1)b5();return a}function
-qo(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aM(a){a.t&6&&bn(a);return a.c}var
-ra=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-q$(a){if(ra)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bO(c,d)}}function
+cd(){Y(eg)}function
+k(a,b){if(b>>>0>=a.length-1)cd();return a}function
+q6(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aM(a){a.t&6&&br(a);return a.c}var
+rS=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+rR(a){if(rS)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-d$(c){var
+eo(c){var
 a=new(l.Float32Array)(1);a[0]=c;var
 b=new(l.Int32Array)(a.buffer);return b[0]|0}function
-cW(b,c,a){return new
+c6(b,c,a){return new
 n(b,c,a)}function
-cV(a){if(!isFinite(a)){if(isNaN(a))return cW(1,0,fT);return a>0?cW(0,0,fT):cW(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aQ:a>=0?0:aQ;if(f)a=-a;var
-b=q$(a)+gA;if(b<=0){b=0;a/=Math.pow(2,-gk)}else{a/=Math.pow(2,b-gH);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+c5(a){if(!isFinite(a)){if(isNaN(a))return c6(1,0,gf);return a>0?c6(0,0,gf):c6(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aS:a>=0?0:aS;if(f)a=-a;var
+b=rR(a)+gY;if(b<=0){b=0;a/=Math.pow(2,-gI)}else{a/=Math.pow(2,b-g5);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&d0|f|b<<4;return cW(g,e,c)}function
-b9(a){return a.toArray()}function
-gR(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cQ)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aT)c.write(16,b.dims[a]);else{c.write(16,aT);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&ed|f|b<<4;return c6(g,e,c)}function
+ch(a){return a.toArray()}function
+hd(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c0)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aV)c.write(16,b.dims[a]);else{c.write(16,aV);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,29 +154,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=b9(b.get(a));for(var
+e=ch(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=b9(cV(b.get(a)));for(var
+e=ch(c5(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=d$(b.get(a));c.write(32,e)}break;case
+e=eo(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,d$(d[1]));c.write(32,d$(d[2]))}break;case
+d=b.get(a);c.write(32,eo(d[1]));c.write(32,eo(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=b9(cV(f[1]));for(var
+f=b.get(a),e=ch(c5(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=b9(cV(f[2]));for(var
+e=ch(c5(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-gP(a){switch(a){case
+hb(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-qh(c,e){var
+qZ(c,e){var
 b=l,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -190,49 +190,49 @@ b=l,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)V("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)Y("Bigarray.create: unsupported kind");var
 d=new
-a(e*gP(c));return d}function
-ea(c){var
+a(e*hb(c));return d}function
+ep(c){var
 a=new(l.Int32Array)(1);a[0]=c;var
 b=new(l.Float32Array)(a.buffer);return b[0]}function
-eb(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&d0)==0?b&aQ?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&d0);if(c>0){a+=16;a*=Math.pow(2,c-gH)}else
-a*=Math.pow(2,-gk);if(b&aQ)a=-a;return a}function
-d6(b){var
+eq(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ed)==0?b&aS?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&ed);if(c>0){a+=16;a*=Math.pow(2,c-g5)}else
+a*=Math.pow(2,-gI);if(b&aS)a=-a;return a}function
+ej(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)V("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-qD(b,a){return new
-n(b&a3,b>>>24&a4|(a&aT)<<8,a>>>16&aT)}function
-ec(a){return a.hi32()}function
-ed(a){return a.lo32()}var
-qi=cQ;function
-bb(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bb.prototype.caml_custom=qi;bb.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)Y("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+rj(b,a){return new
+n(b&a6,b>>>24&a7|(a&aV)<<8,a>>>16&aV)}function
+er(a){return a.hi32()}function
+es(a){return a.lo32()}var
+q0=c0;function
+bf(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bf.prototype.caml_custom=q0;bf.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))V("bigarray.js: invalid offset");if(this.dims.length!=b.length)V("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])b5();c=c*this.dims[a]+b[a]}else
+Array))Y("bigarray.js: invalid offset");if(this.dims.length!=b.length)Y("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cd();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])b5();c=c*this.dims[a]+(b[a]-1)}return c};bb.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cd();c=c*this.dims[a]+(b[a]-1)}return c};bf.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return qD(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rj(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cO,e,c];default:return this.data[a]}};bb.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=ed(b);this.data[a*2+1]=ec(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cY,e,c];default:return this.data[a]}};bf.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=es(b);this.data[a*2+1]=er(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bb.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bf.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=ed(b),e=ec(b);if(c==e)this.data.fill(c);else
+c=es(b),e=er(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bb.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bf.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +252,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bI(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bI.prototype=new
-bb();bI.prototype.offset=function(a){if(typeof
+bN(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bN.prototype=new
+bf();bN.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-V("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])b5();return a};bI.prototype.get=function(a){return this.data[a]};bI.prototype.set=function(a,b){this.data[a]=b;return 0};bI.prototype.fill=function(a){this.data.fill(a);return 0};function
-gN(c,d,a,b){var
-e=gP(c);if(d6(a)*e!=b.length)V("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bI(c,d,a,b);return new
-bb(c,d,a,b)}function
-aL(a){if(!I.Failure)I.Failure=[U,d(dM),-3];ef(I.Failure,a)}function
-gO(b,v,r){var
+Y("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cd();return a};bN.prototype.get=function(a){return this.data[a]};bN.prototype.set=function(a,b){this.data[a]=b;return 0};bN.prototype.fill=function(a){this.data.fill(a);return 0};function
+g$(c,d,a,b){var
+e=hb(c);if(ej(a)*e!=b.length)Y("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bN(c,d,a,b);return new
+bf(c,d,a,b)}function
+aL(a){if(!M.Failure)M.Failure=[X,d(d1),-3];eu(M.Failure,a)}function
+ha(b,v,r){var
 i=b.read32s();if(i<0||i>16)aL("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&a4,o=p>>8&1,h=[];if(r==cQ)for(var
+p=b.read32s(),j=p&a7,o=p>>8&1,h=[];if(r==c0)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aT){var
+n=b.read16u();if(n==aV){var
 t=b.read32u(),u=b.read32u();if(t!=0)aL("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=d6(h),f=qh(j,d),g=gN(j,o,h,f);switch(j){case
+d=ej(h),f=qZ(j,d),g=g$(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,122 +292,122 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bK(e);g.set(a,q)}break;case
+q=bP(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=eb(bK(e));g.set(a,k)}break;case
+k=eq(bP(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=ea(b.read32s());g.set(a,k)}break;case
+k=ep(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=ea(b.read32s()),l=ea(b.read32s());g.set(a,[cO,m,l])}break;case
+m=ep(b.read32s()),l=ep(b.read32s());g.set(a,[cY,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=eb(bK(e));for(var
+m=eq(bP(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=eb(bK(e));g.set(a,[cO,m,l])}break}v[0]=(4+i)*4;return gN(j,o,h,f)}function
-gM(a,b,c){return a.compare(b,c)}function
-bL(a,b){return Math.imul(a,b)}function
-ad(b,a){a=bL(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bL(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-qy(a,b){a=ad(a,ed(b));a=ad(a,ec(b));return a}function
-d9(a,b){return qy(a,cV(b))}function
-gQ(c){var
-b=d6(c.dims),d=0;switch(c.kind){case
+l=eq(bP(e));g.set(a,[cY,m,l])}break}v[0]=(4+i)*4;return g$(j,o,h,f)}function
+g_(a,b,c){return a.compare(b,c)}function
+bQ(a,b){return Math.imul(a,b)}function
+ag(b,a){a=bQ(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bQ(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+re(a,b){a=ag(a,es(b));a=ag(a,er(b));return a}function
+em(a,b){return re(a,c5(b))}function
+hc(c){var
+b=ej(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>b4)b=b4;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=ad(d,e)}e=0;switch(b&3){case
+12:if(b>cc)b=cc;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=ag(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=ad(d,e)}break;case
+1:e|=c.data[a+0];d=ag(d,e)}break;case
 4:case
-5:if(b>bk)b=bk;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=ad(d,e)}if((b&1)!=0)d=ad(d,c.data[a]);break;case
+5:if(b>bo)b=bo;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=ag(d,e)}if((b&1)!=0)d=ag(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=ad(d,c.data[a]);break;case
+a=0;a<b;a++)d=ag(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=ad(d,c.data[a]);break;case
+a=0;a<b;a++)d=ag(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=ad(d,c.data[a]);break;case
+a=0;a<b;a++)d=ag(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=d9(d,c.data[a]);break;case
+a=0;a<b;a++)d=em(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=d9(d,c.data[a]);break}return d}function
-qB(a,b){b[0]=4;return a.read32s()}function
-qU(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=em(d,c.data[a]);break}return d}function
+rh(a,b){b[0]=4;return a.read32s()}function
+rA(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:aL("input_value: native integer value too large");default:aL("input_value: ill-formed native integer")}}function
-qK(c,d){var
+rq(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bK(b)}function
-qH(e,d,b){var
-c=b9(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bP(b)}function
+rn(e,d,b){var
+c=ch(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-qC(a,b,c){return a.compare(b)}function
-qE(a){return a.lo32()^a.hi32()}var
-b7={"_j":{deserialize:qK,serialize:qH,fixed_length:8,compare:qC,hash:qE},"_i":{deserialize:qB,fixed_length:4},"_n":{deserialize:qU,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gO(a,b,"_bigarray")},serialize:gR,compare:gM,hash:gQ},"_bigarr02":{deserialize:function(a,b){return gO(a,b,cQ)},serialize:gR,compare:gM,hash:gQ}};function
-d7(a){return b7[a.caml_custom]&&b7[a.caml_custom].compare}function
-gV(f,c,d,e){var
-b=d7(c);if(b){var
+ri(a,b,c){return a.compare(b)}function
+rk(a){return a.lo32()^a.hi32()}var
+cf={"_j":{deserialize:rq,serialize:rn,fixed_length:8,compare:ri,hash:rk},"_i":{deserialize:rh,fixed_length:4},"_n":{deserialize:rA,fixed_length:4},"_bigarray":{deserialize:function(a,b){return ha(a,b,"_bigarray")},serialize:hd,compare:g_,hash:hc},"_bigarr02":{deserialize:function(a,b){return ha(a,b,c0)},serialize:hd,compare:g_,hash:hc}};function
+ek(a){return cf[a.caml_custom]&&cf[a.caml_custom].compare}function
+hh(f,c,d,e){var
+b=ek(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-b_(a){return a
+ci(a){return a
 instanceof
-aU}function
-cX(a){return b_(a)}function
-gW(a){if(typeof
-a==="number")return b3;else
-if(b_(a))return d2;else
-if(cX(a))return 1252;else
+aW}function
+c7(a){return ci(a)}function
+hi(a){if(typeof
+a==="number")return cb;else
+if(ci(a))return ef;else
+if(c7(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=bi){var
-b=a[0]|0;return b==cO?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=bm){var
+b=a[0]|0;return b==cY?0:b}else
 if(a
 instanceof
-String)return f_;else
+String)return gw;else
 if(typeof
-a=="string")return f_;else
+a=="string")return gw;else
 if(a
 instanceof
-Number)return b3;else
-if(a&&a.caml_custom)return dN;else
+Number)return cb;else
+if(a&&a.caml_custom)return d2;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-qL(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-gS(a,b){a.t&6&&bn(a);b.t&6&&bn(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-q5(a,b){return gS(a,b)}function
-cS(a,b,d){var
+rr(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+he(a,b){a.t&6&&br(a);b.t&6&&br(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+rL(a,b){return he(a,b)}function
+c2(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=gW(a);if(f==cM){a=a[1];continue}var
-g=gW(b);if(g==cM){b=b[1];continue}if(f!==g){if(f==b3){if(g==dN)return gV(a,b,-1,d);return-1}if(g==b3){if(f==dN)return gV(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:V(dT);break;case
+f=hi(a);if(f==cW){a=a[1];continue}var
+g=hi(b);if(g==cW){b=b[1];continue}if(f!==g){if(f==cb){if(g==d2)return hh(a,b,-1,d);return-1}if(g==cb){if(f==d2)return hh(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:Y(d8);break;case
 248:var
-c=qL(a[2],b[2]);if(c!=0)return c|0;break;case
-249:V(dT);break;case
-250:V("equal: got Forward_tag, should not happen");break;case
-251:V("equal: abstract value");break;case
+c=rr(a[2],b[2]);if(c!=0)return c|0;break;case
+249:Y(d8);break;case
+250:Y("equal: got Forward_tag, should not happen");break;case
+251:Y("equal: abstract value");break;case
 252:if(a!==b){var
-c=gS(a,b);if(c!=0)return c|0}break;case
-253:V("equal: got Double_tag, should not happen");break;case
-254:V("equal: got Double_array_tag, should not happen");break;case
-255:V("equal: got Custom_tag, should not happen");break;case
-1247:V(dT);break;case
+c=he(a,b);if(c!=0)return c|0}break;case
+253:Y("equal: got Double_tag, should not happen");break;case
+254:Y("equal: got Double_array_tag, should not happen");break;case
+255:Y("equal: got Custom_tag, should not happen");break;case
+1247:Y(d8);break;case
 1255:var
-i=d7(a);if(i!=d7(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)V("compare: abstract value");var
+i=ek(a);if(i!=ek(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)Y("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -421,263 +421,263 @@ a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;ca
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-aE(a,b){return cS(a,b,true)}function
-R(a){if(a<0)V("Bytes.create");return new
-aU(a?2:9,o,a)}function
-gX(b,a){if(a==0)cY();return b/a|0}function
-qq(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=o;a.t=2}else{a.c=bM(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cT(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-ee(d){d=aM(d);var
-e=d.length;if(e>31)V("format_int: format too long");var
-a={justify:bE,signstyle:bj,filler:a2,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+aE(a,b){return c2(a,b,true)}function
+T(a){if(a<0)Y("Bytes.create");return new
+aW(a?2:9,p,a)}function
+hj(b,a){if(a==0)c8();return b/a|0}function
+q8(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=p;a.t=2}else{a.c=bR(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)c3(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+et(d){d=aM(d);var
+e=d.length;if(e>31)Y("format_int: format too long");var
+a={justify:bJ,signstyle:bn,filler:a5,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bj;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=ap;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-d8(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bj))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=o;if(a.justify==bE&&a.filler==a2)for(var
-c=e;c<a.width;c++)b+=a2;if(a.signedconv)if(a.sign<0)b+=bj;else
-if(a.signstyle!=bj)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ap;if(a.alternate&&a.base==16)b+=cJ;if(a.justify==bE&&a.filler==ap)for(var
-c=e;c<a.width;c++)b+=ap;b+=f;if(a.justify==bj)for(var
-c=e;c<a.width;c++)b+=a2;return d(b)}function
-gZ(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=bn;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=as;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+el(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bn))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=p;if(a.justify==bJ&&a.filler==a5)for(var
+c=e;c<a.width;c++)b+=a5;if(a.signedconv)if(a.sign<0)b+=bn;else
+if(a.signstyle!=bn)b+=a.signstyle;if(a.alternate&&a.base==8)b+=as;if(a.alternate&&a.base==16)b+=cT;if(a.justify==bJ&&a.filler==as)for(var
+c=e;c<a.width;c++)b+=as;b+=f;if(a.justify==bn)for(var
+c=e;c<a.width;c++)b+=a5;return d(b)}function
+hl(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bE)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(ap);if(b>0)a=a+bG+new
-Array(b+1).join(ap);return a}else
+c=parseInt(a.toString().split(bJ)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(as);if(b>0)a=a+bL+new
+Array(b+1).join(as);return a}else
 return a.toFixed(b)}}var
-a,e=ee(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dP;e.filler=a2}else
-if(!isFinite(c)){a="inf";e.filler=a2}else
+a,e=et(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d4;e.filler=a5}else
+if(!isFinite(c)){a="inf";e.filler=a5}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==d5)a=a.slice(0,b-1)+ap+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(d5),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==ap)b--;if(a.charAt(b)==bG)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==d5)a=a.slice(0,b-1)+ap+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==ei)a=a.slice(0,b-1)+as+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(ei),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==as)b--;if(a.charAt(b)==bL)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==ei)a=a.slice(0,b-1)+as+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==ap)b--;if(a.charAt(b)==bG)b--;a=a.slice(0,b+1)}}break}return d8(e,a)}function
-cU(e,b){if(aM(e)==dZ)return d(o+b);var
-a=ee(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==as)b--;if(a.charAt(b)==bL)b--;a=a.slice(0,b+1)}}break}return el(e,a)}function
+c4(e,b){if(aM(e)==ec)return d(p+b);var
+a=et(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=a2;var
-f=a.prec-c.length;if(f>0)c=bM(f,ap)+c}return d8(a,c)}var
-qX=0;function
-b8(){return qX++}function
-g5(a){return a.toUtf16()}function
-cb(){return typeof
+c=b.toString(a.base);if(a.prec>=0){a.filler=a5;var
+f=a.prec-c.length;if(f>0)c=bR(f,as)+c}return el(a,c)}var
+rD=0;function
+cg(){return rD++}function
+hr(a){return a.toUtf16()}function
+cl(){return typeof
 l.process!=="undefined"&&typeof
 l.process.versions!=="undefined"&&typeof
 l.process.versions.node!=="undefined"}function
-rb(){function
-a(a){if(a.charAt(0)===aR)return[o,a.substring(1)];return}function
+rT(){function
+a(a){if(a.charAt(0)===aT)return[p,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||o,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||o,f=a[2]||o;return[d,c.substring(d.length+f.length)]}return}return cb()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
-ej=rb();function
-hd(a){return a.slice(-1)!==aR?a+aR:a}if(cb()&&l.process&&l.process.cwd)var
-b6=l.process.cwd().replace(/\\/g,aR);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||p,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||p,f=a[2]||p;return[d,c.substring(d.length+f.length)]}return}return cl()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
+ey=rT();function
+hB(a){return a.slice(-1)!==aT?a+aT:a}if(cl()&&l.process&&l.process.cwd)var
+ce=l.process.cwd().replace(/\\/g,aT);else
 var
-b6="/static";b6=hd(b6);function
-qO(a){a=g5(a);if(!ej(a))a=b6+a;var
-e=ej(a),d=e[1].split(aR),b=[];for(var
+ce="/static";ce=hB(ce);function
+ru(a){a=hr(a);if(!ey(a))a=ce+a;var
+e=ey(a),d=e[1].split(aT),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-q8(e){for(var
-f=o,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aD){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aD;d++);if(d-c>fU){b.substr(0,1);f+=b;b=o;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<gy){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aD|a&bF)}else
-if(a<0xd800||a>=f4)b+=String.fromCharCode(f6|a>>12,aD|a>>6&bF,aD|a&bF);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fZ||h>f4)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gC|a>>18,aD|a>>12&bF,aD|a>>6&bF,aD|a&bF)}if(b.length>aS){b.substr(0,1);f+=b;b=o}}return f+b}function
-qn(a){var
-b=9;if(!hf(a))b=8,a=q8(a);return new
-aU(b,a,a.length)}function
-aN(a){return qn(a)}var
-rd=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fW,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",d1,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dO,gv,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-bq(d,f,e,a){var
-b=rd.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aN(f||o),aN(e||o)];return c}var
-g9={};function
-bo(a){return g9[a]}function
-bp(b,a){throw[0,b].concat(a)}function
-qm(a){return new
-aU(4,a,a.length)}function
-z(a){ef(I.Sys_error,a)}function
-qZ(a){z(a+cI)}function
-ax(a){return a.l}function
-gL(){}function
-X(a){this.data=a}X.prototype=new
-gL();X.prototype.truncate=function(a){var
-b=this.data;this.data=R(a|0);bl(b,0,this.data,0,a)};X.prototype.length=function(){return ax(this.data)};X.prototype.write=function(b,d,g,a){var
+rO(e){for(var
+f=p,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aD){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<aD;d++);if(d-c>gg){b.substr(0,1);f+=b;b=p;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gW){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aD|a&bK)}else
+if(a<0xd800||a>=gq)b+=String.fromCharCode(gs|a>>12,aD|a>>6&bK,aD|a&bK);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gl||h>gq)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g0|a>>18,aD|a>>12&bK,aD|a>>6&bK,aD|a&bK)}if(b.length>aU){b.substr(0,1);f+=b;b=p}}return f+b}function
+q5(a){var
+b=9;if(!hD(a))b=8,a=rO(a);return new
+aW(b,a,a.length)}function
+aN(a){return q5(a)}var
+rV=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gi,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",ee,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d3,gT,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+bu(d,f,e,a){var
+b=rV.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aN(f||p),aN(e||p)];return c}var
+hv={};function
+bs(a){return hv[a]}function
+bt(b,a){throw[0,b].concat(a)}function
+q4(a){return new
+aW(4,a,a.length)}function
+D(a){eu(M.Sys_error,a)}function
+rF(a){D(a+cS)}function
+az(a){return a.l}function
+g9(){}function
+$(a){this.data=a}$.prototype=new
+g9();$.prototype.truncate=function(a){var
+b=this.data;this.data=T(a|0);bp(b,0,this.data,0,a)};$.prototype.length=function(){return az(this.data)};$.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=R(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}aW(d,g,this.data,b,a);return 0};X.prototype.read=function(c,a,d,b){var
-e=this.length();bl(this.data,c,a,d,b);return 0};X.prototype.read_one=function(a){return gT(this.data,a)};X.prototype.close=function(){};X.prototype.constructor=X;function
-al(b,a){this.content={};this.root=b;this.lookupFun=a}al.prototype.nm=function(a){return this.root+a};al.prototype.create_dir_if_needed=function(d){var
-c=d.split(aR),b=o;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aR;if(this.content[b])continue;this.content[b]=Symbol("directory")}};al.prototype.slash=function(a){return/\/$/.test(a)?a:a+aR};al.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=T(b+a),f=this.data;this.data=e;bp(f,0,this.data,0,c)}aY(d,g,this.data,b,a);return 0};$.prototype.read=function(c,a,d,b){var
+e=this.length();bp(this.data,c,a,d,b);return 0};$.prototype.read_one=function(a){return hf(this.data,a)};$.prototype.close=function(){};$.prototype.constructor=$;function
+ao(b,a){this.content={};this.root=b;this.lookupFun=a}ao.prototype.nm=function(a){return this.root+a};ao.prototype.create_dir_if_needed=function(d){var
+c=d.split(aT),b=p;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aT;if(this.content[b])continue;this.content[b]=Symbol("directory")}};ao.prototype.slash=function(a){return/\/$/.test(a)?a:a+aT};ao.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-X(aJ(b[1]))}}};al.prototype.exists=function(a){if(a==o)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};al.prototype.mkdir=function(c,e,d){var
-b=d&&bo(dX);if(this.exists(c))if(b)bp(b,bq(fW,dI,this.nm(c)));else
-z(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||o;if(!this.exists(a))if(b)bp(b,bq(d1,dI,this.nm(a)));else
-z(a+cI);if(!this.is_dir(a))if(b)bp(b,bq(dO,dI,this.nm(a)));else
-z(a+d4);this.create_dir_if_needed(this.slash(c))};al.prototype.rmdir=function(a,f){var
-b=f&&bo(dX),c=a==o?o:this.slash(a),e=new
-RegExp(f9+c+gw);if(!this.exists(a))if(b)bp(b,bq(d1,dU,this.nm(a)));else
-z(a+cI);if(!this.is_dir(a))if(b)bp(b,bq(dO,dU,this.nm(a)));else
-z(a+d4);for(var
+$(aJ(b[1]))}}};ao.prototype.exists=function(a){if(a==p)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};ao.prototype.mkdir=function(c,e,d){var
+b=d&&bs(ea);if(this.exists(c))if(b)bt(b,bu(gi,dX,this.nm(c)));else
+D(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||p;if(!this.exists(a))if(b)bt(b,bu(ee,dX,this.nm(a)));else
+D(a+cS);if(!this.is_dir(a))if(b)bt(b,bu(d3,dX,this.nm(a)));else
+D(a+eh);this.create_dir_if_needed(this.slash(c))};ao.prototype.rmdir=function(a,f){var
+b=f&&bs(ea),c=a==p?p:this.slash(a),e=new
+RegExp(gv+c+gU);if(!this.exists(a))if(b)bt(b,bu(ee,d9,this.nm(a)));else
+D(a+cS);if(!this.is_dir(a))if(b)bt(b,bu(d3,d9,this.nm(a)));else
+D(a+eh);for(var
 d
 in
-this.content)if(d.match(e))if(b)bp(b,bq(gv,dU,this.nm(a)));else
-z(this.nm(a)+": Directory not empty");delete
-this.content[c]};al.prototype.readdir=function(a){var
-f=a==o?o:this.slash(a);if(!this.exists(a))z(a+cI);if(!this.is_dir(a))z(a+d4);var
+this.content)if(d.match(e))if(b)bt(b,bu(gT,d9,this.nm(a)));else
+D(this.nm(a)+": Directory not empty");delete
+this.content[c]};ao.prototype.readdir=function(a){var
+f=a==p?p:this.slash(a);if(!this.exists(a))D(a+cS);if(!this.is_dir(a))D(a+eh);var
 g=new
-RegExp(f9+f+gw),d={},c=[];for(var
+RegExp(gv+f+gU),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};al.prototype.is_dir=function(a){if(a==o)return true;var
-b=this.slash(a);return this.content[b]?1:0};al.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};ao.prototype.is_dir=function(a){if(a==p)return true;var
+b=this.slash(a);return this.content[b]?1:0};ao.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};al.prototype.open=function(a,b){if(b.rdonly&&b.wronly)z(this.nm(a)+gb);if(b.text&&b.binary)z(this.nm(a)+gr);this.lookup(a);if(this.content[a]){if(this.is_dir(a))z(this.nm(a)+" : is a directory");if(b.create&&b.excl)z(this.nm(a)+f$);var
+this.content[a];return b};ao.prototype.open=function(a,b){if(b.rdonly&&b.wronly)D(this.nm(a)+gz);if(b.text&&b.binary)D(this.nm(a)+gP);this.lookup(a);if(this.content[a]){if(this.is_dir(a))D(this.nm(a)+" : is a directory");if(b.create&&b.excl)D(this.nm(a)+gx);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-X(R(0));return this.content[a]}else
-qZ(this.nm(a))};al.prototype.register=function(c,a){var
-b;if(this.content[c])z(this.nm(c)+f$);if(b_(a))b=new
-X(a);if(cX(a))b=new
-X(aJ(a));else
+$(T(0));return this.content[a]}else
+rF(this.nm(a))};ao.prototype.register=function(c,a){var
+b;if(this.content[c])D(this.nm(c)+gx);if(ci(a))b=new
+$(a);if(c7(a))b=new
+$(aJ(a));else
 if(a
 instanceof
 Array)b=new
-X(qm(a));else
+$(q4(a));else
 if(typeof
 a==="string")b=new
-X(gU(a));else
+$(hg(a));else
 if(a.toString){var
 d=aJ(aN(a.toString()));b=new
-X(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-z(this.nm(c)+" : registering file with invalid content type")};al.prototype.constructor=al;function
-m(a){return ax(a)}function
-am(b,a){return aK(b,a)}function
-qg(d){var
+$(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+D(this.nm(c)+" : registering file with invalid content type")};ao.prototype.constructor=ao;function
+m(a){return az(a)}function
+ap(b,a){return aK(b,a)}function
+qY(d){var
 c=m(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=am(d,a);return b}function
-qf(a){if(a.t!=4)cT(a);return a.c}function
-aV(a){this.fs=require("fs");this.fd=a}aV.prototype=new
-gL();aV.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){z(a.toString())}};aV.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){z(a.toString())}};aV.prototype.write=function(f,b,c,e){var
-a=qg(b);if(!(a
+Array(c),a=0;for(;a<c;a++)b[a]=ap(d,a);return b}function
+qX(a){if(a.t!=4)c3(a);return a.c}function
+aX(a){this.fs=require("fs");this.fd=a}aX.prototype=new
+g9();aX.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){D(a.toString())}};aX.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){D(a.toString())}};aX.prototype.write=function(f,b,c,e){var
+a=qY(b);if(!(a
 instanceof
 l.Uint8Array))a=new(l.Uint8Array)(a);var
-d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){z(a.toString())}return 0};aV.prototype.read=function(g,d,c,f){var
-a=qf(d);if(!(a
+d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){D(a.toString())}return 0};aX.prototype.read=function(g,d,c,f){var
+a=qX(d);if(!(a
 instanceof
 l.Uint8Array))a=new(l.Uint8Array)(a);var
-e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){z(a.toString())}for(var
-b=0;b<f;b++)bm(d,c+b,e[c+b]);return 0};aV.prototype.read_one=function(c){var
-b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){z(a.toString())}return a[0]};aV.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){z(a.toString())}};aV.prototype.constructor=aV;function
-Y(a){this.fs=require("fs");this.root=a}Y.prototype.nm=function(a){return this.root+a};Y.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Y.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){z(a.toString())}};Y.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.open=function(f,c,g){var
+e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){D(a.toString())}for(var
+b=0;b<f;b++)bq(d,c+b,e[c+b]);return 0};aX.prototype.read_one=function(c){var
+b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){D(a.toString())}return a[0]};aX.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){D(a.toString())}};aX.prototype.constructor=aX;function
+aa(a){this.fs=require("fs");this.root=a}aa.prototype.nm=function(a){return this.root+a};aa.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};aa.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};aa.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};aa.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){D(a.toString())}};aa.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aV(d)}catch(a){this.raise_nodejs_error(a,g)}};Y.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};Y.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),fQ);return aN(a)}catch(a){this.raise_nodejs_error(a,c)}};Y.prototype.raise_nodejs_error=function(a,d){var
-b=bo(dX);if(d&&b){var
-c=bq(a.code,a.syscall,a.path,a.errno);bp(b,c)}else
-z(a.toString())};Y.prototype.stats_from_js=function(a){var
+aX(d)}catch(a){this.raise_nodejs_error(a,g)}};aa.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};aa.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),gc);return aN(a)}catch(a){this.raise_nodejs_error(a,c)}};aa.prototype.raise_nodejs_error=function(a,d){var
+b=bs(ea);if(d&&b){var
+c=bu(a.code,a.syscall,a.path,a.errno);bt(b,c)}else
+D(a.toString())};aa.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Y.prototype.constructor=Y;function
-g0(b){var
-a=ej(b);if(!a)return;return a[0]+aR}var
-cZ=g0(b6)||aL("unable to compute caml_root"),bN=[];if(cb())bN.push({path:cZ,device:new
-Y(cZ)});else
-bN.push({path:cZ,device:new
-al(cZ)});bN.push({path:gn,device:new
-al(gn)});function
-hg(b){var
-g=qO(b),b=g.join(aR),f=hd(b),c;for(var
-e=0;e<bN.length;e++){var
-a=bN[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cb()){var
-d=g0(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};aa.prototype.constructor=aa;function
+hm(b){var
+a=ey(b);if(!a)return;return a[0]+aT}var
+c9=hm(ce)||aL("unable to compute caml_root"),bS=[];if(cl())bS.push({path:c9,device:new
+aa(c9)});else
+bS.push({path:c9,device:new
+ao(c9)});bS.push({path:gL,device:new
+ao(gL)});function
+hE(b){var
+g=ru(b),b=g.join(aT),f=hB(b),c;for(var
+e=0;e<bS.length;e++){var
+a=bS[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cl()){var
+d=hm(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-Y(d)};bN.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;z("no device found for "+f)}function
-qp(c,b){var
-a=hg(c);if(!a.device.register)aL("cannot register file");a.device.register(a.rest,b);return 0}function
-he(b,a){var
-b=d(b),a=d(a);return qp(b,a)}function
-qs(){var
+aa(d)};bS.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;D("no device found for "+f)}function
+q7(c,b){var
+a=hE(c);if(!a.device.register)aL("cannot register file");a.device.register(a.rest,b);return 0}function
+hC(b,a){var
+b=d(b),a=d(a);return q7(b,a)}function
+q_(){var
 b=l.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)he(b[a].name,b[a].content);l.jsoo_create_file=he;l.caml_fs_tmp=[];return 0}function
-qt(a,b){return+(cS(a,b,false)>=0)}function
-d_(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=ad(d,c)}c=0;switch(e&3){case
+a=0;a<b.length;a++)hC(b[a].name,b[a].content);l.jsoo_create_file=hC;l.caml_fs_tmp=[];return 0}function
+q$(a,b){return+(c2(a,b,false)>=0)}function
+en(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=ag(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=ad(d,c)}d^=e;return d}function
-qz(a,b){return d_(a,aM(b))}function
-qw(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=ad(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=ag(d,c)}d^=e;return d}function
+rf(a,b){return en(a,aM(b))}function
+rc(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=ag(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=ad(d,c)}d^=e;return d}function
-g6(a){switch(a.t&6){default:bn(a);case
+1:c|=b[a];d=ag(d,c)}d^=e;return d}function
+hs(a){switch(a.t&6){default:br(a);case
 0:return a.c;case
 4:return a.c}}function
-qv(b,c){var
-a=g6(c);return typeof
-a==="string"?d_(b,a):qw(b,a)}function
-qx(a){a^=a>>>16;a=bL(a,0x85ebca6b|0);a^=a>>>13;a=bL(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-qu(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>b4)d=b4;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b7[a.caml_custom]&&b7[a.caml_custom].hash){var
-k=b7[a.caml_custom].hash(a);b=ad(b,k);c--}}else
+rb(b,c){var
+a=hs(c);return typeof
+a==="string"?en(b,a):rc(b,a)}function
+rd(a){a^=a>>>16;a=bQ(a,0x85ebca6b|0);a^=a>>>13;a=bQ(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+ra(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>cc)d=cc;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(cf[a.caml_custom]&&cf[a.caml_custom].hash){var
+k=cf[a.caml_custom].hash(a);b=ag(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=ad(b,a[2]);c--;break;case
+248:b=ag(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=ad(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(b_(a)){b=qv(b,a);c--}else
-if(cX(a)){b=qz(b,a);c--}else
+o=a.length-1<<10|a[0];b=ag(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(ci(a)){b=rb(b,a);c--}else
+if(c7(a)){b=rf(b,a);c--}else
 if(typeof
-a==="string"){b=d_(b,a);c--}else
-if(a===(a|0)){b=ad(b,a+a+1);c--}else
-if(a===+a){b=d9(b,a);c--}}b=qx(b);return b&0x3FFFFFFF}function
-qA(a,c,k){if(!isFinite(a)){if(isNaN(a))return aN(dP);return aN(a>0?gE:"-infinity")}var
+a==="string"){b=en(b,a);c--}else
+if(a===(a|0)){b=ag(b,a+a+1);c--}else
+if(a===+a){b=em(b,a);c--}}b=rd(b);return b&0x3FFFFFFF}function
+rg(a,c,k){if(!isFinite(a)){if(isNaN(a))return aN(d4);return aN(a>0?g2:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-j=d<0?o:bE,e=o;if(i)e=bj;else
+j=d<0?p:bJ,e=p;if(i)e=bn;else
 switch(k){case
-43:e=bE;break;case
-32:e=a2;break;default:break}if(c>=0&&c<13){var
+43:e=bJ;break;case
+32:e=a5;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bG);if(h<0)b+=bG+bM(c,ap);else{var
-f=h+1+c;if(b.length<f)b+=bM(f-b.length,ap);else
-b=b.substr(0,f)}}return aN(e+cJ+b+"p"+j+d.toString(10))}function
-qG(a){return+a.isZero()}function
-qJ(a){return new
-n(a&a3,a>>24&a3,a>>31&aT)}function
-g3(a){return a.toInt()}function
-qF(a){return+a.isNeg()}function
-qI(a){return a.neg()}function
-g1(g,c){var
-a=ee(g);if(a.signedconv&&qF(c)){a.sign=-1;c=qI(c)}var
-b=o,h=qJ(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(g3(e.modulus))+b}while(!qG(c));if(a.prec>=0){a.filler=a2;var
-d=a.prec-b.length;if(d>0)b=bM(d,ap)+b}return d8(a,b)}function
-qY(c){var
-a=0,e=m(c),b=10,d=1;if(e>0)switch(am(c,a)){case
+h=b.indexOf(bL);if(h<0)b+=bL+bR(c,as);else{var
+f=h+1+c;if(b.length<f)b+=bR(f-b.length,as);else
+b=b.substr(0,f)}}return aN(e+cT+b+"p"+j+d.toString(10))}function
+rm(a){return+a.isZero()}function
+rp(a){return new
+n(a&a6,a>>24&a6,a>>31&aV)}function
+hp(a){return a.toInt()}function
+rl(a){return+a.isNeg()}function
+ro(a){return a.neg()}function
+hn(g,c){var
+a=et(g);if(a.signedconv&&rl(c)){a.sign=-1;c=ro(c)}var
+b=p,h=rp(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(hp(e.modulus))+b}while(!rm(c));if(a.prec>=0){a.filler=a5;var
+d=a.prec-b.length;if(d>0)b=bR(d,as)+b}return el(a,b)}function
+rE(c){var
+a=0,e=m(c),b=10,d=1;if(e>0)switch(ap(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&am(c,a)==48)switch(am(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ap(c,a)==48)switch(ap(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -686,17 +686,17 @@ a=0,e=m(c),b=10,d=1;if(e>0)switch(am(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-g_(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-g4(f){var
-h=qY(f),c=h[0],i=h[1],d=h[2],g=m(f),j=-1>>>0,e=c<g?am(f,c):0,b=g_(e);if(b<0||b>=d)aL(cL);var
-a=b;for(c++;c<g;c++){e=am(f,c);if(e==95)continue;b=g_(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aL(cL)}if(c!=g)aL(cL);a=i*a;if(d==10&&(a|0)!=a)aL(cL);return a|0}function
-qN(a,b){return+(cS(a,b,false)<=0)}function
-a5(a,d){if(a<0)b5();var
+hw(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+hq(f){var
+h=rE(f),c=h[0],i=h[1],d=h[2],g=m(f),j=-1>>>0,e=c<g?ap(f,c):0,b=hw(e);if(b<0||b>=d)aL(cV);var
+a=b;for(c++;c<g;c++){e=ap(f,c);if(e==95)continue;b=hw(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aL(cV)}if(c!=g)aL(cV);a=i*a;if(d==10&&(a|0)!=a)aL(cV);return a|0}function
+rt(a,b){return+(c2(a,b,false)<=0)}function
+a8(a,d){if(a<0)cd();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-ca(a){return d(c1(a,0,a.length))}var
-qP=function(){function
+ck(a){return d(c$(a,0,a.length))}var
+rv=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -711,33 +711,33 @@ o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=g6(i);if(typeof
+e=[],h=hs(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return ca(k(e,f))}}();function
-qQ(c,b,a){return qP(aJ(c),b,a)}var
-a6=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return ck(k(e,f))}}();function
+rw(c,b,a){return rv(aJ(c),b,a)}var
+a9=new
 Array();function
-qR(c){var
-a=a6[c];if(!a.opened)z("Cannot flush a closed channel");if(!a.buffer||a.buffer==o)return 0;if(a.fd&&I.fds[a.fd]&&I.fds[a.fd].output){var
-b=I.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=o;return 0}function
-hb(e,f){var
-a=a6[e],c=d(f),b=m(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-q9(a){var
-a=ei(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+rx(c){var
+a=a9[c];if(!a.opened)D("Cannot flush a closed channel");if(!a.buffer||a.buffer==p)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
+b=M.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=p;return 0}function
+hz(e,f){var
+a=a9[e],c=d(f),b=m(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+rP(a){var
+a=ex(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-q_(a){var
-a=ei(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+rQ(a){var
+a=ex(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-c2(c,e,d,a){if(I.fds===undefined)I.fds=new
+da(c,e,d,a){if(M.fds===undefined)M.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;I.fds[c]=b;if(!I.fd_last_idx||c>I.fd_last_idx)I.fd_last_idx=c;return c}function
-rk(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;M.fds[c]=b;if(!M.fd_last_idx||c>M.fd_last_idx)M.fd_last_idx=c;return c}function
+r2(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +747,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)z(aM(c)+gb);if(a.text&&a.binary)z(aM(c)+gr);var
-d=hg(c),e=d.device.open(d.rest,a),f=I.fd_last_idx?I.fd_last_idx:0;return c2(f+1,hb,e,a)}c2(0,hb,new
-X(R(0)));c2(1,q_,new
-X(R(0)));c2(2,q9,new
-X(R(0)));function
-qS(a){var
-c=I.fds[a];if(c.flags.wronly)z(gJ+a+" is writeonly");var
-d=null;if(a==0&&cb()){var
-e=require("fs");d=function(){return aN(e.readFileSync(0,fQ))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a6[b.fd]=b;return b.fd}function
-g7(c){var
-b=I.fds[c];if(b.flags.rdonly)z(gJ+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:o};a6[a.fd]=a;return a.fd}function
-qT(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)D(aM(c)+gz);if(a.text&&a.binary)D(aM(c)+gP);var
+d=hE(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return da(f+1,hz,e,a)}da(0,hz,new
+$(T(0)));da(1,rQ,new
+$(T(0)));da(2,rP,new
+$(T(0)));function
+ry(a){var
+c=M.fds[a];if(c.flags.wronly)D(g7+a+" is writeonly");var
+d=null;if(a==0&&cl()){var
+e=require("fs");d=function(){return aN(e.readFileSync(0,gc))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a9[b.fd]=b;return b.fd}function
+ht(c){var
+b=M.fds[c];if(b.flags.rdonly)D(g7+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:p};a9[a.fd]=a;return a.fd}function
+rz(){var
 b=0;for(var
-a=0;a<a6.length;a++)if(a6[a]&&a6[a].opened&&a6[a].out)b=[0,a6[a].fd,b];return b}function
-g8(b,a){if(a==0)cY();return b%a}function
-b$(a,b){return+(cS(a,b,false)!=0)}function
-qV(a,b){a[0]=cM;a[1]=b;return 0}function
-qW(a){if(a
+a=0;a<a9.length;a++)if(a9[a]&&a9[a].opened&&a9[a].out)b=[0,a9[a].fd,b];return b}function
+hu(b,a){if(a==0)c8();return b%a}function
+cj(a,b){return+(c2(a,b,false)!=0)}function
+rB(a,b){a[0]=cW;a[1]=b;return 0}function
+rC(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(b_(a))return d2;else
-if(cX(a))return d2;else
+if(ci(a))return ef;else
+if(c7(a))return ef;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return bi;else
-return b3}function
-aF(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);I[b+1]=c;if(a)I[a]=c}function
-q2(a,b){g9[aM(a)]=b;return 0}function
-qj(a,b){if(a===b)return 1;a.t&6&&bn(a);b.t&6&&bn(b);return a.c==b.c?1:0}function
-eg(a,b){return qj(a,b)}function
-q4(){V(d3)}function
-B(b,a){if(a>>>0>=m(b))q4();return am(b,a)}function
-c0(a,b){return 1-eg(a,b)}function
-ae(a){return a}function
-q6(){return 0x7FFFFFFF/4|0}function
-q0(){g$(I.Not_found)}function
-hc(c){var
-a=l,b=g5(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aN(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aN(l.jsoo_static_env[b]);q0()}function
-q7(){if(l.crypto)if(typeof
+if(a&&a.caml_custom)return bm;else
+return cb}function
+aF(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);M[b+1]=c;if(a)M[a]=c}function
+rI(a,b){hv[aM(a)]=b;return 0}function
+q1(a,b){if(a===b)return 1;a.t&6&&br(a);b.t&6&&br(b);return a.c==b.c?1:0}function
+ev(a,b){return q1(a,b)}function
+rK(){Y(eg)}function
+I(b,a){if(a>>>0>=m(b))rK();return ap(b,a)}function
+c_(a,b){return 1-ev(a,b)}function
+ah(a){return a}function
+rM(){return 0x7FFFFFFF/4|0}function
+rG(){hx(M.Not_found)}function
+hA(c){var
+a=l,b=hr(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aN(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aN(l.jsoo_static_env[b]);rG()}function
+rN(){if(l.crypto)if(typeof
 l.crypto.getRandomValues==="function"){var
 a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
 if(l.crypto.randomBytes==="function"){var
 b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-eh(a){var
+ew(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-Z(b,a){return{joo_tramp:b,joo_args:a}}function
-ha(a){return a}function
-aX(a){if(a
+ab(b,a){return{joo_tramp:b,joo_args:a}}function
+hy(a){return a}function
+aZ(a){if(a
 instanceof
 Array)return a;if(l.RangeError&&a
 instanceof
-l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return ha(I.Stack_overflow);if(l.InternalError&&a
+l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hy(M.Stack_overflow);if(l.InternalError&&a
 instanceof
-l.InternalError&&a.message&&a.message.match(/too much recursion/i))return ha(I.Stack_overflow);if(a
+l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hy(M.Stack_overflow);if(a
 instanceof
-l.Error&&bo(f2))return[0,bo(f2),a];return[0,I.Failure,aN(String(a))]}function
-rc(b,c){l.tccCheck=function(a){return aM(b(ca(a)))};l.tccSession=function(a,b){return aM(c(ca(a),ca(b)))};return 0}function
-cd(a){return a>=-bH&&a<bH?a:BigInt(a)}function
-aO(a){return a>=BigInt(-bH)&&a<BigInt(bH)?Number(a):a}function
-p(a,b){return typeof
+l.Error&&bs(go))return[0,bs(go),a];return[0,M.Failure,aN(String(a))]}function
+rU(b,c){l.tccCheck=function(a){return aM(b(ck(a)))};l.tccSession=function(a,b){return aM(c(ck(a),ck(b)))};return 0}function
+cn(a){return a>=-bM&&a<bM?a:BigInt(a)}function
+aO(a){return a>=BigInt(-bM)&&a<BigInt(bM)?Number(a):a}function
+q(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cd(a+b):aO(BigInt(a)+BigInt(b))}function
-cc(a,b){return a<b?-1:a>b?1:0}function
-bO(b,c){if(typeof
+b=="number"?cn(a+b):aO(BigInt(a)+BigInt(b))}function
+cm(a,b){return a<b?-1:a>b?1:0}function
+bT(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aO(a)}function
-hh(a){return a>=-gq&&a<=gq?1:0}function
-a7(a,b){if(typeof
+hF(a){return a>=-gO&&a<=gO?1:0}function
+a_(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bH&&c<bH)return c+0}return aO(BigInt(a)*BigInt(b))}function
-an(a){return typeof
-a=="number"?cd(0-a):aO(-a)}function
-re(b){var
+c=a*b;if(c>-bM&&c<bM)return c+0}return aO(BigInt(a)*BigInt(b))}function
+aq(a){return typeof
+a=="number"?cn(0-a):aO(-a)}function
+rW(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-rf(a){return aO(BigInt(a))}function
-C(a){return cd(a)}function
-ek(a){return aO(BigInt(aM(a)))}function
-rg(a,b){var
+rX(a){return aO(BigInt(a))}function
+J(a){return cn(a)}function
+ez(a){return aO(BigInt(aM(a)))}function
+rY(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hi(a,b){return aO(rg(BigInt(a),b))}function
+hG(a,b){return aO(rY(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aO(BigInt(a)<<BigInt(b))}function
-ce(a,b){return typeof
+co(a,b){return typeof
 a=="number"&&b<31?a>>b:aO(BigInt(a)>>BigInt(b))}function
-ab(a,b){return typeof
+ae(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cd(a-b):aO(BigInt(a)-BigInt(b))}function
-hj(a){return typeof
-a=="number"?cd(a+1):aO(a+BigInt(1))}function
-rh(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=ap+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return ca(c)}function
-el(a){return Number(a)}function
-ri(a){return Number(a)}function
-rj(a){return d(a.toString())}function
-qM(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-qr(b){var
-a=o;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&qM(b[1]))var
+b=="number"?cn(a-b):aO(BigInt(a)-BigInt(b))}function
+hH(a){return typeof
+a=="number"?cn(a+1):aO(a+BigInt(1))}function
+rZ(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=as+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return ck(c)}function
+eA(a){return Number(a)}function
+r0(a){return Number(a)}function
+r1(a){return d(a.toString())}function
+rs(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+q9(b){var
+a=p;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rs(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,352 +861,352 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aU)a+=cP+c.toString()+cP;else
+aW)a+=cZ+c.toString()+cZ;else
 if(typeof
-c=="string")a+=cP+c.toString()+cP;else
+c=="string")a+=cZ+c.toString()+cZ;else
 a+="_"}a+=")"}else
-if(b[0]==U)a+=b[1];return a}function
-gY(a){if(a
+if(b[0]==X)a+=b[1];return a}function
+hk(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==U)){var
-c=bo("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=qr(a),b=bo(fP);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==X)){var
+c=bs("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=q9(a),b=bs(gb);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-q3(){var
-a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gY(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gY(a.error)})}q3();function
-e(a,b){return a.length==1?a(b):bJ(a,[b])}function
-k(a,b,c){return a.length==2?a(b,c):bJ(a,[b,c])}function
-cH(a,b,c,d){return a.length==3?a(b,c,d):bJ(a,[b,c,d])}qs();var
-ch=[U,d(gF),-1],en=[U,d(fY),-2],cg=[U,d(dM),-3],cf=[U,d(gh),-4],c3=[U,d(gt),-6],av=[U,d(gm),-7],ci=[U,d(go),-9],L=[U,d(gz),-11];aF(11,[U,d(fO),-12],fO);aF(10,L,gz);aF(9,[U,d(gf),-10],gf);aF(8,ci,go);aF(7,[U,d(f8),-8],f8);aF(6,av,gm);aF(5,c3,gt);aF(4,[U,d(f0),-5],f0);aF(3,cf,gh);aF(2,cg,dM);aF(1,en,fY);aF(0,ch,gF);var
-hl=d(gi),hm=d(gj),ho=d("\\\\"),hp=d("\\'"),hq=d("\\b"),hr=d("\\t"),hs=d("\\n"),ht=d("\\r"),hn=d("Char.chr"),hB=[0,0,0],hx=d("List.init"),hw=d("hd"),hE=d("String.blit / Bytes.blit_string"),hD=d("Bytes.blit"),hC=d("String.sub / Bytes.sub"),hJ=d("String.contains_from / Bytes.contains_from"),hG=d(o),hF=d("String.concat"),hN=d("Array.blit"),hM=d("Array.init"),hP=d(dZ),hQ=d("CamlinternalLazy.Undefined"),hW=d("Buffer.add: cannot grow buffer"),hV=[0,d(gs),93,2],hU=[0,d(gs),94,2],h5=d("%c"),h6=d("%s"),h7=d(fN),h8=d(f7),h9=d(gg),h_=d(fR),h$=d("%f"),ia=d("%B"),ib=d("%{"),ic=d("%}"),id=d("%("),ie=d("%)"),ig=d("%a"),ih=d("%t"),ii=d("%?"),ij=d("%r"),ik=d("%_r"),il=[0,d(T),850,23],ix=[0,d(T),814,21],ip=[0,d(T),815,21],iy=[0,d(T),818,21],iq=[0,d(T),819,21],iz=[0,d(T),822,19],ir=[0,d(T),823,19],iA=[0,d(T),826,22],is=[0,d(T),827,22],iB=[0,d(T),831,30],it=[0,d(T),832,30],iv=[0,d(T),836,26],im=[0,d(T),837,26],iw=[0,d(T),846,28],io=[0,d(T),847,28],iu=[0,d(T),851,23],jE=d(gd),jC=[0,d(T),1558,4],jD=d("Printf: bad conversion %["),jF=[0,d(T),1626,39],jG=[0,d(T),1649,31],jH=[0,d(T),1650,31],jI=d("Printf: bad conversion %_"),jJ=d("@{"),jK=d("@["),jA=d(dP),jy=d("neg_infinity"),jz=d(gE),jx=d(bG),js=[0,fV],jg=d("%+nd"),jh=d("% nd"),jj=d("%+ni"),jk=d("% ni"),jl=d("%nx"),jm=d("%#nx"),jn=d("%nX"),jo=d("%#nX"),jp=d("%no"),jq=d("%#no"),jf=d("%nd"),ji=d(gg),jr=d("%nu"),i5=d("%+ld"),i6=d("% ld"),i8=d("%+li"),i9=d("% li"),i_=d("%lx"),i$=d("%#lx"),ja=d("%lX"),jb=d("%#lX"),jc=d("%lo"),jd=d("%#lo"),i4=d("%ld"),i7=d(f7),je=d("%lu"),iS=d("%+Ld"),iT=d("% Ld"),iV=d("%+Li"),iW=d("% Li"),iX=d("%Lx"),iY=d("%#Lx"),iZ=d("%LX"),i0=d("%#LX"),i1=d("%Lo"),i2=d("%#Lo"),iR=d("%Ld"),iU=d(fR),i3=d("%Lu"),iF=d("%+d"),iG=d("% d"),iI=d("%+i"),iJ=d("% i"),iK=d("%x"),iL=d("%#x"),iM=d("%X"),iN=d("%#X"),iO=d("%o"),iP=d("%#o"),iE=d(dZ),iH=d(fN),iQ=d(gd),hX=d("@]"),hY=d("@}"),hZ=d("@?"),h0=d("@\n"),h1=d("@."),h2=d("@@"),h3=d("@%"),h4=d("@"),iC=d("CamlinternalFormat.Type_mismatch"),jL=d("x"),jO=d("Hashtbl: unsupported hash table format"),qc=d("OCAMLRUNPARAM"),qa=d("CAMLRUNPARAM"),jM=d(o),jP=d("Z.Overflow"),jS=[0,0],lE=[0,0],mV=[0,0],n2=[0,0],n1=[0,0],mZ=[0,0],mY=[0,0],mW=[0,[0,1]],mX=[0,[0,0]],mU=[0,0],lM=[0,0],lL=[0,0],lJ=[0,0,0],lG=[0,0],n5=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],n6=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oa=d(o),ou=d(gj),ov=d(gi),ox=[2,1],oy=[2,0],ow=d("a word"),o9=d(f5),o6=d(o),oO=d(f5),oJ=d("data_offsets"),oH=d("short"),oI=d("header"),oK=d("manifest"),oL=d("rank"),oM=d("no state"),oN=d(f1),oP=d("DECLINED: a feature"),oQ=d("plans"),po=d("race_count"),oR=d("cost_to_go"),oS=d("residual_to_go"),oT=d("edge_start"),oU=d("accept"),oV=d("state_digest"),oW=d("edge_call"),oX=d("edge_target"),oY=d("options"),oZ=d(gD),o0=d(gc),o1=d(gc),o2=d("call_cost_low"),o3=d("call_cost_high"),o4=d("call_weight"),o5=d("call_text"),o7=d("leaf_policy"),o8=d("root"),o_=d(fX),o$=d(dK),pa=d(fX),pb=d("call_epsilon"),pc=d("call_latency_ms"),pd=d("call_price"),pe=d(f1),pf=d("requires"),pg=d(ga),ph=d("forbids"),pi=d(ga),pj=d("tilt"),pk=d(gI),pl=d("version"),pm=d(gI),pn=d("name"),oF=d(o),oE=d(gl),oC=d(gl),oA=d(gx),oB=d(dK),oG=d(dK),oD=d("calls"),os=d("a residual"),or=d("DECLINED: a beta of more than 64 digits"),ot=d(gD),oq=d(o),op=d("no list"),oo=d("no number"),on=d("a number"),om=d("no text"),ok=d("no object"),ol=d(gx),oj=[3,0],oi=[2,0],og=d("escape"),oh=d(cJ),of=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],oe=d("JSON ends"),od=d("Reader.Unread"),pu=d("DECLINED"),pv=d(cN),pw=[0,0,d(dJ)],px=[0,0,d("REJECTED: no artifact")],py=[0,0,d(dJ)],pz=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],pA=d(cN),pq=[0,[4,6,[0,2,2],0,0],d("%02x")],pr=d(o),ps=[0,d(o),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],p4=d(gG),p5=d(cN),p6=d(dJ),p7=d("REJECTED: no ledger"),p3=d(cJ),p2=d("REJECTED: no UTF-8"),p0=d(cN),p1=d(gG),pY=d("~"),pW=d("a line of more than 2^24 bytes"),pX=d("a line that is no object"),pE=d("a key or a reference of two calls"),pF=d("the core"),pG=d("no such call"),pH=d("observed values"),pI=d("outcome"),pJ=d("seq"),pK=d("the order of records"),pL=d("a field that is missing, unknown or malformed"),pM=d("session_id"),pN=d("the first record"),pO=d("open arguments"),pP=d("refusal"),pQ=d("a call that no plan goes on with, or states"),pR=d("an end where none ends"),pS=d("lines that are not canonical, or not chained"),pB=d("Session.Declined"),pC=[0,d(o),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("monitors"),d("errors that were read, or calls under way together, beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again")],pT=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],p9=d("DECLINED: the artifact is not VALID");function
-J(a){if(typeof
+rJ(){var
+a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hk(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hk(a.error)})}rJ();function
+e(a,b){return a.length==1?a(b):bO(a,[b])}function
+i(a,b,c){return a.length==2?a(b,c):bO(a,[b,c])}function
+ca(a,b,c,d){return a.length==3?a(b,c,d):bO(a,[b,c,d])}q_();var
+cr=[X,d(g3),-1],eC=[X,d(gk),-2],cq=[X,d(d1),-3],cp=[X,d(gF),-4],db=[X,d(gR),-6],ax=[X,d(gK),-7],cs=[X,d(gM),-9],P=[X,d(gX),-11],fH=[0,0,0,0];aF(11,[X,d(ga),-12],ga);aF(10,P,gX);aF(9,[X,d(gD),-10],gD);aF(8,cs,gM);aF(7,[X,d(gu),-8],gu);aF(6,ax,gK);aF(5,db,gR);aF(4,[X,d(gm),-5],gm);aF(3,cp,gF);aF(2,cq,d1);aF(1,eC,gk);aF(0,cr,g3);var
+hJ=d(gG),hK=d(gH),hM=d("\\\\"),hN=d("\\'"),hO=d("\\b"),hP=d("\\t"),hQ=d("\\n"),hR=d("\\r"),hL=d("Char.chr"),hZ=[0,0,0],hV=d("List.init"),hU=d("hd"),h2=d("String.blit / Bytes.blit_string"),h1=d("Bytes.blit"),h0=d("String.sub / Bytes.sub"),h7=d("String.contains_from / Bytes.contains_from"),h4=d(p),h3=d("String.concat"),h$=d("Array.blit"),h_=d("Array.init"),ib=d(ec),ic=d("CamlinternalLazy.Undefined"),ij=d("Buffer.add: cannot grow buffer"),ii=[0,d(gQ),93,2],ih=[0,d(gQ),94,2],it=d("%c"),iu=d("%s"),iv=d(f$),iw=d(gt),ix=d(gE),iy=d(gd),iz=d("%f"),iA=d("%B"),iB=d("%{"),iC=d("%}"),iD=d("%("),iE=d("%)"),iF=d("%a"),iG=d("%t"),iH=d("%?"),iI=d("%r"),iJ=d("%_r"),iK=[0,d(W),850,23],iV=[0,d(W),814,21],iN=[0,d(W),815,21],iW=[0,d(W),818,21],iO=[0,d(W),819,21],iX=[0,d(W),822,19],iP=[0,d(W),823,19],iY=[0,d(W),826,22],iQ=[0,d(W),827,22],iZ=[0,d(W),831,30],iR=[0,d(W),832,30],iT=[0,d(W),836,26],iL=[0,d(W),837,26],iU=[0,d(W),846,28],iM=[0,d(W),847,28],iS=[0,d(W),851,23],j2=d(gB),j0=[0,d(W),1558,4],j1=d("Printf: bad conversion %["),j3=[0,d(W),1626,39],j4=[0,d(W),1649,31],j5=[0,d(W),1650,31],j6=d("Printf: bad conversion %_"),j7=d("@{"),j8=d("@["),jY=d(d4),jW=d("neg_infinity"),jX=d(g2),jV=d(bL),jQ=[0,gh],jE=d("%+nd"),jF=d("% nd"),jH=d("%+ni"),jI=d("% ni"),jJ=d("%nx"),jK=d("%#nx"),jL=d("%nX"),jM=d("%#nX"),jN=d("%no"),jO=d("%#no"),jD=d("%nd"),jG=d(gE),jP=d("%nu"),jr=d("%+ld"),js=d("% ld"),ju=d("%+li"),jv=d("% li"),jw=d("%lx"),jx=d("%#lx"),jy=d("%lX"),jz=d("%#lX"),jA=d("%lo"),jB=d("%#lo"),jq=d("%ld"),jt=d(gt),jC=d("%lu"),je=d("%+Ld"),jf=d("% Ld"),jh=d("%+Li"),ji=d("% Li"),jj=d("%Lx"),jk=d("%#Lx"),jl=d("%LX"),jm=d("%#LX"),jn=d("%Lo"),jo=d("%#Lo"),jd=d("%Ld"),jg=d(gd),jp=d("%Lu"),i3=d("%+d"),i4=d("% d"),i6=d("%+i"),i7=d("% i"),i8=d("%x"),i9=d("%#x"),i_=d("%X"),i$=d("%#X"),ja=d("%o"),jb=d("%#o"),i2=d(ec),i5=d(f$),jc=d(gB),ik=d("@]"),il=d("@}"),im=d("@?"),io=d("@\n"),ip=d("@."),iq=d("@@"),ir=d("@%"),is=d("@"),i0=d("CamlinternalFormat.Type_mismatch"),j9=d("x"),ka=d("Hashtbl: unsupported hash table format"),qU=d("OCAMLRUNPARAM"),qS=d("CAMLRUNPARAM"),j_=d(p),kb=d("Z.Overflow"),ke=[0,0],l1=[0,0],nq=[0,0],nu=[0,0],oG=[0,0],oD=[0,0],oC=[0,0],nA=[0,0],nz=[0,0],nx=[0,[0,1]],ny=[0,[0,0]],nw=[0,0,0,0],nv=[0,0],nt=[0,0],nm=[0,0],nn=[0,1],no=[0,2],np=[0,3],md=[0,0],mc=[0,0],mb=[0,0,0],l9=[0,0,0],l8=[0,0,0],l6=[0,0,0],l3=[0,0],oF=[0,0,0,0],oJ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oK=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oQ=d(p),o_=d(gH),o$=d(gG),pb=[2,1],pc=[2,0],pa=d("a word"),pN=d(gr),pK=d(p),ps=d(gr),pn=d("data_offsets"),pl=d("short"),pm=d("header"),po=d("manifest"),pp=d("rank"),pq=d("no state"),pr=d(gn),pt=d("DECLINED: a feature"),pu=d("plans"),p4=d("race_count"),pv=d("cost_to_go"),pw=d("residual_to_go"),px=d("edge_start"),py=d("accept"),pz=d("state_digest"),pA=d("edge_call"),pB=d("edge_target"),pC=d("options"),pD=d(g1),pE=d(gA),pF=d(gA),pG=d("call_cost_low"),pH=d("call_cost_high"),pI=d("call_weight"),pJ=d("call_text"),pL=d("leaf_policy"),pM=d("root"),pO=d(gj),pP=d(dZ),pQ=d(gj),pR=d("call_epsilon"),pS=d("call_latency_ms"),pT=d("call_price"),pU=d(gn),pV=d("requires"),pW=d(gy),pX=d("forbids"),pY=d(gy),pZ=d("tilt"),p0=d(g6),p1=d("version"),p2=d(g6),p3=d("name"),pj=d(p),pi=d(gJ),pg=d(gJ),pe=d(gV),pf=d(dZ),pk=d(dZ),ph=d("calls"),o8=d("a residual"),o7=d("DECLINED: a beta of more than 64 digits"),o9=d(g1),o6=d(p),o5=d("no list"),o4=d("no number"),o3=d("a number"),o2=d("no text"),o0=d("no object"),o1=d(gV),oZ=[3,0],oY=[2,0],oW=d("escape"),oX=d(cT),oV=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],oU=d("JSON ends"),oT=d("Reader.Unread"),p_=d("DECLINED"),p$=d(cX),qa=[0,0,d(dY)],qb=[0,0,d("REJECTED: no artifact")],qc=[0,0,d(dY)],qd=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d(" plans; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s plans; digest %s")],qe=d(cX),p6=[0,[4,6,[0,2,2],0,0],d("%02x")],p7=d(p),p8=[0,d(p),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],qK=d(g4),qL=d(cX),qM=d(dY),qN=d("REJECTED: no ledger"),qJ=d(cT),qI=d("REJECTED: no UTF-8"),qG=d(cX),qH=d(g4),qE=d("~"),qC=d("a line of more than 2^24 bytes"),qD=d("a line that is no object"),qi=d("a forbid, and an error that was read"),qj=d("the core"),qk=d("no such call"),ql=d("observed values"),qm=d("outcome"),qn=d("seq"),qo=d("the order of records"),qp=d("a field that is missing, unknown or malformed"),qq=d("session_id"),qr=d("the first record"),qs=d("open arguments"),qt=d("refusal"),qu=d("a call that no plan goes on with, or states"),qv=d("an end where none ends"),qw=d("lines that are not canonical, or not chained"),qx=d("a key or a reference of two calls"),qy=d("a monitor"),qf=d("Session.Declined"),qg=[0,d(p),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number")],qz=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],qP=d("DECLINED: the artifact is not VALID");function
+N(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,J(a[1])];case
-1:return[1,J(a[1])];case
-2:return[2,J(a[1])];case
-3:return[3,J(a[1])];case
-4:return[4,J(a[1])];case
-5:return[5,J(a[1])];case
-6:return[6,J(a[1])];case
-7:return[7,J(a[1])];case
+0:return[0,N(a[1])];case
+1:return[1,N(a[1])];case
+2:return[2,N(a[1])];case
+3:return[3,N(a[1])];case
+4:return[4,N(a[1])];case
+5:return[5,N(a[1])];case
+6:return[6,N(a[1])];case
+7:return[7,N(a[1])];case
 8:var
-c=a[1];return[8,c,J(a[2])];case
+c=a[1];return[8,c,N(a[2])];case
 9:var
-b=a[1];return[9,b,b,J(a[3])];case
-10:return[10,J(a[1])];case
-11:return[11,J(a[1])];case
-12:return[12,J(a[1])];case
-13:return[13,J(a[1])];default:return[14,J(a[1])]}}function
-af(a,b){if(typeof
+b=a[1];return[9,b,b,N(a[3])];case
+10:return[10,N(a[1])];case
+11:return[11,N(a[1])];case
+12:return[12,N(a[1])];case
+13:return[13,N(a[1])];default:return[14,N(a[1])]}}function
+ai(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,af(a[1],b)];case
-1:return[1,af(a[1],b)];case
-2:return[2,af(a[1],b)];case
-3:return[3,af(a[1],b)];case
-4:return[4,af(a[1],b)];case
-5:return[5,af(a[1],b)];case
-6:return[6,af(a[1],b)];case
-7:return[7,af(a[1],b)];case
+0:return[0,ai(a[1],b)];case
+1:return[1,ai(a[1],b)];case
+2:return[2,ai(a[1],b)];case
+3:return[3,ai(a[1],b)];case
+4:return[4,ai(a[1],b)];case
+5:return[5,ai(a[1],b)];case
+6:return[6,ai(a[1],b)];case
+7:return[7,ai(a[1],b)];case
 8:var
-c=a[1];return[8,c,af(a[2],b)];case
+c=a[1];return[8,c,ai(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,af(a[3],b)];case
-10:return[10,af(a[1],b)];case
-11:return[11,af(a[1],b)];case
-12:return[12,af(a[1],b)];case
-13:return[13,af(a[1],b)];default:return[14,af(a[1],b)]}}function
-A(a,b){if(typeof
+d=a[2],e=a[1];return[9,e,d,ai(a[3],b)];case
+10:return[10,ai(a[1],b)];case
+11:return[11,ai(a[1],b)];case
+12:return[12,ai(a[1],b)];case
+13:return[13,ai(a[1],b)];default:return[14,ai(a[1],b)]}}function
+H(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,A(a[1],b)];case
-1:return[1,A(a[1],b)];case
+0:return[0,H(a[1],b)];case
+1:return[1,H(a[1],b)];case
 2:var
-c=a[1];return[2,c,A(a[2],b)];case
+c=a[1];return[2,c,H(a[2],b)];case
 3:var
-d=a[1];return[3,d,A(a[2],b)];case
+d=a[1];return[3,d,H(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,A(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,H(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,A(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,H(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,A(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,H(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,A(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,H(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,A(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,H(a[4],b)];case
 9:var
-t=a[1];return[9,t,A(a[2],b)];case
-10:return[10,A(a[1],b)];case
+t=a[1];return[9,t,H(a[2],b)];case
+10:return[10,H(a[1],b)];case
 11:var
-u=a[1];return[11,u,A(a[2],b)];case
+u=a[1];return[11,u,H(a[2],b)];case
 12:var
-v=a[1];return[12,v,A(a[2],b)];case
+v=a[1];return[12,v,H(a[2],b)];case
 13:var
-w=a[2],x=a[1];return[13,x,w,A(a[3],b)];case
+w=a[2],x=a[1];return[13,x,w,H(a[3],b)];case
 14:var
-y=a[2],z=a[1];return[14,z,y,A(a[3],b)];case
-15:return[15,A(a[1],b)];case
-16:return[16,A(a[1],b)];case
+y=a[2],z=a[1];return[14,z,y,H(a[3],b)];case
+15:return[15,H(a[1],b)];case
+16:return[16,H(a[1],b)];case
 17:var
-B=a[1];return[17,B,A(a[2],b)];case
+A=a[1];return[17,A,H(a[2],b)];case
 18:var
-C=a[1];return[18,C,A(a[2],b)];case
-19:return[19,A(a[1],b)];case
+B=a[1];return[18,B,H(a[2],b)];case
+19:return[19,H(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,A(a[3],b)];case
+C=a[2],D=a[1];return[20,D,C,H(a[3],b)];case
 21:var
-F=a[1];return[21,F,A(a[2],b)];case
-22:return[22,A(a[1],b)];case
+E=a[1];return[21,E,H(a[2],b)];case
+22:return[22,H(a[1],b)];case
 23:var
-G=a[1];return[23,G,A(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,A(a[3],b)]}}function
-em(a){throw[0,cg,a]}function
-aG(a){throw[0,cf,a]}function
-eo(b,a){return qt(b,a)?b:a}function
-c4(a){return 0<=a?a:-a|0}function
-aq(d,c){var
-a=m(d),e=m(c),b=R(a+e|0);aW(d,0,b,0,a);aW(c,0,b,a,e);return ae(b)}function
-hk(a){return a?hl:hm}qS(0);g7(1);g7(2);function
-ep(b){function
+F=a[1];return[23,F,H(a[2],b)];default:var
+G=a[2],I=a[1];return[24,I,G,H(a[3],b)]}}function
+eB(a){throw[0,cq,a]}function
+aG(a){throw[0,cp,a]}function
+eD(b,a){return q$(b,a)?b:a}function
+dc(a){return 0<=a?a:-a|0}function
+at(d,c){var
+a=m(d),e=m(c),b=T(a+e|0);aY(d,0,b,0,a);aY(c,0,b,a,e);return ah(b)}function
+hI(a){return a?hJ:hK}ry(0);ht(1);ht(2);function
+eE(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{qR(d)}catch(a){a=aX(a);if(a[1]!==en)throw a;var
+c=a[2],d=a[1];try{rx(d)}catch(a){a=aZ(a);if(a[1]!==eC)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(qT(0))}q2(d(fP),ep);function
-c5(a){if(0<=a&&!(bi<a))return a;return aG(hn)}var
-c6=q6(0),bP=(4*c6|0)-1|0;function
-hu(c){var
+a=c;continue}return 0}}return a(rz(0))}rI(d(gb),eE);function
+dd(a){if(0<=a&&!(bm<a))return a;return aG(hL)}var
+de=rM(0),bU=(4*de|0)-1|0;function
+hS(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-hv(a){return a?a[1]:em(hw)}function
-bc(d){var
+hT(a){return a?a[1]:eB(hU)}function
+bg(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-eq(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,eq(a+1|0,c,b)]}function
-c7(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bc(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return eq(0,b,d)}return aG(hx)}function
-a8(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a8(b,c)]}return 0}function
-er(c,b,a){if(a){var
-d=a[2],e=k(b,c,a[1]);return[0,e,er(c+1|0,b,d)]}return 0}function
-cj(c,b){var
+eF(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,eF(a+1|0,c,b)]}function
+df(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bg(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return eF(0,b,d)}return aG(hV)}function
+a$(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a$(b,c)]}return 0}function
+eG(c,b,a){if(a){var
+d=a[2],e=i(b,c,a[1]);return[0,e,eG(c+1|0,b,d)]}return 0}function
+ct(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-es(e,d){var
+eH(e,d){var
 b=0,a=d;for(;;){if(a){var
-c=a[2];k(e,b,a[1]);var
+c=a[2];i(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-hy(e,d,c){var
+hW(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=k(e,b,a[1]),a=f;continue}return b}}function
-hz(d,c){var
+f=a[2],b=i(e,b,a[1]),a=f;continue}return b}}function
+hX(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-hA(d,c){var
+hY(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===aE(b[1],d))return f;var
-a=e;continue}throw av}}function
-et(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=et(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hB}function
-eu(b,a){return a<=b?b:a}function
-a9(a,c){var
-b=R(a);qq(b,0,a,c);return b}function
-ev(c,b,a){if(0<=b&&0<=a&&!((ax(c)-a|0)<b)){var
-d=R(a);bl(c,b,d,0,a);return d}return aG(hC)}function
-ew(c,b,a){return ae(ev(c,b,a))}function
-ex(e,c,d,b,a){if(0<=a&&0<=c&&!((ax(e)-a|0)<c)&&0<=b&&!((ax(d)-a|0)<b))return bl(e,c,d,b,a);return aG(hD)}function
-aY(e,c,d,b,a){if(0<=a&&0<=c&&!((m(e)-a|0)<c)&&0<=b&&!((ax(d)-a|0)<b))return aW(e,c,d,b,a);return aG(hE)}function
-ey(b,a){return ae(a9(b,a))}function
-ez(d,h){var
-b=R(d),c=d-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){H(b,a,e(h,a));var
+a=e;continue}throw ax}}function
+eI(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=eI(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hZ}function
+eJ(b,a){return a<=b?b:a}function
+ba(a,c){var
+b=T(a);q8(b,0,a,c);return b}function
+eK(c,b,a){if(0<=b&&0<=a&&!((az(c)-a|0)<b)){var
+d=T(a);bp(c,b,d,0,a);return d}return aG(h0)}function
+eL(c,b,a){return ah(eK(c,b,a))}function
+eM(e,c,d,b,a){if(0<=a&&0<=c&&!((az(e)-a|0)<c)&&0<=b&&!((az(d)-a|0)<b))return bp(e,c,d,b,a);return aG(h1)}function
+a0(e,c,d,b,a){if(0<=a&&0<=c&&!((m(e)-a|0)<c)&&0<=b&&!((az(d)-a|0)<b))return aY(e,c,d,b,a);return aG(h2)}function
+eN(b,a){return ah(ba(b,a))}function
+eO(d,h){var
+b=T(d),c=d-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){L(b,a,e(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return ae(b)}function
-ag(c,b,a){return ae(ev(aJ(c),b,a))}function
-c8(k,g){if(g){var
+a=g;continue}break}}return ah(b)}function
+aj(c,b,a){return ah(eK(aJ(c),b,a))}function
+dg(k,g){if(g){var
 h=m(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(m(i)+h|0)+c|0,n=b[2],o=c<=j?j:aG(hF),c=o,b=n;continue}var
+j=(m(i)+h|0)+c|0,n=b[2],o=c<=j?j:aG(h3),c=o,b=n;continue}var
 l=m(i)+c|0}else
 var
 l=c;var
-f=R(l),e=q,d=g;for(;;){if(d){var
+f=T(l),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aW(a,0,f,e,m(a));aW(k,0,f,e+m(a)|0,h);var
-e=(e+m(a)|0)+h|0,d=p;continue}aW(a,0,f,e,m(a))}return ae(f)}}}return hG}function
-hH(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw av;if(am(e,a)===b)return a;var
+p=d[2];aY(a,0,f,e,m(a));aY(k,0,f,e+m(a)|0,h);var
+e=(e+m(a)|0)+h|0,d=p;continue}aY(a,0,f,e,m(a))}return ah(f)}}}return h4}function
+h5(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ax;if(ap(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hI(b,a,d){var
-c=m(b);if(0<=a&&!(c<a))try{hH(b,c,a,d);var
-e=1;return e}catch(a){a=aX(a);if(a===av)return 0;throw a}return aG(hJ)}function
-hK(b,a){return hI(b,0,a)}function
-eA(f,b){var
+h6(b,a,d){var
+c=m(b);if(0<=a&&!(c<a))try{h5(b,c,a,d);var
+e=1;return e}catch(a){a=aZ(a);if(a===ax)return 0;throw a}return aG(h7)}function
+h8(b,a){return h6(b,0,a)}function
+eP(f,b){var
 c=[0,0],d=[0,m(b)],e=m(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(am(b,a)===f){var
-h=c[1];c[1]=[0,ag(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+a=e;for(;;){if(ap(b,a)===f){var
+h=c[1];c[1]=[0,aj(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
-g=c[1];return[0,ag(b,0,d[1]),g]}function
-eB(b,a){return ql(aJ(b),a)}var
-hL=eg;function
-bQ(b,c){if(0===b)return[0];if(0<=b){var
-d=a5(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+g=c[1];return[0,aj(b,0,d[1]),g]}function
+eQ(b,a){return q3(aJ(b),a)}var
+h9=ev;function
+bV(b,c){if(0===b)return[0];if(0<=b){var
+d=a8(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return aG(hM)}function
-eC(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return qe(e,c,d,b,a);return aG(hN)}function
-hO(d,b){var
+a=h;continue}break}}return d}return aG(h_)}function
+eR(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return qW(e,c,d,b,a);return aG(h$)}function
+ia(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=a5(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=a8(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-c9(c){var
+dh(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-c_(a){if(a){var
+di(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=a5(d,h),e=1,b=g;for(;;){if(b){var
+f=a8(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-hR=[U,hQ,b8(0)];function
-hS(a){throw hR}function
-hT(a){var
-c=a[1];a[1]=hS;try{var
-b=e(c,0);qV(a,b);return b}catch(b){b=aX(b);a[1]=function(a){throw b};throw b}}function
-ck(a){var
-b=1<=a?a:1,c=bP<b?bP:b,d=R(c);return[0,d,0,c,d]}function
-cl(a){return ew(a[1],0,a[2])}function
-eD(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bP<b[1])if((d+c|0)<=bP)b[1]=bP;else
-em(hW);var
-e=R(b[1]);ex(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,L,hU]}throw[0,L,hV]}}function
+id=[X,ic,cg(0)];function
+ie(a){throw id}function
+ig(a){var
+c=a[1];a[1]=ie;try{var
+b=e(c,0);rB(a,b);return b}catch(b){b=aZ(b);a[1]=function(a){throw b};throw b}}function
+cu(a){var
+b=1<=a?a:1,c=bU<b?bU:b,d=T(c);return[0,d,0,c,d]}function
+cv(a){return eL(a[1],0,a[2])}function
+eS(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bU<b[1])if((d+c|0)<=bU)b[1]=bU;else
+eB(ij);var
+e=T(b[1]);eM(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,ih]}throw[0,P,ii]}}function
 aH(a,c){var
-b=a[2];if(a[3]<=b)eD(a,1);H(a[1],b,c);a[2]=b+1|0;return 0}function
-br(a,c){var
-b=m(c),d=a[2]+b|0;if(a[3]<d)eD(a,b);aW(c,0,a[1],a[2],b);a[2]=d;return 0}function
-c$(a){return 5===a[2]?12:-6}function
-eE(a){return[0,0,R(a)]}function
-eF(a,g){var
-b=ax(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=R(eu(b*2|0,c));ex(a[2],0,e,0,b);a[2]=e;var
+b=a[2];if(a[3]<=b)eS(a,1);L(a[1],b,c);a[2]=b+1|0;return 0}function
+bv(a,c){var
+b=m(c),d=a[2]+b|0;if(a[3]<d)eS(a,b);aY(c,0,a[1],a[2],b);a[2]=d;return 0}function
+dj(a){return 5===a[2]?12:-6}function
+eT(a){return[0,0,T(a)]}function
+eU(a,g){var
+b=az(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=T(eJ(b*2|0,c));eM(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-bs(a,b){eF(a,1);bm(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-_(a,c){var
-b=m(c);eF(a,b);aY(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-eG(a){return ew(a[2],0,a[1])}function
-da(b,c){var
+bw(a,b){eU(a,1);bq(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+ac(a,c){var
+b=m(c);eU(a,b);a0(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+eV(a){return eL(a[2],0,a[1])}function
+dk(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];_(b,h5);var
+d=a[1];ac(b,it);var
 a=d;continue;case
 1:var
-e=a[1];_(b,h6);var
+e=a[1];ac(b,iu);var
 a=e;continue;case
 2:var
-f=a[1];_(b,h7);var
+f=a[1];ac(b,iv);var
 a=f;continue;case
 3:var
-g=a[1];_(b,h8);var
+g=a[1];ac(b,iw);var
 a=g;continue;case
 4:var
-h=a[1];_(b,h9);var
+h=a[1];ac(b,ix);var
 a=h;continue;case
 5:var
-i=a[1];_(b,h_);var
+i=a[1];ac(b,iy);var
 a=i;continue;case
 6:var
-j=a[1];_(b,h$);var
+j=a[1];ac(b,iz);var
 a=j;continue;case
 7:var
-k=a[1];_(b,ia);var
+k=a[1];ac(b,iA);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];_(b,ib);da(b,m);_(b,ic);var
+l=a[2],m=a[1];ac(b,iB);dk(b,m);ac(b,iC);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];_(b,id);da(b,o);_(b,ie);var
+n=a[3],o=a[1];ac(b,iD);dk(b,o);ac(b,iE);var
 a=n;continue;case
 10:var
-p=a[1];_(b,ig);var
+p=a[1];ac(b,iF);var
 a=p;continue;case
 11:var
-q=a[1];_(b,ih);var
+q=a[1];ac(b,iG);var
 a=q;continue;case
 12:var
-r=a[1];_(b,ii);var
+r=a[1];ac(b,iH);var
 a=r;continue;case
 13:var
-s=a[1];_(b,ij);var
+s=a[1];ac(b,iI);var
 a=s;continue;default:var
-t=a[1];_(b,ik);var
+t=a[1];ac(b,iJ);var
 a=t;continue}}function
-Q(a){if(typeof
+S(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,Q(a[1])];case
-1:return[1,Q(a[1])];case
-2:return[2,Q(a[1])];case
-3:return[3,Q(a[1])];case
-4:return[4,Q(a[1])];case
-5:return[5,Q(a[1])];case
-6:return[6,Q(a[1])];case
-7:return[7,Q(a[1])];case
+0:return[0,S(a[1])];case
+1:return[1,S(a[1])];case
+2:return[2,S(a[1])];case
+3:return[3,S(a[1])];case
+4:return[4,S(a[1])];case
+5:return[5,S(a[1])];case
+6:return[6,S(a[1])];case
+7:return[7,S(a[1])];case
 8:var
-b=a[1];return[8,b,Q(a[2])];case
+b=a[1];return[8,b,S(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,Q(a[3])];case
-10:return[10,Q(a[1])];case
-11:return[11,Q(a[1])];case
-12:return[12,Q(a[1])];case
-13:return[13,Q(a[1])];default:return[14,Q(a[1])]}}function
-$(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,S(a[3])];case
+10:return[10,S(a[1])];case
+11:return[11,S(a[1])];case
+12:return[12,S(a[1])];case
+13:return[13,S(a[1])];default:return[14,S(a[1])]}}function
+ad(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=$(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=ad(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=$(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
+c=ad(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
 2:var
-d=$(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
+d=ad(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
 3:var
-f=$(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
+f=ad(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
 4:var
-g=$(a[1]),P=g[4],R=g[3],T=g[2],U=g[1],V=function(a){e(T,0);return 0};return[0,function(a){e(U,0);return 0},V,R,P];case
+g=ad(a[1]),P=g[4],Q=g[3],R=g[2],T=g[1],V=function(a){e(R,0);return 0};return[0,function(a){e(T,0);return 0},V,Q,P];case
 5:var
-h=$(a[1]),W=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,W];case
+h=ad(a[1]),W=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,W];case
 6:var
-i=$(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=ad(a[1]),$=i[4],aa=i[3],ab=i[2],ac=i[1],ae=function(a){e(ab,0);return 0};return[0,function(a){e(ac,0);return 0},ae,aa,$];case
 7:var
-j=$(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=ad(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
 8:var
-k=$(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=ad(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=$(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=$(S(Q(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=ad(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ad(U(S(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=$(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=ad(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=$(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=ad(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=$(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=ad(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=$(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=$(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-S(c,b){var
+q=ad(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=ad(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+U(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1217,12 +1217,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,L,il]}else
+9:a=6;break;default:throw[0,P,iK]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,S(t,b[1])];case
+0:return[0,U(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1233,7 +1233,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,S(u,b[1])];case
+1:return[1,U(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1245,7 +1245,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,S(v,b[1])];case
+2:return[2,U(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1257,7 +1257,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,S(w,b[1])];case
+3:return[3,U(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1269,7 +1269,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,S(x,b[1])];case
+4:return[4,U(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1281,7 +1281,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,S(y,b[1])];case
+5:return[5,U(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1293,7 +1293,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,S(z,b[1])];case
+6:return[6,U(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1305,7 +1305,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,S(A,b[1])];case
+7:return[7,U(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1318,253 +1318,253 @@ m=0,B=c[2],C=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-D=b[1],E=S(B,b[2]);return[8,S(C,D),E];case
+D=b[1],E=U(B,b[2]);return[8,U(C,D),E];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,L,iv];break;case
+14:a=4;break;default:m=1}if(m)throw[0,P,iT];break;case
 9:var
 n=0,F=c[3],G=c[2],H=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-I=b[3],J=b[2],K=b[1],s=$(S(Q(G),K)),M=s[4];e(s[2],0);e(M,0);return[9,H,J,S(F,I)];case
+I=b[3],J=b[2],K=b[1],s=ad(U(S(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,U(F,I)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,L,iw];break;case
+14:a=4;break;default:n=1}if(n)throw[0,P,iU];break;case
 10:var
-N=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,S(N,b[1])];throw[0,L,ix];case
+M=c[1];if(typeof
+b!=="number"&&10===b[0])return[10,U(M,b[1])];throw[0,P,iV];case
 11:var
-o=0,O=c[1];if(typeof
+o=0,N=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,S(O,b[1])];default:o=1}if(o)throw[0,L,iy];break;case
+11:return[11,U(N,b[1])];default:o=1}if(o)throw[0,P,iW];break;case
 12:var
-p=0,P=c[1];if(typeof
+p=0,O=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,S(P,b[1])];default:p=1}if(p)throw[0,L,iz];break;case
+12:return[12,U(O,b[1])];default:p=1}if(p)throw[0,P,iX];break;case
 13:var
-q=0,R=c[1];if(typeof
+q=0,Q=c[1];if(typeof
 b==="number")q=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,S(R,b[1])];default:q=1}if(q)throw[0,L,iA];break;default:var
-r=0,T=c[1];if(typeof
+13:return[13,U(Q,b[1])];default:q=1}if(q)throw[0,P,iY];break;default:var
+r=0,R=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,S(T,b[1])];default:r=1}if(r)throw[0,L,iB]}switch(a){case
-0:throw[0,L,ip];case
-1:throw[0,L,iq];case
-2:throw[0,L,ir];case
-3:throw[0,L,is];case
-4:throw[0,L,it];case
-5:throw[0,L,im];case
-6:throw[0,L,io];default:throw[0,L,iu]}}var
-W=[U,iC,b8(0)];function
-cm(b,a){if(typeof
+14:return[14,U(R,b[1])];default:r=1}if(r)throw[0,P,iZ]}switch(a){case
+0:throw[0,P,iN];case
+1:throw[0,P,iO];case
+2:throw[0,P,iP];case
+3:throw[0,P,iQ];case
+4:throw[0,P,iR];case
+5:throw[0,P,iL];case
+6:throw[0,P,iM];default:throw[0,P,iS]}}var
+Z=[X,i0,cg(0)];function
+cw(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw W}}function
-bR(e,b,d){var
-a=cm(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw Z}}function
+bW(e,b,d){var
+a=cw(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw W}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-ao(b,c,a){if(typeof
-b==="number")return[0,0,y(c,a)];else
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw Z}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+ar(b,c,a){if(typeof
+b==="number")return[0,0,B(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=ao(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=ar(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=ao(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=ar(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=ao(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=ar(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=ao(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=ar(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=ao(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=ar(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=ao(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=ar(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=ao(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=ar(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=ao(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=ar(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],w=a[2],x=b[2];if(b$([0,b[1]],[0,o]))throw W;var
-p=ao(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],w=a[2],x=b[2];if(cj([0,b[1]],[0,o]))throw Z;var
+p=ar(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],z=a[3],A=b[3],B=b[2],C=b[1],D=[0,J(f)];if(b$([0,J(C)],D))throw W;var
-E=[0,J(d)];if(b$([0,J(B)],E))throw W;var
-q=$(S(Q(f),d)),F=q[4];e(q[2],0);e(F,0);var
-r=ao(J(A),c,z),G=r[2];return[0,[9,f,d,Q(r[1])],G]}break;case
+d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],C=b[1],D=[0,N(f)];if(cj([0,N(C)],D))throw Z;var
+E=[0,N(d)];if(cj([0,N(A)],E))throw Z;var
+q=ad(U(S(f),d)),F=q[4];e(q[2],0);e(F,0);var
+r=ar(N(z),c,y),G=r[2];return[0,[9,f,d,S(r[1])],G]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-s=ao(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
+s=ar(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-t=ao(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
+t=ar(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-u=ao(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
+u=ar(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-v=ao(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw W}function
-y(b,a){if(typeof
+v=ar(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw Z}function
+B(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-s=y(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
+s=B(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-t=y(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
+t=B(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-ad=b[2],u=cm(b[1],a),e=u[2],ae=u[1];if(typeof
+ad=b[2],u=cw(b[1],a),e=u[2],ae=u[1];if(typeof
 e!=="number"&&1===e[0]){var
-v=y(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw W;case
+v=B(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw Z;case
 3:var
-af=b[2],w=cm(b[1],a),f=w[2],ag=w[1];if(typeof
+af=b[2],w=cw(b[1],a),f=w[2],ag=w[1];if(typeof
 f!=="number"&&1===f[0]){var
-x=y(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw W;case
+x=B(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw Z;case
 4:var
-ah=b[4],ai=b[1],g=bR(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
+ah=b[4],ai=b[1],g=bW(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-ak=g[2],z=y(ah,h[1]);return[0,[4,ai,aj,ak,z[1]],z[2]]}throw W;case
+ak=g[2],y=B(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw Z;case
 5:var
-al=b[4],am=b[1],i=bR(b[2],b[3],a),j=i[3],an=i[1];if(typeof
+al=b[4],am=b[1],i=bW(b[2],b[3],a),j=i[3],an=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-ap=i[2],A=y(al,j[1]);return[0,[5,am,an,ap,A[1]],A[2]]}throw W;case
+ao=i[2],z=B(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw Z;case
 6:var
-aq=b[4],as=b[1],k=bR(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ap=b[4],aq=b[1],k=bW(b[2],b[3],a),l=k[3],as=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],B=y(aq,l[1]);return[0,[6,as,at,au,B[1]],B[2]]}throw W;case
+at=k[2],A=B(ap,l[1]);return[0,[6,aq,as,at,A[1]],A[2]]}throw Z;case
 7:var
-av=b[4],aw=b[1],m=bR(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=bW(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],C=y(av,n[1]);return[0,[7,aw,ax,ay,C[1]],C[2]]}throw W;case
+ay=m[2],C=B(av,n[1]);return[0,[7,aw,ax,ay,C[1]],C[2]]}throw Z;case
 8:var
-az=b[4],aA=b[1],o=bR(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=bW(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],D=y(az,p[1]);return[0,[8,aA,aB,aC,D[1]],D[2]]}throw W;case
+aC=o[2],D=B(az,p[1]);return[0,[8,aA,aB,aC,D[1]],D[2]]}throw Z;case
 9:var
-aD=b[2],E=cm(b[1],a),q=E[2],aE=E[1];if(typeof
+aD=b[2],E=cw(b[1],a),q=E[2],aE=E[1];if(typeof
 q!=="number"&&7===q[0]){var
-F=y(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw W;case
+F=B(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw Z;case
 10:var
-G=y(b[1],a);return[0,[10,G[1]],G[2]];case
+G=B(b[1],a);return[0,[10,G[1]],G[2]];case
 11:var
-aF=b[1],H=y(b[2],a);return[0,[11,aF,H[1]],H[2]];case
+aF=b[1],H=B(b[2],a);return[0,[11,aF,H[1]],H[2]];case
 12:var
-aG=b[1],I=y(b[2],a);return[0,[12,aG,I[1]],I[2]];case
+aG=b[1],I=B(b[2],a);return[0,[12,aG,I[1]],I[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(b$([0,b[2]],[0,K]))throw W;var
-L=y(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
+J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(cj([0,b[2]],[0,J]))throw Z;var
+K=B(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,J(M)];if(b$([0,J(aM)],aO))throw W;var
-N=y(aL,J(aK));return[0,[14,aN,M,N[1]],N[2]]}break;case
+L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(cj([0,N(aM)],aO))throw Z;var
+M=B(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-O=y(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
+O=B(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-P=y(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
+P=B(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
 17:var
-aP=b[1],Q=y(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
+aP=b[1],Q=B(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
 18:var
 R=b[2],r=b[1];if(0===r[0]){var
-V=r[1],aT=V[2],X=y(V[1],a),aU=X[1],Y=y(R,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=r[1],aV=Z[2],_=y(Z[1],a),aW=_[1],$=y(R,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
+V=r[1],aT=V[2],W=B(V[1],a),aU=W[1],X=B(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
+Y=r[1],aV=Y[2],_=B(Y[1],a),aW=_[1],$=B(R,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-S=y(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
+S=B(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],T=y(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
+aQ=b[2],aR=b[1],T=B(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],U=y(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
+aS=b[1],U=B(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
-0:return ar(c,d,a);case
-1:return ar(c,d,a);case
+0:return au(c,d,a);case
+1:return au(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-aa=y(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw W;default:return ar(c,d,a)}else
+aa=B(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw Z;default:return au(c,d,a)}else
 switch(c[0]){case
-0:return ar(c,d,a);case
-1:return ar(c,d,a);case
-2:return ar(c,d,a);case
-3:return ar(c,d,a);case
-4:return ar(c,d,a);case
-5:return ar(c,d,a);case
-6:return ar(c,d,a);case
-7:return ar(c,d,a);case
-8:return ar([8,c[1],c[2]],d,a);case
+0:return au(c,d,a);case
+1:return au(c,d,a);case
+2:return au(c,d,a);case
+3:return au(c,d,a);case
+4:return au(c,d,a);case
+5:return au(c,d,a);case
+6:return au(c,d,a);case
+7:return au(c,d,a);case
+8:return au([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ab=ao(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
-10:return ar(c,d,a);default:return ar(c,d,a)}}throw W}function
-ar(d,c,b){var
-a=y(c,b);return[0,[23,d,a[1]],a[2]]}function
-as(k,g,a){var
-b=m(a),h=0<=g?k:0,d=c4(g);if(d<=b)return a;var
-l=2===h?48:32,c=a9(d,l);switch(h){case
-0:aY(a,0,c,0,b);break;case
-1:aY(a,0,c,d-b|0,b);break;default:var
+aX=c[1],ab=ar(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
+10:return au(c,d,a);default:return au(c,d,a)}}throw Z}function
+au(d,c,b){var
+a=B(c,b);return[0,[23,d,a[1]],a[2]]}function
+av(k,g,a){var
+b=m(a),h=0<=g?k:0,d=dc(g);if(d<=b)return a;var
+l=2===h?48:32,c=ba(d,l);switch(h){case
+0:a0(a,0,c,0,b);break;case
+1:a0(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==B(a,0)&&45!==B(a,0)&&32!==B(a,0)){e=1;i=1}if(!i){bm(c,0,B(a,0));aY(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==I(a,0)&&45!==I(a,0)&&32!==I(a,0)){e=1;i=1}if(!i){bq(c,0,I(a,0));a0(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===B(a,0)){var
-j=0;if(cK!==B(a,1)&&88!==B(a,1)){f=1;j=1}if(!j){bm(c,1,B(a,1));aY(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aY(a,0,c,d-b|0,b)}}return ae(c)}function
-bt(k,b){var
-c=c4(k),a=m(b),d=B(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+dW>>>0))e=1}else
+f=0;if(1<b&&48===I(a,0)){var
+j=0;if(cU!==I(a,1)&&88!==I(a,1)){f=1;j=1}if(!j){bq(c,1,I(a,1));a0(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)a0(a,0,c,d-b|0,b)}}return ah(c)}function
+bx(k,b){var
+c=dc(k),a=m(b),d=I(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+d$>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(cK===B(b,1)||88===B(b,1))j=1;if(j){var
-h=a9(c+2|0,48);bm(h,1,B(b,1));aY(b,2,h,(c-a|0)+4|0,a-2|0);return ae(h)}}e=1;f=1;break;case
+j=0;if(cU===I(b,1)||88===I(b,1))j=1;if(j){var
+h=ba(c+2|0,48);bq(h,1,I(b,1));a0(b,2,h,(c-a|0)+4|0,a-2|0);return ah(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=a9(c+1|0,48);bm(g,0,d);aY(b,1,g,(c-a|0)+2|0,a-1|0);return ae(g)}}if(e&&a<c){var
-i=a9(c,48);aY(b,0,i,c-a|0,a);return ae(i)}return b}function
-iD(k){var
+g=ba(c+1|0,48);bq(g,0,d);a0(b,1,g,(c-a|0)+2|0,a-1|0);return ah(g)}}if(e&&a<c){var
+i=ba(c,48);a0(b,0,i,c-a|0,a);return ah(i)}return b}function
+i1(k){var
 j=0,D=m(k);for(;;){if(D<=j)var
 p=k;else{var
-o=am(k,j)+gB|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
+o=ap(k,j)+gZ|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
 if(2===o)q=1;if(!q){var
 j=j+1|0;continue}var
-e=aJ(k),a=[0,0],u=ax(e)-1|0,z=0;if(!(u<0)){var
+e=aJ(k),a=[0,0],u=az(e)-1|0,z=0;if(!(u<0)){var
 i=z;for(;;){var
 f=aK(e,i),g=0;if(32<=f){var
 l=f-34|0,r=0;if(58<l>>>0){if(93<=l)r=1}else
@@ -1577,33 +1577,33 @@ n=4;break;case
 1:var
 n=2;break}a[1]=a[1]+n|0;var
 C=i+1|0;if(u!==i){var
-i=C;continue}break}}if(a[1]===ax(e)){var
-s=ax(e),t=R(s);bl(e,0,t,0,s);var
+i=C;continue}break}}if(a[1]===az(e)){var
+s=az(e),t=T(s);bp(e,0,t,0,s);var
 w=t}else{var
-b=R(a[1]);a[1]=0;var
-v=ax(e)-1|0,A=0;if(!(v<0)){var
+b=T(a[1]);a[1]=0;var
+v=az(e)-1|0,A=0;if(!(v<0)){var
 h=A;for(;;){var
 c=aK(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dS<=c)d=1;else
+if(d7<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:H(b,a[1],92);a[1]++;H(b,a[1],98);break;case
-9:H(b,a[1],92);a[1]++;H(b,a[1],116);break;case
-10:H(b,a[1],92);a[1]++;H(b,a[1],110);break;case
-13:H(b,a[1],92);a[1]++;H(b,a[1],114);break;default:d=1}switch(d){case
-1:H(b,a[1],92);a[1]++;H(b,a[1],48+(c/dY|0)|0);a[1]++;H(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;H(b,a[1],48+(c%10|0)|0);break;case
-2:H(b,a[1],92);a[1]++;H(b,a[1],c);break;case
-3:H(b,a[1],c);break}a[1]++;var
+8:L(b,a[1],92);a[1]++;L(b,a[1],98);break;case
+9:L(b,a[1],92);a[1]++;L(b,a[1],116);break;case
+10:L(b,a[1],92);a[1]++;L(b,a[1],110);break;case
+13:L(b,a[1],92);a[1]++;L(b,a[1],114);break;default:d=1}switch(d){case
+1:L(b,a[1],92);a[1]++;L(b,a[1],48+(c/eb|0)|0);a[1]++;L(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;L(b,a[1],48+(c%10|0)|0);break;case
+2:L(b,a[1],92);a[1]++;L(b,a[1],c);break;case
+3:L(b,a[1],c);break}a[1]++;var
 B=h+1|0;if(v!==h){var
 h=B;continue}break}}var
 w=b}var
-p=ae(w)}var
-x=m(p),y=a9(x+2|0,34);aW(p,0,y,1,x);return ae(y)}}function
-eH(c,f){var
-g=c4(f),e=js[1];switch(c[2]){case
+p=ah(w)}var
+x=m(p),y=ba(x+2|0,34);aY(p,0,y,1,x);return ah(y)}}function
+eW(c,f){var
+g=dc(f),e=jQ[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1611,7 +1611,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=fV;break;case
+a=gh;break;case
 4:var
 a=71;break;case
 5:var
@@ -1621,210 +1621,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=eE(16);bs(b,37);switch(c[1]){case
+b=eT(16);bw(b,37);switch(c[1]){case
 0:break;case
-1:bs(b,43);break;default:bs(b,32)}if(8<=c[2])bs(b,35);bs(b,46);_(b,d(o+g));bs(b,a);return eG(b)}function
-cn(n,a){if(13<=n){var
+1:bw(b,43);break;default:bw(b,32)}if(8<=c[2])bw(b,35);bw(b,46);ac(b,d(p+g));bw(b,a);return eV(b)}function
+cx(n,a){if(13<=n){var
 g=[0,0],h=m(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<am(a,c)+dL>>>0))g[1]++;var
+c=o;for(;;){if(!(9<ap(a,c)+d0>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=R(m(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bm(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=m(a)-1|0,p=0;if(!(l<0)){var
+i=g[1],j=T(m(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bq(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=m(a)-1|0,p=0;if(!(l<0)){var
 b=p;for(;;){var
-f=am(a,b);if(9<f+dL>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=ap(a,b);if(9<f+d0>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(l!==b){var
-b=q;continue}break}}return ae(j)}return a}function
-jt(b,c){switch(b){case
+b=q;continue}break}}return ah(j)}return a}function
+jR(b,c){switch(b){case
 1:var
-a=iF;break;case
+a=i3;break;case
 2:var
-a=iG;break;case
-4:var
-a=iI;break;case
-5:var
-a=iJ;break;case
-6:var
-a=iK;break;case
-7:var
-a=iL;break;case
-8:var
-a=iM;break;case
-9:var
-a=iN;break;case
-10:var
-a=iO;break;case
-11:var
-a=iP;break;case
-0:case
-13:var
-a=iE;break;case
-3:case
-14:var
-a=iH;break;default:var
-a=iQ}return cn(b,cU(a,c))}function
-ju(b,c){switch(b){case
-1:var
-a=i5;break;case
-2:var
-a=i6;break;case
-4:var
-a=i8;break;case
-5:var
-a=i9;break;case
-6:var
-a=i_;break;case
-7:var
-a=i$;break;case
-8:var
-a=ja;break;case
-9:var
-a=jb;break;case
-10:var
-a=jc;break;case
-11:var
-a=jd;break;case
-0:case
-13:var
 a=i4;break;case
-3:case
-14:var
-a=i7;break;default:var
-a=je}return cn(b,cU(a,c))}function
-jv(b,c){switch(b){case
-1:var
-a=jg;break;case
-2:var
-a=jh;break;case
 4:var
-a=jj;break;case
+a=i6;break;case
 5:var
-a=jk;break;case
+a=i7;break;case
 6:var
-a=jl;break;case
+a=i8;break;case
 7:var
-a=jm;break;case
+a=i9;break;case
 8:var
-a=jn;break;case
+a=i_;break;case
 9:var
-a=jo;break;case
+a=i$;break;case
 10:var
-a=jp;break;case
+a=ja;break;case
 11:var
-a=jq;break;case
+a=jb;break;case
 0:case
 13:var
-a=jf;break;case
-3:case
-14:var
-a=ji;break;default:var
-a=jr}return cn(b,cU(a,c))}function
-jw(b,c){switch(b){case
-1:var
-a=iS;break;case
-2:var
-a=iT;break;case
-4:var
-a=iV;break;case
-5:var
-a=iW;break;case
-6:var
-a=iX;break;case
-7:var
-a=iY;break;case
-8:var
-a=iZ;break;case
-9:var
-a=i0;break;case
-10:var
-a=i1;break;case
-11:var
 a=i2;break;case
-0:case
-13:var
-a=iR;break;case
 3:case
 14:var
-a=iU;break;default:var
-a=i3}return cn(b,g1(a,c))}function
-aZ(c,i,b){function
+a=i5;break;default:var
+a=jc}return cx(b,c4(a,c))}function
+jS(b,c){switch(b){case
+1:var
+a=jr;break;case
+2:var
+a=js;break;case
+4:var
+a=ju;break;case
+5:var
+a=jv;break;case
+6:var
+a=jw;break;case
+7:var
+a=jx;break;case
+8:var
+a=jy;break;case
+9:var
+a=jz;break;case
+10:var
+a=jA;break;case
+11:var
+a=jB;break;case
+0:case
+13:var
+a=jq;break;case
+3:case
+14:var
+a=jt;break;default:var
+a=jC}return cx(b,c4(a,c))}function
+jT(b,c){switch(b){case
+1:var
+a=jE;break;case
+2:var
+a=jF;break;case
+4:var
+a=jH;break;case
+5:var
+a=jI;break;case
+6:var
+a=jJ;break;case
+7:var
+a=jK;break;case
+8:var
+a=jL;break;case
+9:var
+a=jM;break;case
+10:var
+a=jN;break;case
+11:var
+a=jO;break;case
+0:case
+13:var
+a=jD;break;case
+3:case
+14:var
+a=jG;break;default:var
+a=jP}return cx(b,c4(a,c))}function
+jU(b,c){switch(b){case
+1:var
+a=je;break;case
+2:var
+a=jf;break;case
+4:var
+a=jh;break;case
+5:var
+a=ji;break;case
+6:var
+a=jj;break;case
+7:var
+a=jk;break;case
+8:var
+a=jl;break;case
+9:var
+a=jm;break;case
+10:var
+a=jn;break;case
+11:var
+a=jo;break;case
+0:case
+13:var
+a=jd;break;case
+3:case
+14:var
+a=jg;break;default:var
+a=jp}return cx(b,hn(a,c))}function
+a1(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return qA(b,i,a)}function
+a=32}return rg(b,i,a)}function
 r(c){var
-a=qo(b);return 3===a?b<0.?jy:jz:4<=a?jA:c}switch(c[2]){case
+a=q6(b);return 3===a?b<0.?jW:jX:4<=a?jY:c}switch(c[2]){case
 5:var
-e=gZ(eH(c,i),b),d=0,v=m(e);for(;;){if(d===v)var
+e=hl(eW(c,i),b),d=0,v=m(e);for(;;){if(d===v)var
 q=0;else{var
-k=B(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
+k=I(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
 if(21<k-1>>>0)l=1;if(!l){var
 d=d+1|0;continue}var
 q=1}var
-w=q?e:aq(e,jx);return r(w)}case
+w=q?e:at(e,jV);return r(w)}case
 6:return j(0);case
 7:var
-h=aJ(j(0)),f=ax(h);if(0===f)var
+h=aJ(j(0)),f=az(h);if(0===f)var
 p=h;else{var
-n=R(f),o=f-1|0,s=0;if(!(o<0)){var
+n=T(f),o=f-1|0,s=0;if(!(o<0)){var
 a=s;for(;;){var
-g=aK(h,a),t=25<g+dW>>>0?g:g+gB|0;H(n,a,t);var
+g=aK(h,a),t=25<g+d$>>>0?g:g+gZ|0;L(n,a,t);var
 u=a+1|0;if(o!==a){var
 a=u;continue}break}}var
-p=n}return ae(p);case
-8:return r(j(0));default:return gZ(eH(c,i),b)}}function
-b2(d,D,C,B){var
-b=D,a=C,c=B;for(;;)if(typeof
+p=n}return ah(p);case
+8:return r(j(0));default:return hl(eW(c,i),b)}}function
+b$(d,C,z,y){var
+b=C,a=z,c=y;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-E=c[1];return function(c){return v(b,[5,a,c],E)};case
+D=c[1];return function(c){return x(b,[5,a,c],D)};case
 1:var
-F=c[1];return function(c){var
+E=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=ho;else
-if(dS<=c)e=1;else
+d=hM;else
+if(d7<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=hp;else
+d=hN;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=hq;break;case
+d=hO;break;case
 9:var
-d=hr;break;case
+d=hP;break;case
 10:var
-d=hs;break;case
+d=hQ;break;case
 13:var
-d=ht;break;default:e=1}switch(e){case
+d=hR;break;default:e=1}switch(e){case
 1:var
-f=R(4);H(f,0,92);H(f,1,48+(c/dY|0)|0);H(f,2,48+((c/10|0)%10|0)|0);H(f,3,48+(c%10|0)|0);var
-d=ae(f);break;case
+f=T(4);L(f,0,92);L(f,1,48+(c/eb|0)|0);L(f,2,48+((c/10|0)%10|0)|0);L(f,3,48+(c%10|0)|0);var
+d=ah(f);break;case
 2:var
-g=R(1);H(g,0,c);var
-d=ae(g);break}var
-h=m(d),i=a9(h+2|0,39);aW(d,0,i,1,h);return v(b,[4,a,ae(i)],F)};case
+g=T(1);L(g,0,c);var
+d=ah(g);break}var
+h=m(d),i=ba(h+2|0,39);aY(d,0,i,1,h);return x(b,[4,a,ah(i)],E)};case
 2:var
-G=c[2],I=c[1];return db(b,a,G,I,function(a){return a});case
-3:return db(b,a,c[2],c[1],iD);case
-4:return co(b,a,c[4],c[2],c[3],jt,c[1]);case
-5:return co(b,a,c[4],c[2],c[3],ju,c[1]);case
-6:return co(b,a,c[4],c[2],c[3],jv,c[1]);case
-7:return co(b,a,c[4],c[2],c[3],jw,c[1]);case
+F=c[2],G=c[1];return dl(b,a,F,G,function(a){return a});case
+3:return dl(b,a,c[2],c[1],i1);case
+4:return cy(b,a,c[4],c[2],c[3],jR,c[1]);case
+5:return cy(b,a,c[4],c[2],c[3],jS,c[1]);case
+6:return cy(b,a,c[4],c[2],c[3],jT,c[1]);case
+7:return cy(b,a,c[4],c[2],c[3],jU,c[1]);case
 8:var
-h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
-j==="number"){if(typeof
-i==="number")return i?function(d,c){return v(b,[4,a,aZ(g,d,c)],h)}:function(c){return v(b,[4,a,aZ(g,c$(g),c)],h)};var
-ad=i[1];return function(c){return v(b,[4,a,aZ(g,ad,c)],h)}}else{if(0===j[0]){var
-o=j[2],p=j[1];if(typeof
-i==="number")return i?function(d,c){return v(b,[4,a,as(p,o,aZ(g,d,c))],h)}:function(c){return v(b,[4,a,as(p,o,aZ(g,c$(g),c))],h)};var
-af=i[1];return function(c){return v(b,[4,a,as(p,o,aZ(g,af,c))],h)}}var
-q=j[1];if(typeof
-i==="number")return i?function(e,d,c){return v(b,[4,a,as(q,e,aZ(g,d,c))],h)}:function(d,c){return v(b,[4,a,as(q,d,aZ(g,c$(g),c))],h)};var
-ag=i[1];return function(d,c){return v(b,[4,a,as(q,d,aZ(g,ag,c))],h)}}case
-9:return db(b,a,c[2],c[1],hk);case
+h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
+k==="number"){if(typeof
+j==="number")return j?function(d,c){return x(b,[4,a,a1(g,d,c)],h)}:function(c){return x(b,[4,a,a1(g,dj(g),c)],h)};var
+ad=j[1];return function(c){return x(b,[4,a,a1(g,ad,c)],h)}}else{if(0===k[0]){var
+o=k[2],p=k[1];if(typeof
+j==="number")return j?function(d,c){return x(b,[4,a,av(p,o,a1(g,d,c))],h)}:function(c){return x(b,[4,a,av(p,o,a1(g,dj(g),c))],h)};var
+ae=j[1];return function(c){return x(b,[4,a,av(p,o,a1(g,ae,c))],h)}}var
+q=k[1];if(typeof
+j==="number")return j?function(e,d,c){return x(b,[4,a,av(q,e,a1(g,d,c))],h)}:function(d,c){return x(b,[4,a,av(q,d,a1(g,dj(g),c))],h)};var
+af=j[1];return function(d,c){return x(b,[4,a,av(q,d,a1(g,af,c))],h)}}case
+9:return dl(b,a,c[2],c[1],hI);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1832,102 +1832,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-K=c[3],M=c[2],r=eE(16);da(r,M);var
-z=eG(r);return function(c){return v(b,[4,a,z],K)};case
+I=c[3],J=c[2],r=eT(16);dk(r,J);var
+w=eV(r);return function(c){return x(b,[4,a,w],I)};case
 14:var
-N=c[3],O=c[2];return function(d){var
-e=d[1],c=y(e,J(Q(O)));if(typeof
-c[2]==="number")return v(b,a,A(c[1],N));throw W};case
+K=c[3],M=c[2];return function(d){var
+e=d[1],c=B(e,N(S(M)));if(typeof
+c[2]==="number")return x(b,a,H(c[1],K));throw Z};case
 15:var
-P=c[1];return function(d,c){return v(b,[6,a,function(a){return k(d,a,c)}],P)};case
+O=c[1];return function(d,c){return x(b,[6,a,function(a){return i(d,a,c)}],O)};case
 16:var
-S=c[1];return function(c){return v(b,[6,a,c],S)};case
+Q=c[1];return function(c){return x(b,[6,a,c],Q)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
 n=c[1];if(0===n[0]){var
-T=c[2],U=n[1][1],V=0,b=function(b,c,d){return function(a){return v(c,[1,b,[0,a]],d)}}(a,b,T),a=V,c=U;continue}var
-X=c[2],Y=n[1][1],_=0,b=function(b,c,d){return function(a){return v(c,[1,b,[1,a]],d)}}(a,b,X),a=_,c=Y;continue;case
-19:throw[0,L,jC];case
+R=c[2],U=n[1][1],V=0,b=function(b,c,d){return function(a){return x(c,[1,b,[0,a]],d)}}(a,b,R),a=V,c=U;continue}var
+W=c[2],X=n[1][1],Y=0,b=function(b,c,d){return function(a){return x(c,[1,b,[1,a]],d)}}(a,b,W),a=Y,c=X;continue;case
+19:throw[0,P,j0];case
 20:var
-$=c[3],aa=[8,a,jD];return function(a){return v(b,aa,$)};case
+_=c[3],$=[8,a,j1];return function(a){return x(b,$,_)};case
 21:var
-ab=c[2];return function(c){return v(b,[4,a,cU(jE,c)],ab)};case
+aa=c[2];return function(c){return x(b,[4,a,c4(j2,c)],aa)};case
 22:var
-ac=c[1];return function(c){return v(b,[5,a,c],ac)};case
+ac=c[1];return function(c){return x(b,[5,a,c],ac)};case
 23:var
 f=c[2],l=c[1];if(typeof
 l==="number")switch(l){case
-0:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-1:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-2:throw[0,L,jF];default:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f])}else
+0:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+1:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+2:throw[0,P,j3];default:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f])}else
 switch(l[0]){case
-0:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-1:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-2:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-3:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-4:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-5:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-6:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-7:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
-8:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);case
+0:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+1:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+2:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+3:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+4:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+5:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+6:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+7:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
+8:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);case
 9:var
-w=l[2];return d<50?dH(d+1|0,b,a,w,f):Z(dH,[0,b,a,w,f]);case
-10:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f]);default:return d<50?x(d+1|0,b,a,f):Z(x,[0,b,a,f])}default:var
-s=c[3],t=c[1],u=e(c[2],0);return d<50?dG(d+1|0,b,a,s,t,u):Z(dG,[0,b,a,s,t,u])}}function
-dH(e,d,c,a,b){if(typeof
-a==="number")return e<50?x(e+1|0,d,c,b):Z(x,[0,d,c,b]);else
+v=l[2];return d<50?dW(d+1|0,b,a,v,f):ab(dW,[0,b,a,v,f]);case
+10:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f]);default:return d<50?A(d+1|0,b,a,f):ab(A,[0,b,a,f])}default:var
+s=c[3],t=c[1],u=e(c[2],0);return d<50?dV(d+1|0,b,a,s,t,u):ab(dV,[0,b,a,s,t,u])}}function
+dW(e,d,c,a,b){if(typeof
+a==="number")return e<50?A(e+1|0,d,c,b):ab(A,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return aw(d,c,f,b)};case
+f=a[1];return function(a){return ay(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return aw(d,c,g,b)};case
+g=a[1];return function(a){return ay(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return aw(d,c,h,b)};case
+h=a[1];return function(a){return ay(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return aw(d,c,i,b)};case
+i=a[1];return function(a){return ay(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return aw(d,c,j,b)};case
+j=a[1];return function(a){return ay(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return aw(d,c,k,b)};case
+k=a[1];return function(a){return ay(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return aw(d,c,l,b)};case
+l=a[1];return function(a){return ay(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return aw(d,c,m,b)};case
+m=a[1];return function(a){return ay(d,c,m,b)};case
 8:var
-n=a[2];return function(a){return aw(d,c,n,b)};case
+n=a[2];return function(a){return ay(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],q=S(Q(a[1]),p);return function(a){return aw(d,c,af(q,o),b)};case
+o=a[3],p=a[2],q=U(S(a[1]),p);return function(a){return ay(d,c,ai(q,o),b)};case
 10:var
-r=a[1];return function(e,a){return aw(d,c,r,b)};case
+r=a[1];return function(e,a){return ay(d,c,r,b)};case
 11:var
-s=a[1];return function(a){return aw(d,c,s,b)};case
+s=a[1];return function(a){return ay(d,c,s,b)};case
 12:var
-t=a[1];return function(a){return aw(d,c,t,b)};case
-13:throw[0,L,jG];default:throw[0,L,jH]}}function
-x(d,b,e,a){var
-c=[8,e,jI];return d<50?b2(d+1|0,b,c,a):Z(b2,[0,b,c,a])}function
-dG(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return jB(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?b2(h+1|0,b,g,a):Z(b2,[0,b,g,a])}function
-v(a,b,c){return eh(b2(0,a,b,c))}function
-aw(a,b,c,d){return eh(dH(0,a,b,c,d))}function
-jB(a,b,c,d,e){return eh(dG(0,a,b,c,d,e))}function
-db(f,d,c,a,b){if(typeof
-a==="number")return function(a){return v(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return v(f,[4,d,as(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return v(f,[4,d,as(i,g,e(b,a))],c)}}}function
-co(f,e,d,g,c,b,a){if(typeof
+t=a[1];return function(a){return ay(d,c,t,b)};case
+13:throw[0,P,j4];default:throw[0,P,j5]}}function
+A(d,b,e,a){var
+c=[8,e,j6];return d<50?b$(d+1|0,b,c,a):ab(b$,[0,b,c,a])}function
+dV(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return jZ(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?b$(h+1|0,b,g,a):ab(b$,[0,b,g,a])}function
+x(a,b,c){return ew(b$(0,a,b,c))}function
+ay(a,b,c,d){return ew(dW(0,a,b,c,d))}function
+jZ(a,b,c,d,e){return ew(dV(0,a,b,c,d,e))}function
+dl(f,d,c,a,b){if(typeof
+a==="number")return function(a){return x(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
+g=a[2],h=a[1];return function(a){return x(f,[4,d,av(h,g,e(b,a))],c)}}var
+i=a[1];return function(g,a){return x(f,[4,d,av(i,g,e(b,a))],c)}}}function
+cy(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return v(f,[4,e,bt(g,k(b,a,c))],d)}:function(c){return v(f,[4,e,k(b,a,c)],d)};var
-l=c[1];return function(c){return v(f,[4,e,bt(l,k(b,a,c))],d)}}else{if(0===g[0]){var
-h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return v(f,[4,e,as(i,h,bt(g,k(b,a,c)))],d)}:function(c){return v(f,[4,e,as(i,h,k(b,a,c))],d)};var
-m=c[1];return function(c){return v(f,[4,e,as(i,h,bt(m,k(b,a,c)))],d)}}var
-j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return v(f,[4,e,as(j,h,bt(g,k(b,a,c)))],d)}:function(g,c){return v(f,[4,e,as(j,g,k(b,a,c))],d)};var
-n=c[1];return function(g,c){return v(f,[4,e,as(j,g,bt(n,k(b,a,c)))],d)}}}function
-a_(b,h){var
+c==="number")return c?function(g,c){return x(f,[4,e,bx(g,i(b,a,c))],d)}:function(c){return x(f,[4,e,i(b,a,c)],d)};var
+l=c[1];return function(c){return x(f,[4,e,bx(l,i(b,a,c))],d)}}else{if(0===g[0]){var
+h=g[2],j=g[1];if(typeof
+c==="number")return c?function(g,c){return x(f,[4,e,av(j,h,bx(g,i(b,a,c)))],d)}:function(c){return x(f,[4,e,av(j,h,i(b,a,c))],d)};var
+m=c[1];return function(c){return x(f,[4,e,av(j,h,bx(m,i(b,a,c)))],d)}}var
+k=g[1];if(typeof
+c==="number")return c?function(h,g,c){return x(f,[4,e,av(k,h,bx(g,i(b,a,c)))],d)}:function(g,c){return x(f,[4,e,av(k,g,i(b,a,c))],d)};var
+n=c[1];return function(g,c){return x(f,[4,e,av(k,g,bx(n,i(b,a,c)))],d)}}}function
+bb(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1935,157 +1935,158 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=hX;break;case
+c=ik;break;case
 1:var
-c=hY;break;case
+c=il;break;case
 2:var
-c=hZ;break;case
+c=im;break;case
 3:var
-c=h0;break;case
+c=io;break;case
 4:var
-c=h1;break;case
+c=ip;break;case
 5:var
-c=h2;break;default:var
-c=h3}else
+c=iq;break;default:var
+c=ir}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=aq(h4,ey(1,d[1]))}a_(b,i);return br(b,c);case
+c=at(is,eN(1,d[1]))}bb(b,i);return bv(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];a_(b,g);br(b,jJ);var
+j=f[1];bb(b,g);bv(b,j7);var
 a=j;continue}var
-k=f[1];a_(b,g);br(b,jK);var
+k=f[1];bb(b,g);bv(b,j8);var
 a=k;continue;case
 6:var
-n=a[2];a_(b,a[1]);return br(b,e(n,0));case
+n=a[2];bb(b,a[1]);return bv(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];a_(b,a[1]);return aG(o);case
+o=a[2];bb(b,a[1]);return aG(o);case
 2:case
 4:var
-l=a[2];a_(b,a[1]);return br(b,l);default:var
-m=a[2];a_(b,a[1]);return aH(b,m)}}function
-dc(b){var
-a=b[1];return v(function(b){var
-a=ck(64);a_(a,b);return cl(a)},0,a)}try{var
-qd=hc(qc),eJ=qd}catch(a){a=aX(a);if(a!==av)throw a;try{var
-qb=hc(qa),eI=qb}catch(a){a=aX(a);if(a!==av)throw a;var
-eI=jM}var
-eJ=eI}var
-jN=hK(eJ,82),cp=[ge,function(z){var
-p=q7(0),b=[0,a5(55,0),0],i=0===p.length-1?[0,0]:p,k=i.length-1,a=0;for(;;){j(b[1],a)[1+a]=a;var
+l=a[2];bb(b,a[1]);return bv(b,l);default:var
+m=a[2];bb(b,a[1]);return aH(b,m)}}function
+dm(b){var
+a=b[1];return x(function(b){var
+a=cu(64);bb(a,b);return cv(a)},0,a)}try{var
+qV=hA(qU),eY=qV}catch(a){a=aZ(a);if(a!==ax)throw a;try{var
+qT=hA(qS),eX=qT}catch(a){a=aZ(a);if(a!==ax)throw a;var
+eX=j_}var
+eY=eX}var
+j$=h8(eY,82),cz=[gC,function(z){var
+o=rN(0),b=[0,a8(55,0),0],i=0===o.length-1?[0,0]:o,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
 y=a+1|0;if(54!==a){var
 a=y;continue}var
-g=[0,jL],l=54+eu(55,k)|0,u=0;if(!(l<0)){var
+g=[0,j9],l=54+eJ(55,j)|0,u=0;if(!(l<0)){var
 c=u;for(;;){var
-e=c%55|0,n=g8(c,k),v=j(i,n)[1+n],h=aq(g[1],d(o+v));g[1]=qQ(h,0,m(h));var
-f=g[1],q=B(f,3)<<24,r=B(f,2)<<16,s=B(f,1)<<8,t=((B(f,0)+s|0)+r|0)+q|0,w=(j(b[1],e)[1+e]^t)&f3;j(b[1],e)[1+e]=w;var
+e=c%55|0,n=hu(c,j),v=k(i,n)[1+n],h=at(g[1],d(p+v));g[1]=rw(h,0,m(h));var
+f=g[1],q=I(f,3)<<24,r=I(f,2)<<16,s=I(f,1)<<8,t=((I(f,0)+s|0)+r|0)+q|0,w=(k(b[1],e)[1+e]^t)&gp;k(b[1],e)[1+e]=w;var
 x=c+1|0;if(l!==c){var
 c=x;continue}break}}b[2]=0;return b}}];function
-dd(h,l){var
-m=h?h[1]:jN,b=16;for(;;){if(!(l<=b)&&!(c6<(b*2|0))){var
+dn(h,l){var
+m=h?h[1]:j$,b=16;for(;;){if(!(l<=b)&&!(de<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-i=qW(cp),a=cM===i?cp[1]:ge===i?hT(cp):cp;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=j(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(j(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&f3,g=a[2];j(a[1],g)[1+g]=f;var
-k=f}else
+i=rC(cz),a=cW===i?cz[1]:gC===i?ig(cz):cz;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gp,g=a[2];k(a[1],g)[1+g]=f;var
+j=f}else
 var
-k=0;return[0,0,a5(b,0),k,b]}}function
-eK(D,f){var
-i=f[2],t=(i.length-1)*2|0,u=t<c6?1:0;if(u){var
-k=a5(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=k;var
-m=k.length-1,g=a5(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
+j=0;return[0,0,a8(b,0),j,b]}}function
+eZ(D,f){var
+i=f[2],t=(i.length-1)*2|0,u=t<de?1:0;if(u){var
+j=a8(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=j;var
+m=j.length-1,g=a8(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
 d=z;a:for(;;){var
-a=j(i,d)[1+d];for(;;){if(a){var
-n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=j(g,b)[1+b];if(o)o[3]=h;else
-j(k,b)[1+b]=h;j(g,b)[1+b]=h;var
+a=k(i,d)[1+d];for(;;){if(a){var
+n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=k(g,b)[1+b];if(o)o[3]=h;else
+k(j,b)[1+b]=h;k(g,b)[1+b]=h;var
 a=y;continue}var
 C=d+1|0;if(p!==d){var
 d=C;continue a}break}break}}if(l){var
 q=m-1|0,A=0;if(!(q<0)){var
 c=A;for(;;){var
-s=j(g,c)[1+c];if(s)s[3]=0;var
+s=k(g,c)[1+c];if(s)s[3]=0;var
 B=c+1|0;if(q!==c){var
 c=B;continue}break}}var
 r=0}else
 var
 r=l;return r}return u}function
-a$(a,b){return 4<=a.length-1?qu(10,dY,a[3],b)&(a[2].length-1-1|0):aG(jO)}function
-eL(a,c,f){var
-d=a$(a,c),g=j(a[2],d)[1+d],b=g;for(;;){if(b){var
-k=b[3];if(0!==aE(b[1],c)){var
-b=k;continue}b[1]=c;b[2]=f;var
+bc(a,b){return 4<=a.length-1?ra(10,eb,a[3],b)&(a[2].length-1-1|0):aG(ka)}function
+e0(a,c,f){var
+d=bc(a,c),g=k(a[2],d)[1+d],b=g;for(;;){if(b){var
+j=b[3];if(0!==aE(b[1],c)){var
+b=j;continue}b[1]=c;b[2]=f;var
 e=0}else
 var
-e=1;if(e){j(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return eK(a$,a);var
+e=1;if(e){k(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return eZ(bc,a);var
 i=h}else
 var
 i=e;return i}}var
-cq=[U,jP,b8(0)],f=C(0),c=C(1);function
-ah(a){if(hh(a))return ri(a);throw cq}function
-eM(a){return ab(a,c)}function
-ay(a){return cc(a,f)}function
-cr(b,a){return 0===cc(b,a)?1:0}function
-eN(b,a){return cc(b,a)<0?1:0}function
-eO(b,a){return 0<cc(b,a)?1:0}function
-eP(b,a){return cc(b,a)<=0?1:0}function
-D(b,a){if(typeof
+cA=[X,kb,cg(0)],f=J(0),c=J(1);function
+ak(a){if(hF(a))return r0(a);throw cA}function
+e1(a){return ae(a,c)}function
+aA(a){return cm(a,f)}function
+cB(b,a){return 0===cm(b,a)?1:0}function
+e2(b,a){return cm(b,a)<0?1:0}function
+e3(b,a){return 0<cm(b,a)?1:0}function
+e4(b,a){return cm(b,a)<=0?1:0}function
+K(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return C(bL(b,a));return a7(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return J(bQ(b,a));return a_(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return cr(b,a)}function
-E(b,a){if(typeof
+a==="number")return b===a?1:0;return cB(b,a)}function
+F(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return eN(b,a)}function
-q(b,a){if(typeof
+a==="number")return b<a?1:0;return e2(b,a)}function
+r(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return eP(b,a)}function
-bS(b,a){return q(b,a)?a:b}function
-jQ(b,a){return q(b,a)?b:a}function
-eQ(a){return typeof
-a==="number"?C(a>>1):ce(a,1)}function
-a(a){return hj(b(a,1))}function
-bT(g,f,d,a){if(cr(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return e4(b,a)}function
+bX(b,a){return r(b,a)?a:b}function
+kc(b,a){return r(b,a)?b:a}function
+e5(a){return typeof
+a==="number"?J(a>>1):co(a,1)}function
+a(a){return hH(b(a,1))}function
+a2(g,f,d,a){if(cB(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cr(a,b(ce(a,1),1));return h?e(g,eQ(a)):e(f,eQ(a))}function
-bd(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cB(a,b(co(a,1),1));return h?e(g,e5(a)):e(f,e5(a))}function
+bh(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(gX(b,a));return 0===ay(a)?f:bO(b,a)}function
-bu(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hj(b,a));return 0===aA(a)?f:bT(b,a)}function
+by(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(g8(b,a));return 0===ay(a)?b:ab(b,a7(a,bO(b,a)))}function
-ai(b,a){return 0<=ay(a)?hi(b,ah(a)):f}function
-eR(a){return 0<ay(a)?C(re(a)-1|0):f}function
-de(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hu(b,a));return 0===aA(a)?b:ae(b,a_(a,bT(b,a)))}function
+al(b,a){return 0<=aA(a)?hG(b,ak(a)):f}function
+e6(a){return 0<aA(a)?J(rW(a)-1|0):f}function
+dp(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=ah(a);return 0<=d?b(c,d):ce(c,-d|0)}function
-eS(b,a){return de(b,an(a))}function
-cs(a){return 0<ay(a)?ah(a):0}function
-N(d){var
-b=0,a=bc(d);for(;;){if(a){var
+d=ak(a);return 0<=d?b(c,d):co(c,-d|0)}function
+e7(b,a){return dp(b,aq(a))}function
+bz(a){return 0<aA(a)?ak(a):0}function
+e8(a){return 0<aA(a)?a:c}function
+C(d){var
+b=0,a=bg(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=c_(b),f=c.length-1;return function(a){var
+c=di(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-df(a,h,g){var
+dq(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=a9(b,0);cj(function(a){var
-c=e(h,a);return cj(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=ba(b,0);ct(function(a){var
+c=e(h,a);return ct(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(H(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(L(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
@@ -2094,39 +2095,52 @@ var
 c=e}else
 var
 c=d;return c}}function
-eT(c,b){var
-a=dd(0,64);es(function(f,d){var
-g=C(f),b=a$(a,d),e=[0,d,g,j(a[2],b)[1+b]];j(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?eK(a$,a):c},b);return function(d){function
+cC(c,b){var
+a=dn(0,64);eH(function(f,d){var
+g=J(f),b=bc(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
+c=a[2].length-1<<1<a[1]?1:0;return c?eZ(bc,a):c},b);return function(d){function
 b(e){var
 a=e;for(;;){if(a){var
 c=a[3],f=a[2];if(0===aE(a[1],d))return[0,f,b(c)];var
 a=c;continue}return 0}}var
-c=a$(a,d);return bc(b(j(a[2],c)[1+c]))}}function
-r(a){return a?0:1}function
-ct(a){return a[1]}function
-dg(a){return a[2]}function
-eU(a){var
-b=a?eU(a[2])+1|0:a;return b}function
-t(a,b){if(a){var
-c=t(a[2],b);return[0,a[1],c]}return b}function
-eV(a){var
+c=bc(a,d);return bg(b(k(a[2],c)[1+c]))}}function
+o(a){return a?0:1}function
+bi(a){return a[1]}function
+bY(a){return a[2]}function
+e9(a){var
+b=a?e9(a[2])+1|0:a;return b}function
+u(a,b){if(a){var
+c=u(a[2],b);return[0,a[1],c]}return b}function
+dr(b,a){function
+c(d){function
+b(a){return 1}function
+c(a){return 0}return a2(function(a){return 0},c,b,a)}function
+d(b){function
+c(a){return 0}function
+d(a){return dr(b,a)}return a2(function(a){return 0},d,c,a)}return a2(function(b){function
+c(a){return 0}function
+d(a){return 0}return a2(function(a){return dr(b,a)},d,c,a)},d,c,b)}function
+e_(a){var
 b=a?a[2]:a;return b}function
-at(d,c){var
+ds(e,d,c){var
+b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
+f=b-1|0;if(a){var
+b=f,a=a[2];continue}return c}}function
+am(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-O(b,a){if(a)var
-d=O(b,a[2]),c=[0,e(b,a[1]),d];else
+y(b,a){if(a)var
+d=y(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-be(b,a){if(a){var
-c=be(b,a[2]);return t(e(b,a[1]),c)}return a}function
-a0(e,d,c){var
+aP(b,a){if(a){var
+c=aP(b,a[2]);return u(e(b,a[1]),c)}return a}function
+a3(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=k(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-bv(c,b,a){if(a){var
-d=bv(c,b,a[2]);return k(c,a[1],d)}return b}function
-aa(f,d){var
+f=i(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+bA(c,b,a){if(a){var
+d=bA(c,b,a[2]);return i(c,a[1],d)}return b}function
+E(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
@@ -2137,77 +2151,77 @@ s(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-cu(b,f){var
+bZ(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],d=a[1];if(e(b,d))return[0,d,cu(b,c)];var
+c=a[2],d=a[1];if(e(b,d))return[0,d,bZ(b,c)];var
 a=c;continue}return a}}function
-cv(d,c){var
+cD(d,c){var
 a=c;for(;;){if(a){var
 b=a[1];if(e(d,b))return[0,b];var
 a=a[2];continue}return a}}function
-cw(b,a){if(0===b)return 0;var
+b0(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=cw(e,a[2]),c=[0,a[1],d];else
+d=b0(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-dh(d,c){var
+dt(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-eW(b,a){return 0===a?0:[0,b,eW(b+1|0,a-1|0)]}function
-cx(b,a){return 0===a?0:[0,b,cx(b,a-1|0)]}function
-di(f,d,c){var
+e$(b,a){return 0===a?0:[0,b,e$(b+1|0,a-1|0)]}function
+cE(b,a){return 0===a?0:[0,b,cE(b,a-1|0)]}function
+du(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return at(b,0)}}function
-u(e,d){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return am(b,0)}}function
+v(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=p(a,c),b=b[2],a=f;continue}return a}}var
-jR=a(a(a(a(a(c))))),dj=ai(b(c,1),jR);function
-bf(a){var
-b=q(an(dj),a);return b?E(a,dj):b}function
-eX(d,f){var
-g=[0,k(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,k(d[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),j];return e(d[6],m)}function
-eY(i,h,g,n,a){if(a){var
-j=a[1],k=j[2],b=j[1];if(!q(b,n)&&!q(g,k)){var
+f=q(a,c),b=b[2],a=f;continue}return a}}var
+kd=a(a(a(a(a(c))))),dv=al(b(c,1),kd);function
+bj(a){var
+b=r(aq(dv),a);return b?F(a,dv):b}function
+fa(d,f){var
+g=[0,i(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],j=[0,e(d[3],f[1]),0],k=[0,i(d[7],4,j),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),k];return e(d[6],m)}function
+fb(i,h,g,n,a){if(a){var
+j=a[1],k=j[2],b=j[1];if(!r(b,n)&&!r(g,k)){var
 c=e(i,b);if(c){var
 d=e(h,k);if(d)var
-f=eY(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
+f=fb(i,h,g,b,a[2]),o=f?[0,[0,[0,c[1],d[1]],f[1]]]:f,l=o;else
 var
 l=d;var
 m=l}else
 var
-m=c;return m}return 0}return jS}function
-dk(b,d,a){if(a){var
-e=a[2],c=a[1];return e?k(b,c,dk(b,d,e)):d?k(b,c,f):c}return f}function
-eZ(h,g,f){var
+m=c;return m}return 0}return ke}function
+dw(b,d,a){if(a){var
+e=a[2],c=a[1];return e?i(b,c,dw(b,d,e)):d?i(b,c,f):c}return f}function
+fc(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
-i=a[2],b=p(b,c),a=i;continue}return d}return 1}}function
-e0(j){var
-g=cs(eR(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=bu(d,b(a(b(c,1)),1)),i=[0,p(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bd(d,b(a(b(c,1)),1)),f))return i;var
-g=l,d=bd(d,b(a(b(c,1)),1)),e=i;continue}}function
-cy(d){if(E(d,f)){var
-e=e0(an(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e0(d)}function
-bU(d){return E(d,b(a(b(c,1)),1))?p(b(b(b(b(a(c),1),1),1),1),d):p(a(a(a(b(a(b(c,1)),1)))),d)}function
-jT(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+i=a[2],b=q(b,c),a=i;continue}return d}return 1}}function
+fd(j){var
+g=bz(e6(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=by(d,b(a(b(c,1)),1)),i=[0,q(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bh(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=bh(d,b(a(b(c,1)),1)),e=i;continue}}function
+b1(d){if(F(d,f)){var
+e=fd(aq(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fd(d)}function
+b2(d){return F(d,b(a(b(c,1)),1))?q(b(b(b(b(a(c),1),1),1),1),d):q(a(a(a(b(a(b(c,1)),1)))),d)}function
+kf(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(q(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(r(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
 i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
 j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,bU(bu(d,b(b(b(b(c,1),1),1),1))),0],n=[0,bU(bd(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-dl(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=t(be(jT,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-dm(d,f,g){switch(f[0]){case
+m=[0,b2(by(d,b(b(b(b(c,1),1),1),1))),0],n=[0,b2(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),q]}function
+dx(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=u(aP(kf,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+dy(d,f,g){switch(f[0]){case
 0:var
-z=cy(f[1]);return[0,e(d[2],z),g];case
+z=b1(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=dl(f[1]);return[0,e(d[2],A),g];case
+A=dx(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],u=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],l=[0,b(b(a(b(a(a(c)),1)),1),1),t];else
 var
 v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
 3:var
@@ -2215,54 +2229,54 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=dm(d,i[1],n),m=0,i=i[2],h=B;continue}var
+B=dy(d,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=t(dl(p[1]),G),I=[0,e(d[2],H),q],J=dm(d,p[2],I),o=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=u(dx(p[1]),G),I=[0,e(d[2],H),q],J=dy(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-ba(a,b){var
-c=at(dm(a,b,0),0);return e(a[6],c)}function
-bw(a){return be(function(a){var
-d=[0,bU(bu(a,b(b(b(b(c,1),1),1),1))),0];return[0,bU(bd(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-dn(a){return a0(function(b,a){return u(a[8],b)},a,f)}function
-dp(k,j){var
+a4(a,b){var
+c=am(dy(a,b,0),0);return e(a[6],c)}function
+bB(a){return aP(function(a){var
+d=[0,b2(by(a,b(b(b(b(c,1),1),1),1))),0];return[0,b2(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+dz(a){return a3(function(b,a){return v(a[8],b)},a,f)}function
+dA(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
-i=bS(d,e(k,g[1])),g=g[2],d=i;continue}var
-n=h(d,f)?f:p(eR(d),c);return bS(c,bd(p(n,m),l))}}function
-e1(a){var
-b=a[12];return r(s(function(a){return h(a[4],a[3])},b))}var
-jU=[0,b(b(a(b(a(c),1)),1),1),0],jV=[0,b(a(a(b(a(c),1))),1),jU],cz=[0,a(b(b(a(b(b(c,1),1)),1),1)),jV],jW=[0,b(b(a(b(a(c),1)),1),1),0],jX=[0,b(a(a(b(a(c),1))),1),jW],bV=[0,a(b(a(b(a(b(c,1)),1)),1)),jX],jY=[0,b(a(b(b(a(c),1),1)),1),0],jZ=[0,a(a(b(b(a(c),1),1))),jY],e2=[0,a(b(a(b(a(b(c,1)),1)),1)),jZ],j0=[0,b(b(b(a(a(c)),1),1),1),0],dq=[0,a(b(a(b(a(b(c,1)),1)),1)),j0];function
-dr(h,g,f,e,d,a){var
-i=di(d,a,0),j=k(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-ds(f,e,d,a){var
-g=k(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bV,[0,e,0],g]}function
-bx(h,g,f,e,d,c,b,a){var
-i=di(b,a,0),j=cs(c);return[0,g,f,e,d,k(h[7],j,i)]}function
-e3(l,j,i,h,g){var
+i=bX(d,e(k,g[1])),g=g[2],d=i;continue}var
+n=h(d,f)?f:q(e6(d),c);return bX(c,bh(q(n,m),l))}}function
+fe(a){var
+b=a[12];return o(s(function(a){return h(a[4],a[3])},b))}var
+kg=[0,b(b(a(b(a(c),1)),1),1),0],kh=[0,b(a(a(b(a(c),1))),1),kg],cF=[0,a(b(b(a(b(b(c,1),1)),1),1)),kh],ki=[0,b(b(a(b(a(c),1)),1),1),0],kj=[0,b(a(a(b(a(c),1))),1),ki],b3=[0,a(b(a(b(a(b(c,1)),1)),1)),kj],kk=[0,b(a(b(b(a(c),1),1)),1),0],kl=[0,a(a(b(b(a(c),1),1))),kk],ff=[0,a(b(a(b(a(b(c,1)),1)),1)),kl],km=[0,b(b(b(a(a(c)),1),1),1),0],dB=[0,a(b(a(b(a(b(c,1)),1)),1)),km];function
+dC(h,g,f,e,d,a){var
+j=du(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+dD(f,e,d,a){var
+g=i(f[7],8,a);return[0,d,b(b(b(c,1),1),1),b3,[0,e,0],g]}function
+bC(h,g,f,e,d,c,b,a){var
+j=du(b,a,0),k=bz(c);return[0,g,f,e,d,i(h[7],k,j)]}function
+fg(l,k,j,h,g){var
 a=g,d=0;for(;;){if(a){var
-e=at(O(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=at(d,0),m=k(l[7],4,f);return[0,j,b(b(c,1),1),e2,[0,i,0],m]}}function
-cA(d,b,a){return[0,b,c,dq,[0,e(d[3],a),0],a]}function
-j1(e,d){var
-g=u(d[8],f),h=u(d[12],f),w=d[12],m=dp(function(a){return a[3]},w),x=d[12],n=dp(function(a){return a[4]},x),y=0,z=d[12];function
+e=am(y(h,a[1][8]),d),a=a[2],d=e;continue}var
+f=am(d,0),m=i(l[7],4,f);return[0,k,b(b(c,1),1),ff,[0,j,0],m]}}function
+cG(d,b,a){return[0,b,c,dB,[0,e(d[3],a),0],a]}function
+kn(e,d){var
+g=v(d[8],f),h=v(d[12],f),w=d[12],m=dA(function(a){return a[3]},w),x=d[12],n=dA(function(a){return a[4]},x),y=0,z=d[12];function
 A(a){return a[6]}var
-B=b(b(b(c,1),1),1),C=b(b(b(c,1),1),1),E=[0,a(a(a(a(b(a(c),1))))),0],F=[0,a(a(a(b(b(a(c),1),1)))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(a(a(a(a(b(c,1)))))),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,a(b(a(b(a(a(c)),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bx(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],C,cz,[0,h,0],B,A,z),y],o=e1(d);if(o)var
-S=0,T=d[12],U=function(a){return a[4]},V=D(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],q=[0,bx(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,bV,[0,h,[0,n,0]],V,U,T),S];else
+B=b(b(b(c,1),1),1),C=b(b(b(c,1),1),1),D=[0,a(a(a(a(b(a(c),1))))),0],E=[0,a(a(a(b(b(a(c),1),1)))),D],F=[0,a(a(a(a(a(b(c,1)))))),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],L=[0,a(b(b(b(b(a(c),1),1),1),1)),J],M=[0,a(b(a(b(a(a(c)),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,a(a(b(b(a(a(c)),1),1))),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,bC(e,[0,b(a(b(b(a(a(c)),1),1)),1),Q],C,cF,[0,h,0],B,A,z),y],o=fe(d);if(o)var
+S=0,T=d[12],U=function(a){return a[4]},V=K(b(b(b(c,1),1),1),n),W=b(b(b(c,1),1),1),X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],p=[0,bC(e,[0,b(a(b(b(a(a(c)),1),1)),1),ad],W,b3,[0,h,[0,n,0]],V,U,T),S];else
 var
-q=o;var
-ae=t(q,R),af=0,ag=d[12];function
+p=o;var
+ae=u(p,R),af=0,ag=d[12];function
 ah(a){return a[3]}var
-ai=D(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,bx(e,[0,b(b(b(b(a(a(c)),1),1),1),1),an],aj,bV,[0,h,[0,m,0]],ai,ah,ag),af],j=f,i=d[12],l=0;for(;;){if(i){var
-s=i[2],r=[0,j,l],j=u(i[1][8],j),i=s,l=r;continue}var
-v=at([0,j,l],0),ap=k(e[7],8,v),aq=[0,p(h,c),0],ar=b(b(b(c,1),1),1),as=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),as],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],ar,bV,aq,ap],ao],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bx(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,cz,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],bV,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],be=[0,a(a(b(b(a(a(c)),1),1))),0],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(a(a(a(a(b(c,1)))))),bf],bh=[0,a(b(b(a(a(a(c))),1),1)),bg],bi=[0,a(a(b(b(b(a(c),1),1),1))),bh],bj=[0,b(a(a(a(b(a(c),1)))),1),bi],bk=[0,a(b(a(b(b(a(c),1),1)),1)),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],bm=[0,a(b(b(b(b(a(c),1),1),1),1)),bl],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(a(b(c,1)))))),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,a(b(b(b(b(a(c),1),1),1),1)),bq],bs=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),br],bd),bc],bt=d[11],bu=[0,b(a(a(a(b(a(c),1)))),1),0],bv=[0,a(a(a(a(b(a(c),1))))),bu],bw=[0,b(b(a(a(b(a(c),1))),1),1),bv],by=[0,a(b(b(a(b(a(c),1)),1),1)),bw],bz=[0,a(a(b(b(a(a(c)),1),1))),by],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bC=[0,a(a(a(a(a(b(c,1)))))),bB],bD=[0,b(b(a(a(b(a(c),1))),1),1),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,ds(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bF],bt),bs],bH=d[8],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bW=[0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bU],cz,bI,bH),bG],bX=d[8],bY=function(a){return a[3]},bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],b0=[0,a(a(a(b(b(a(c),1),1)))),bZ],b1=[0,a(b(b(a(b(a(c),1)),1),1)),b0],b2=[0,b(b(b(a(b(a(c),1)),1),1),1),b1],b3=[0,a(a(a(a(a(b(c,1)))))),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(a(a(a(b(c,1)))))),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_];return t([0,dr(e,g,[0,a(a(b(b(b(a(c),1),1),1))),b$],cz,bY,bX),bW],ae)}}function
-e4(d,c){if(c){var
+ai=K(b(b(b(c,1),1),1),m),aj=b(b(b(c,1),1),1),ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(a(a(a(b(a(c),1)))),1),ak],an=[0,a(b(b(b(b(a(c),1),1),1),1)),al],ao=[0,b(b(a(a(b(a(c),1))),1),1),an],ap=[0,bC(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ao],aj,b3,[0,h,[0,m,0]],ai,ah,ag),af],k=f,j=d[12],l=0;for(;;){if(j){var
+s=j[2],r=[0,k,l],k=v(j[1][8],k),j=s,l=r;continue}var
+t=am([0,k,l],0),aq=i(e[7],8,t),ar=[0,q(h,c),0],as=b(b(b(c,1),1),1),at=[0,b(b(a(b(a(a(c)),1)),1),1),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(b(b(b(b(a(c),1),1),1),1)),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(a(b(b(a(a(c)),1),1))),aw],ay=[0,a(a(a(a(a(b(c,1)))))),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(a(b(b(a(c),1),1)))),az],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),aA],aC=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aB],as,b3,ar,aq],ap],aD=d[12],aE=function(a){return a[5]},aF=b(b(b(c,1),1),1),aG=b(b(b(c,1),1),1),aH=[0,a(a(a(a(b(a(c),1))))),0],aI=[0,a(a(a(b(b(a(c),1),1)))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(a(a(a(b(c,1)))))),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,bC(e,[0,a(a(b(b(b(a(c),1),1),1))),aP],aG,cF,[0,h,0],aF,aE,aD),aC],aR=d[8],aS=function(a){return a[4]},aT=[0,b(b(a(b(a(a(c)),1)),1),1),0],aU=[0,b(b(b(a(b(a(c),1)),1),1),1),aT],aV=[0,a(a(a(b(b(a(c),1),1)))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,a(a(a(b(a(a(c)),1)))),aX],aZ=[0,a(a(a(a(a(b(c,1)))))),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,b(b(a(a(b(a(c),1))),1),1),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,dC(e,g,[0,a(a(b(b(b(a(c),1),1),1))),a2],b3,aS,aR),aQ],a4=d[9],a5=[0,a(b(a(b(b(a(c),1),1)),1)),0],a6=[0,a(a(b(b(b(a(c),1),1),1))),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,b(b(b(b(a(a(c)),1),1),1),1),a8],a_=[0,a(a(a(a(a(b(c,1)))))),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,b(b(a(a(b(a(c),1))),1),1),a$],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,dD(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bb],a4),a3],bd=d[10],be=[0,a(a(b(b(a(a(c)),1),1))),0],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(a(a(a(a(b(c,1)))))),bf],bh=[0,a(b(b(a(a(a(c))),1),1)),bg],bi=[0,a(a(b(b(b(a(c),1),1),1))),bh],bj=[0,b(a(a(a(b(a(c),1)))),1),bi],bk=[0,a(b(a(b(b(a(c),1),1)),1)),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],bm=[0,a(b(b(b(b(a(c),1),1),1),1)),bl],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(a(b(c,1)))))),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,b(b(a(a(b(a(c),1))),1),1),bp],br=[0,a(b(b(b(b(a(c),1),1),1),1)),bq],bs=[0,dD(e,g,[0,a(a(b(b(b(a(c),1),1),1))),br],bd),bc],bt=d[11],bu=[0,b(a(a(a(b(a(c),1)))),1),0],bv=[0,a(a(a(a(b(a(c),1))))),bu],bw=[0,b(b(a(a(b(a(c),1))),1),1),bv],bx=[0,a(b(b(a(b(a(c),1)),1),1)),bw],by=[0,a(a(b(b(a(a(c)),1),1))),bx],bz=[0,b(b(b(b(a(a(c)),1),1),1),1),by],bA=[0,a(b(a(b(b(a(c),1),1)),1)),bz],bB=[0,a(a(a(a(a(b(c,1)))))),bA],bD=[0,b(b(a(a(b(a(c),1))),1),1),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,dD(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bF],bt),bs],bH=d[8],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bV=[0,dC(e,g,[0,a(a(b(b(b(a(c),1),1),1))),bU],cF,bI,bH),bG],bW=d[8],bX=function(a){return a[3]},bY=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bZ=[0,a(a(a(b(b(a(c),1),1)))),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],b1=[0,b(b(b(a(b(a(c),1)),1),1),1),b0],b2=[0,a(a(a(a(a(b(c,1)))))),b1],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b2],b5=[0,a(a(b(b(a(a(c)),1),1))),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(a(a(a(b(c,1)))))),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,b(b(a(a(b(a(c),1))),1),1),b9],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b_];return u([0,dC(e,g,[0,a(a(b(b(b(a(c),1),1),1))),b$],cF,bX,bW),bV],ae)}}function
+fh(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(E(i,g))var
+g=a[1],i=b[1];if(F(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -2270,256 +2284,256 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,e4(d,c[2])]}}return[0,d,0]}function
-e5(a){return bv(e4,0,a)}function
-by(b,a){return[1,e(b[1],a)]}function
-j2(g,d,C){var
-n=d[7],j=n?1:n,D=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),D],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,u(d[12],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),P],R=[0,b(b(a(b(a(a(c)),1)),1),1),Q],S=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),R],L],K],i=d[12],T=0;for(;;){if(i){var
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,fh(d,c[2])]}}return[0,d,0]}function
+fi(a){return bA(fh,0,a)}function
+bD(b,a){return[1,e(b[1],a)]}function
+ko(g,d,D){var
+n=d[7],j=n?1:n,E=[0,b(a(a(a(b(a(c),1)))),1),0],G=[0,a(a(a(a(b(a(c),1))))),E],H=[0,a(b(b(a(b(a(c),1)),1),1)),G],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),K],[3,[0,[0,c],[0,[0,f],0]]]],0],M=[0,v(d[12],f)],N=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),P],R=[0,b(b(a(b(a(a(c)),1)),1),1),Q],S=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),R],M],L],i=d[12],T=0;for(;;){if(i){var
 m=i[2];if(m){var
 i=m;continue}var
 o=e(g[1],i[1][7])}else
 var
 o=T;var
-U=[1,bw(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],S],k=d[7];if(k)var
-p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,O(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],ak=q[2],al=[3,O(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),am],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],al],aj],at=q[1],au=[3,O(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
+U=[1,bB(o)],V=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],U],S],k=d[7];if(k)var
+p=k[1],q=p[1],Z=0,_=0,$=p[2],aa=[3,y(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],ag=[0,a(b(b(b(a(a(c)),1),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ah],aa],_],aj=q[2],ak=[3,y(function(a){return[0,a]},aj)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],ar=[0,a(b(b(a(b(a(c),1)),1),1)),ap],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],ak],ai],at=q[1],au=[3,y(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aB],Z];else
 var
 r=k;var
-aI=t(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a1],aO],aN],a3=by(g,d[3]),a4=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a5=[0,b(b(a(b(a(a(c)),1)),1),1),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a6],a3],a2]],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,b(b(a(b(a(a(c)),1)),1),1),a$],bb=[0,b(b(b(b(a(a(c)),1),1),1),1),ba],bc=[0,[0,[0,a(a(a(a(b(a(c),1))))),bb],a7],0],bd=[0,b(a(a(a(b(a(c),1)))),1),0],be=[0,a(a(a(a(b(a(c),1))))),bd],bf=[0,a(b(b(a(b(a(c),1)),1),1)),be],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=by(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,O(function(a){return by(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bx=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bz=[0,a(b(a(a(b(a(c),1))),1)),bx],bA=[0,a(b(b(a(b(a(c),1)),1),1)),bz],bB=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bA],bt],br],bC=by(g,d[1]),bD=[0,b(a(b(b(a(a(c)),1),1)),1),0],bE=[0,a(b(b(b(b(a(c),1),1),1),1)),bD],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(a(a(b(a(c),1))),1)),bF],bH=[0,a(b(b(b(b(a(c),1),1),1),1)),bG],bI=[0,b(a(b(b(a(a(c)),1),1)),1),bH],bJ=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bI],bC],bB]],bK=[0,b(b(a(b(a(a(c)),1)),1),1),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,a(a(a(a(b(a(c),1))))),bL],bN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bM],bJ],bj],bO=[0,b(a(a(b(b(a(c),1),1))),1),0],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bT=[0,b(a(a(a(b(c,1)))),1),bR],bU=[0,a(a(b(b(b(a(c),1),1),1))),bT],bV=[0,a(a(b(b(b(a(c),1),1),1))),bU],bW=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bV]],bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bN]],b1=[0,a(b(b(a(a(a(c))),1),1)),0],b2=[0,a(a(b(b(b(a(c),1),1),1))),b1],b3=[0,a(b(b(a(b(a(c),1)),1),1)),b2],b4=[0,b(b(a(a(b(a(c),1))),1),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,b(b(b(b(a(a(c)),1),1),1),1),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(a(a(b(b(a(c),1),1))),1),b7],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),b8],b_=[0,a(b(a(b(b(a(c),1),1)),1)),b9],b$=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b_],b0],bc],ca=by(g,d[2]),cb=[0,b(a(a(a(b(a(c),1)))),1),0],cc=[0,a(a(a(a(b(a(c),1))))),cb],cd=[0,a(b(b(a(b(a(c),1)),1),1)),cc],ce=[0,a(a(b(b(a(a(c)),1),1))),cd],cf=[0,b(a(b(b(a(a(c)),1),1)),1),ce],cg=[0,a(b(a(b(b(a(c),1),1)),1)),cf],ch=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),cg],ca],0],ci=by(g,d[1]),cj=[0,a(b(a(b(b(a(c),1),1)),1)),0],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cl],ci],ch]],cn=[0,b(a(b(b(a(a(c)),1),1)),1),0],co=[0,a(b(b(b(b(a(c),1),1),1),1)),cn],cp=[0,a(b(a(a(b(a(c),1))),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(b(b(b(a(c),1),1),1),1)),cq],cs=[0,b(a(b(b(a(a(c)),1),1)),1),cr],ct=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),cs],cm],b$],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cv=[0,a(a(b(b(b(a(c),1),1),1))),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cw]],cz=[0,b(b(a(b(a(a(c)),1)),1),1),0],cA=[0,a(b(b(b(b(a(c),1),1),1),1)),cz],cB=[0,a(b(a(a(b(a(c),1))),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(a(a(a(b(a(c),1))))),cC],cE=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cD],cx],ct],cF=[0,dn(d[12])],cG=[0,a(a(b(b(a(a(c)),1),1))),0],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(a(b(b(a(c),1),1)))),cH],cJ=[0,b(b(a(b(b(a(c),1),1)),1),1),cI],cK=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cJ],cF],cE];if(j)var
+aI=u(r,Y),aJ=[0,d[5]],aK=[0,b(b(a(b(a(a(c)),1)),1),1),0],aL=[0,b(b(a(a(b(a(c),1))),1),1),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),aM],aJ],0],aO=[0,d[4]],aP=[0,a(a(b(b(a(a(c)),1),1))),0],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(a(b(b(b(a(c),1),1),1)),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,b(a(a(a(b(a(c),1)))),1),aT],aV=[0,a(a(a(a(b(a(c),1))))),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],aY=[0,a(a(b(b(b(a(c),1),1),1))),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a1=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),a0],aO],aN],a2=bD(g,d[3]),a4=[0,a(b(b(b(b(a(c),1),1),1),1)),0],a5=[0,b(b(a(b(a(a(c)),1)),1),1),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[4,[0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),a6],a2],a1]],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,b(b(a(b(a(a(c)),1)),1),1),a$],bb=[0,b(b(b(b(a(a(c)),1),1),1),1),ba],bc=[0,[0,[0,a(a(a(a(b(a(c),1))))),bb],a7],0],bd=[0,b(a(a(a(b(a(c),1)))),1),0],be=[0,a(a(a(a(b(a(c),1))))),bd],bf=[0,a(b(b(a(b(a(c),1)),1),1)),be],bg=[0,a(a(b(b(a(a(c)),1),1))),bf],bh=[0,b(a(b(b(a(a(c)),1),1)),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bi],[0,c]],0],bk=bD(g,d[2]),bl=[0,b(a(a(a(b(a(c),1)))),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(b(b(a(b(a(c),1)),1),1)),bm],bo=[0,a(a(b(b(a(a(c)),1),1))),bn],bp=[0,b(a(b(b(a(a(c)),1),1)),1),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bq],bk],0],bs=d[6],bt=[3,y(function(a){return bD(g,a)},bs)],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],bz=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),by],bt],br],bA=bD(g,d[1]),bC=[0,b(a(b(b(a(a(c)),1),1)),1),0],bE=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bF=[0,a(b(a(a(b(a(c),1))),1)),bE],bG=[0,a(b(a(a(b(a(c),1))),1)),bF],bH=[0,a(b(b(b(b(a(c),1),1),1),1)),bG],bI=[0,b(a(b(b(a(a(c)),1),1)),1),bH],bJ=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bI],bA],bz]],bK=[0,b(b(a(b(a(a(c)),1)),1),1),0],bL=[0,a(a(a(a(b(a(c),1))))),bK],bM=[0,a(a(a(a(b(a(c),1))))),bL],bN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bM],bJ],bj],bO=[0,b(a(a(b(b(a(c),1),1))),1),0],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,b(a(a(a(b(c,1)))),1),bR],bT=[0,a(a(b(b(b(a(c),1),1),1))),bS],bU=[0,a(a(b(b(b(a(c),1),1),1))),bT],bV=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bU]],bW=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bW],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bV],bN]],b2=[0,a(b(b(a(a(a(c))),1),1)),0],b3=[0,a(a(b(b(b(a(c),1),1),1))),b2],b4=[0,a(b(b(a(b(a(c),1)),1),1)),b3],b5=[0,b(b(a(a(b(a(c),1))),1),1),b4],b6=[0,a(a(a(a(b(a(c),1))))),b5],b7=[0,b(b(b(b(a(a(c)),1),1),1),1),b6],b8=[0,a(a(a(a(a(b(c,1)))))),b7],b9=[0,b(a(a(b(b(a(c),1),1))),1),b8],b_=[0,a(b(b(b(b(a(c),1),1),1),1)),b9],b$=[0,a(b(a(b(b(a(c),1),1)),1)),b_],ca=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),b$],b0],bc],cb=bD(g,d[2]),cc=[0,b(a(a(a(b(a(c),1)))),1),0],cd=[0,a(a(a(a(b(a(c),1))))),cc],ce=[0,a(b(b(a(b(a(c),1)),1),1)),cd],cf=[0,a(a(b(b(a(a(c)),1),1))),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],ch=[0,a(b(a(b(b(a(c),1),1)),1)),cg],ci=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),ch],cb],0],cj=bD(g,d[1]),ck=[0,a(b(a(b(b(a(c),1),1)),1)),0],cl=[0,a(b(a(a(b(a(c),1))),1)),ck],cm=[0,a(b(b(b(b(a(c),1),1),1),1)),cl],cn=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),cm],cj],ci]],co=[0,b(a(b(b(a(a(c)),1),1)),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(b(a(a(b(a(c),1))),1)),cp],cr=[0,a(b(a(a(b(a(c),1))),1)),cq],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cr],ct=[0,b(a(b(b(a(a(c)),1),1)),1),cs],cu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),ct],cn],ca],cv=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[1,[0,b(b(a(b(a(a(c)),1)),1),1),cx]],cz=[0,b(b(a(b(a(a(c)),1)),1),1),0],cA=[0,a(b(b(b(b(a(c),1),1),1),1)),cz],cB=[0,a(b(a(a(b(a(c),1))),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(a(a(a(b(a(c),1))))),cC],cE=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cD],cy],cu],cF=[0,dz(d[12])],cG=[0,a(a(b(b(a(a(c)),1),1))),0],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(a(b(b(a(c),1),1)))),cH],cJ=[0,b(b(a(b(b(a(c),1),1)),1),1),cI],cK=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cJ],cF],cE];if(j)var
 cL=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cM=[0,a(b(a(b(b(a(c),1),1)),1)),cL],cN=[0,b(b(b(a(a(a(c))),1),1),1),cM],cO=[0,a(b(b(b(b(a(c),1),1),1),1)),cN],cP=[0,b(b(a(a(b(a(c),1))),1),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],s=[0,[1,[0,b(a(b(b(a(a(c)),1),1)),1),cQ]],0];else
 var
 s=j;var
 cR=[0,b(b(a(a(b(a(c),1))),1),1),0],cS=[0,a(b(b(b(b(a(c),1),1),1),1)),cR],cT=[0,a(a(b(b(b(a(c),1),1),1))),cS],cU=[0,a(b(b(a(b(a(c),1)),1),1)),cT],cV=[0,b(b(a(b(a(a(c)),1)),1),1),cU],cW=[0,a(b(b(a(b(a(c),1)),1),1)),cV],cX=[0,b(a(b(b(a(a(c)),1),1)),1),cW],cY=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cX],[3,s]],cK];if(j)var
-cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],v=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
+cZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],c0=[0,a(b(a(b(b(a(c),1),1)),1)),cZ],c1=[0,b(b(b(b(a(a(c)),1),1),1),1),c0],c2=[0,b(b(b(b(a(a(c)),1),1),1),1),c1],t=[0,a(b(a(b(a(a(c)),1)),1)),c2];else
 var
-du=[0,b(b(a(b(a(a(c)),1)),1),1),0],dv=[0,a(a(b(b(b(a(c),1),1),1))),du],dw=[0,a(b(b(b(b(a(c),1),1),1),1)),dv],dx=[0,b(b(b(a(a(a(c))),1),1),1),dw],v=[0,a(b(a(b(b(a(c),1),1)),1)),dx];var
-c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,v]],cY],l=d[8],A=l?l[1][3]:f,B=eV(d[8]),h=a0(function(b,a){return bS(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),x=0;if(E(h,ai(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(E(an(ai(b(c,1),z)),h)){var
+dt=[0,b(b(a(b(a(a(c)),1)),1),1),0],du=[0,a(a(b(b(b(a(c),1),1),1))),dt],dv=[0,a(b(b(b(b(a(c),1),1),1),1)),du],dw=[0,b(b(b(a(a(a(c))),1),1),1),dv],t=[0,a(b(a(b(b(a(c),1),1)),1)),dw];var
+c3=[0,a(a(b(b(a(a(c)),1),1))),0],c4=[0,b(b(a(b(a(a(c)),1)),1),1),c3],c5=[0,b(a(a(a(b(a(c),1)))),1),c4],c6=[0,a(b(a(b(a(a(c)),1)),1)),c5],c7=[0,a(a(a(a(b(a(c),1))))),c6],c8=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c7],[1,t]],cY],l=d[8],B=l?l[1][3]:f,C=e_(d[8]),h=a3(function(b,a){return bX(b,a[3])},C,B),z=a(b(a(b(a(c),1)),1)),x=0;if(F(h,al(b(c,1),z))){var
+A=a(b(a(b(a(c),1)),1));if(F(aq(al(b(c,1),A)),h)){var
 w=[0,h];x=1}}if(!x)var
-w=[1,cy(h)];var
-c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],w],c8],df=[4,e5(O(function(a){var
-b=e(g[9],a[5]),c=[1,bw(e(g[1],b))];return[0,a[1],c]},C))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dp=[0,u(d[8],f)],dq=[0,a(a(b(b(a(a(c)),1),1))),0],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,b(b(a(a(b(a(c),1))),1),1),dr],dt=[0,a(b(b(b(b(a(c),1),1),1),1)),ds];return[4,t([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dt],dp],dm],aI)]}}function
-j3(g,d){var
-R=u(d[12],f),S=d[13],T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,cA(g,[0,a(a(b(b(b(a(c),1),1),1))),V],S),0],Q=d[8],X=ba(g,[3,O(function(a){return[1,e(g[1],a[1])]},Q)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,cA(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
+w=[1,b1(h)];var
+c9=[0,b(b(b(a(a(a(c))),1),1),1),0],c_=[0,a(b(b(b(b(a(c),1),1),1),1)),c9],c$=[0,a(b(a(a(b(a(c),1))),1)),c_],da=[0,a(a(a(a(a(b(c,1)))))),c$],db=[0,b(b(a(b(a(a(c)),1)),1),1),da],dc=[0,a(a(b(b(a(a(c)),1),1))),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dd],w],c8],df=[4,fi(y(function(a){var
+b=e(g[9],a[5]),c=[1,bB(e(g[1],b))];return[0,a[1],c]},D))],dg=[0,a(a(b(b(a(a(c)),1),1))),0],dh=[0,b(a(a(a(b(a(c),1)))),1),dg],di=[0,a(b(a(a(b(a(c),1))),1)),dh],dj=[0,a(b(a(b(a(a(c)),1)),1)),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dl],df],de],dn=[0,v(d[8],f)],dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,b(b(a(a(b(a(c),1))),1),1),dp],dr=[0,b(b(a(a(b(a(c),1))),1),1),dq],ds=[0,a(b(b(b(b(a(c),1),1),1),1)),dr];return[4,u([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ds],dn],dm],aI)]}}function
+kp(g,d){var
+R=v(d[12],f),S=d[13],T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,cG(g,[0,a(a(b(b(b(a(c),1),1),1))),V],S),0],Q=d[8],X=a4(g,[3,y(function(a){return[1,e(g[1],a[1])]},Q)]),Y=[0,b(b(a(b(a(a(c)),1)),1),1),0],Z=[0,b(b(b(a(a(a(c))),1),1),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(b(a(a(b(a(c),1))),1),1),aa],ac=[0,b(b(a(a(b(a(c),1))),1),1),ab],ad=[0,a(b(b(b(b(a(c),1),1),1),1)),ac],ae=[0,cG(g,[0,a(a(b(b(b(a(c),1),1),1))),ad],X),W],af=d[12];function
 ag(a){return a[1]?c:f}var
-ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bx(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,dq,[0,R,0],c,ag,af),ae],i=u(d[12],f),h=dn(d[12]),j=0,k=d[12];function
+ah=[0,b(b(a(b(a(a(c)),1)),1),1),0],ai=[0,b(b(b(b(a(a(c)),1),1),1),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,a(a(b(b(b(a(c),1),1),1))),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],am=[0,bC(g,[0,a(b(b(b(b(a(c),1),1),1),1)),al],c,dB,[0,R,0],c,ag,af),ae],i=v(d[12],f),h=dz(d[12]),j=0,k=d[12];function
 l(a){return a[2]}var
-m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bx(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,e2,[0,i,0],m,l,k),j],s=d[12],v=[0,b(b(a(b(a(a(c)),1)),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,a(a(a(b(b(a(c),1),1)))),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(a(a(a(a(b(c,1)))))),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(a(b(b(a(c),1),1)))),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,e3(g,[0,a(b(a(b(b(a(c),1),1)),1)),E],h,dg,s),r],G=d[12],H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(a(b(b(b(a(c),1),1),1))),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,a(a(a(b(b(a(c),1),1)))),M],P=[0,b(b(a(b(b(a(c),1),1)),1),1),N],an=t([0,e3(g,[0,a(b(a(b(b(a(c),1),1)),1)),P],h,ct,G),F],am);return t(j1(g,d),an)}function
-e6(a){return a0(D,a[4],a[2])}function
-e7(f,e){if(e)var
-d=e[1],h=e[2],i=e7(p(f,e6(d)),h),j=0,k=d[4],l=[3,O(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,p(f,e6(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+m=b(b(c,1),1),n=b(b(c,1),1),o=[0,a(a(b(a(b(a(c),1)),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],r=[0,bC(g,[0,b(a(b(b(a(a(c)),1),1)),1),q],n,ff,[0,i,0],m,l,k),j],s=d[12],t=[0,b(b(a(b(a(a(c)),1)),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),t],x=[0,a(a(a(b(b(a(c),1),1)))),w],z=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(a(a(a(a(b(c,1)))))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(a(b(b(a(c),1),1)))),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,fg(g,[0,a(b(a(b(b(a(c),1),1)),1)),F],h,bY,s),r],H=d[12],I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(a(b(b(a(c),1),1)))),N],P=[0,b(b(a(b(b(a(c),1),1)),1),1),O],an=u([0,fg(g,[0,a(b(a(b(b(a(c),1),1)),1)),P],h,bi,H),G],am);return u(kn(g,d),an)}function
+fj(a){return a3(K,a[4],a[2])}function
+fk(f,e){if(e)var
+d=e[1],h=e[2],i=fk(q(f,fj(d)),h),j=0,k=d[4],l=[3,y(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(b(b(b(a(a(c)),1),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(b(a(b(a(c),1)),1),1),1),o],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),p],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,q(f,fj(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],x]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-j4=b(b(b(b(b(c,1),1),1),1),1),cB=ai(b(c,1),j4),j5=b(b(b(b(b(b(c,1),1),1),1),1),1),cC=ai(b(c,1),j5);function
-aP(d,c,a){var
-b=q(d,a);return b?E(a,c):b}function
-j6(a){var
-b=bf(a[2]),d=b?bf(a[3]):b,e=d?aP(c,dj,a[4]):d;return e?bf(a[5]):e}function
-j7(d,aU,g){var
-Z=e(d[2],0),T=u(g[8],f),b9=g[12],aD=s(function(a){var
-i=aP(f,cB,a[2]),j=i?q(f,a[3]):i,k=j?q(f,a[4]):j,l=k?bf(a[5]):k,m=l?bf(a[6]):l;if(m)var
+kq=b(b(b(b(b(c,1),1),1),1),1),cH=al(b(c,1),kq),kr=b(b(b(b(b(b(c,1),1),1),1),1),1),cI=al(b(c,1),kr);function
+aQ(d,c,a){var
+b=r(d,a);return b?F(a,c):b}function
+ks(a){var
+b=bj(a[2]),d=b?bj(a[3]):b,e=d?aQ(c,dv,a[4]):d;return e?bj(a[5]):e}function
+kt(d,aU,g){var
+Z=e(d[2],0),T=v(g[8],f),cb=g[12],aD=s(function(a){var
+i=aQ(f,cH,a[2]),j=i?r(f,a[3]):i,k=j?r(f,a[4]):j,l=k?bj(a[5]):k,m=l?bj(a[6]):l;if(m)var
 n=b(b(b(b(b(c,1),1),1),1),1),g=h(e(d[3],a[7]),n);else
 var
 g=m;if(g){var
 o=a[8];return s(function(a){var
-b=aP(f,cB,a[1]);return b?aP(f,cB,a[2]):b},o)}return g},b9),aE=aD?s(j6,g[8]):aD,aF=aE?E(dn(g[12]),cC):aE;if(aF)var
-b_=g[9],U=s(function(a){return aP(f,cC,a)},b_);else
+b=aQ(f,cH,a[1]);return b?aQ(f,cH,a[2]):b},o)}return g},cb),aE=aD?s(ks,g[8]):aD,aF=aE?F(dz(g[12]),cI):aE;if(aF)var
+cc=g[9],U=s(function(a){return aQ(f,cI,a)},cc);else
 var
 U=aF;if(U)var
-b$=g[10],V=s(function(a){return aP(f,cC,a)},b$);else
+cd=g[10],V=s(function(a){return aQ(f,cI,a)},cd);else
 var
 V=U;if(V)var
-ca=g[11],W=s(function(a){return aP(f,cC,a)},ca);else
+ce=g[11],W=s(function(a){return aQ(f,cI,a)},ce);else
 var
 W=V;var
-aG=W?h(u(g[9],f),T):W,aH=aG?h(u(g[10],f),T):aG,aI=aH?h(u(g[11],f),T):aH;if(aI)var
-cb=g[4],X=aP(f,a(b(b(b(b(b(c,1),1),1),1),1)),cb);else
+aG=W?h(v(g[9],f),T):W,aH=aG?h(v(g[10],f),T):aG,aI=aH?h(v(g[11],f),T):aH;if(aI)var
+cf=g[4],X=aQ(f,a(b(b(b(b(b(c,1),1),1),1),1)),cf);else
 var
 X=aI;if(X)var
-cc=g[5],Y=aP(f,a(b(b(b(b(b(c,1),1),1),1),1)),cc);else
+cg=g[5],Y=aQ(f,a(b(b(b(b(b(c,1),1),1),1),1)),cg);else
 var
 Y=X;var
 _=0;if(Y){var
 aJ=g[7];if(aJ)var
-aK=aJ[1],aL=aK[1],aM=aL[2],aN=aL[1],aO=aK[2],cd=t(aN,t(aM,aO)),aQ=s(function(a){return aP(f,cB,a)},cd),aV=aQ?r(h(u(t(aN,t(aM,aO)),f),f)):aQ;else{var
+aK=aJ[1],aL=aK[1],aM=aL[2],aN=aL[1],aO=aK[2],ch=u(aN,u(aM,aO)),aP=s(function(a){return aQ(f,cH,a)},ch),aV=aP?o(h(v(u(aN,u(aM,aO)),f),f)):aP;else{var
 aR=1;_=1}}else{var
 aR=Y;_=1}if(_)var
-aV=aR;if(r(aV))return[0,c,Z];var
-m=g[12],z=g[8],bt=g[12],bw=dp(function(a){return e1(g)?a[4]:a[3]},bt),ax=D(b(b(b(b(b(b(c,1),1),1),1),1),1),bw),n=g[4],bo=N(m),at=q(f,n);if(at){var
-A=0,o=z;for(;;){if(o){var
-j=o[1],af=A?k(d[5],A[1],j[1]):1;if(af){var
-aa=bf(j[2]),ac=aa?bf(j[3]):aa,ad=ac?q(j[2],j[3]):ac,ae=ad?E(f,j[4]):ad;if(ae)var
-aZ=eX(d,j),a0=e(d[9],aZ),ag=k(d[4],j[6],a0);else
+aV=aR;if(o(aV))return[0,c,Z];var
+m=g[12],A=g[8],bu=g[12],bv=dA(function(a){return fe(g)?a[4]:a[3]},bu),ax=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bv),n=g[4],bp=C(m),at=r(f,n);if(at){var
+B=0,p=A;for(;;){if(p){var
+k=p[1],af=B?i(d[5],B[1],k[1]):1;if(af){var
+aa=bj(k[2]),ab=aa?bj(k[3]):aa,ac=ab?r(k[2],k[3]):ab,ad=ac?F(f,k[4]):ac;if(ad)var
+aZ=fa(d,k),a0=e(d[9],aZ),ag=i(d[4],k[6],a0);else
 var
-ag=ae;var
-B=ag}else
+ag=ad;var
+D=ag}else
 var
-B=af;if(B){var
-A=[0,j[1]],o=o[2];continue}var
-au=B}else
+D=af;if(D){var
+B=[0,k[1]],p=p[2];continue}var
+au=D}else
 var
 au=1;var
 Q=au;break}}else
 var
 Q=at;if(Q){var
-P=f,M=0,w=m,bp=N(z);for(;;){if(w){var
-i=w[1],bd=i[8],C=eY(bp,bo,P,an(c),bd);if(C){var
-l=C[1],a1=bv(function(b,a){return bS(p(c,b[2][2]),a)},f,l),ao=h(i[2],a1);if(ao)var
-a2=i[1]?c:f,a3=p(bv(function(b,a){return p(b[2][3],a)},f,l),a2),F=h(i[3],a3);else
+P=f,O=0,w=m,bq=C(A);for(;;){if(w){var
+j=w[1],bd=j[8],E=fb(bq,bp,P,aq(c),bd);if(E){var
+l=E[1],a1=bA(function(b,a){return bX(q(c,b[2][2]),a)},f,l),an=h(j[2],a1);if(an)var
+a2=j[1]?c:f,a3=q(bA(function(b,a){return q(b[2][3],a)},f,l),a2),G=h(j[3],a3);else
 var
-F=ao;if(F){var
-ap=i[2],a4=r(i[1]),ah=a4||E(D(n,ap),ax),aq=ah?s(function(d){return function(a){var
-b=a[2][2];return E(D(n,ab(ab(d,c),b)),ax)}}(ap),l):ah;if(aq)var
-ar=i[2],a5=i[1]?de(c,D(n,ar)):f,a6=p(bv(function(f){return function(a,b){var
-d=a[2][2],e=D(n,ab(ab(f,c),d));return p(de(D(a[1][4],a[2][4]),e),b)}}(ar),f,l),a5),v=h(i[4],a6);else
+G=an;if(G){var
+ao=j[2],a5=o(j[1]),ah=a5||F(K(n,ao),ax),ap=ah?s(function(d){return function(a){var
+b=a[2][2];return F(K(n,ae(ae(d,c),b)),ax)}}(ao),l):ah;if(ap)var
+ar=j[2],a6=j[1]?dp(c,K(n,ar)):f,a7=q(bA(function(f){return function(a,b){var
+d=a[2][2],e=K(n,ae(ae(f,c),d));return q(dp(K(a[1][4],a[2][4]),e),b)}}(ar),f,l),a6),t=h(j[4],a7);else
 var
-v=aq}else
+t=ap}else
 var
-v=F;if(v)var
-be=O(function(a){return p(a[1][2],a[2][5])},l),bg=dk(jQ,i[1],be),G=h(i[5],bg);else
+t=G;if(t)var
+be=y(function(a){return q(a[1][2],a[2][5])},l),bf=dw(kc,j[1],be),H=h(j[5],bf);else
 var
-G=v;if(G)var
-bh=O(function(a){return p(a[1][5],a[2][6])},l),bi=dk(bS,i[1],bh),H=h(i[6],bi);else
+H=t;if(H)var
+bg=y(function(a){return q(a[1][5],a[2][6])},l),bh=dw(bX,j[1],bg),I=h(j[6],bh);else
 var
-H=G;if(H)var
-bj=i[1],a7=0,a8=bv(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a7,l),a9=0,a_=bj?c:f,a$=[0,b(b(b(b(c,1),1),1),1),[0,a_,a9]],bb=[0,e(d[2],a$),a8],bc=e(d[6],bb),bk=e(d[9],bc),I=k(d[4],i[7],bk);else
+I=H;if(I)var
+bk=j[1],a8=0,a9=bA(function(a,b){return[0,a[1][6],[0,a[2][7],b]]},a8,l),a_=0,a$=bk?c:f,ba=[0,b(b(b(b(c,1),1),1),1),[0,a$,a_]],bb=[0,e(d[2],ba),a9],bc=e(d[6],bb),bl=e(d[9],bc),J=i(d[4],j[7],bl);else
 var
-I=H;if(I){if(M){var
-ai=M[1],aj=ai[1],ak=E(aj,i[2]),$=0;if(ak){var
+J=I;if(J){if(O){var
+ai=O[1],aj=ai[1],ak=F(aj,j[2]),$=0;if(ak){var
 al=ak;$=1}else{var
-am=h(aj,i[2]);if(am)var
-J=k(d[5],ai[2],i[7]);else{var
+am=h(aj,j[2]);if(am)var
+L=i(d[5],ai[2],j[7]);else{var
 al=am;$=1}}if($)var
-J=al}else
+L=al}else
 var
-J=1;var
-K=J}else
+L=1;var
+M=L}else
 var
-K=I;if(K)var
-bl=i[1],as=bl||(l?1:l);else
+M=J;if(M)var
+bm=j[1],as=bm||(l?1:l);else
 var
-as=K;var
-L=as}else
+as=M;var
+N=as}else
 var
-L=C;if(L){var
-bm=w[2],bn=[0,[0,i[2],i[7]]],P=p(P,c),M=bn,w=bm;continue}var
-av=L}else
+N=E;if(N){var
+bn=w[2],bo=[0,[0,j[2],j[7]]],P=q(P,c),O=bo,w=bn;continue}var
+av=N}else
 var
 av=1;var
 R=av;break}}else
 var
 R=Q;if(R)var
-bq=eV(m),br=function(a){return O(dg,a[8])},S=eZ(df(u(m,f),br,m),f,bq);else
+br=e_(m),bs=function(a){return y(bY,a[8])},S=fc(dq(v(m,f),bs,m),f,br);else
 var
 S=R;var
 aw=S?m?1:m:S;if(aw)var
-bs=function(a){return O(ct,a[8])},aW=eZ(df(u(z,f),bs,m),f,z);else
+bt=function(a){return y(bi,a[8])},aW=fc(dq(v(A,f),bt,m),f,A);else
 var
-aW=aw;if(r(aW))return[0,b(c,1),Z];var
-aX=j3(d,g),bx=g[14],by=[0,a(a(b(b(a(a(c)),1),1))),0],bz=[0,b(b(a(a(b(a(c),1))),1),1),by],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(a(a(a(b(a(c),1))))),bA],bC=[0,cA(d,[0,b(b(a(b(a(a(c)),1)),1),1),bB],bx),0],bD=0,bE=g[12],bF=di(function(a){return a[7]},bE,bD),bG=e(d[6],bF),bH=[0,b(b(b(b(b(c,1),1),1),1),1),0],bI=[0,u(g[12],f),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),0],bK=[0,a(a(b(b(a(a(c)),1),1))),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],bM=[0,a(a(a(b(b(a(c),1),1)))),bL],bN=[0,a(b(b(a(b(a(c),1)),1),1)),bM],bO=[0,b(b(a(b(b(a(c),1),1)),1),1),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,a(b(a(b(b(a(c),1),1)),1)),bP],bR=[0,b(b(a(b(a(a(c)),1)),1),1),bQ],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bU=[0,b(b(a(b(a(a(c)),1)),1),1),bT],ay=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bU],c,dq,bI,bG],bC],az=ba(d,j2(d,g,t(aX,ay))),bV=[0,b(b(a(b(a(a(c)),1)),1),1),0],bW=[0,a(a(b(b(a(a(c)),1),1))),bV],bX=[0,a(b(a(b(b(a(c),1),1)),1)),bW],bY=[0,b(a(a(b(b(a(c),1),1))),1),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,b(a(a(a(b(a(c),1)))),1),bZ],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],aA=t(aX,t([0,cA(d,[0,a(b(a(a(b(a(c),1))),1)),b1],az),0],ay)),aB=ba(d,[4,e5(e7(f,aA))]),b2=b(b(b(b(b(b(c,1),1),1),1),1),1),b3=e(d[3],aB),b4=cs(bu(an(p(b(b(b(c,1),1),1),b3)),b2)),b5=cx(b(b(b(b(b(c,1),1),1),1),1),b4),b6=[0,aB,[0,e(d[2],b5),0]],aC=e(d[6],b6),b7=[0,aC,O(function(a){return a[5]},aA)],b8=[0,e(d[3],aC),0],y=[0,k(d[7],8,b8),b7],x=f;for(;;){if(y){var
-aS=y[1],aT=cH(d[8],aU,x,aS);if(aT){var
-ce=p(x,e(d[3],aS)),y=y[2],x=ce;continue}var
+aW=aw;if(o(aW))return[0,b(c,1),Z];var
+aX=kp(d,g),bw=g[14],bx=[0,a(a(b(b(a(a(c)),1),1))),0],bB=[0,b(b(a(a(b(a(c),1))),1),1),bx],bC=[0,a(a(a(a(b(a(c),1))))),bB],bD=[0,a(a(a(a(b(a(c),1))))),bC],bE=[0,cG(d,[0,b(b(a(b(a(a(c)),1)),1),1),bD],bw),0],bF=0,bG=g[12],bH=du(function(a){return a[7]},bG,bF),bI=e(d[6],bH),bJ=[0,b(b(b(b(b(c,1),1),1),1),1),0],bK=[0,v(g[12],f),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),0],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,a(a(a(b(b(a(c),1),1)))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,b(b(a(b(b(a(c),1),1)),1),1),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,b(b(a(b(a(a(c)),1)),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bV=[0,b(b(a(b(a(a(c)),1)),1),1),bU],ay=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bV],c,dB,bK,bI],bE],az=a4(d,ko(d,g,u(aX,ay))),bW=[0,b(b(a(b(a(a(c)),1)),1),1),0],bZ=[0,a(a(b(b(a(a(c)),1),1))),bW],b0=[0,a(b(a(b(b(a(c),1),1)),1)),bZ],b1=[0,b(a(a(b(b(a(c),1),1))),1),b0],b2=[0,a(b(b(a(b(a(c),1)),1),1)),b1],b3=[0,b(a(a(a(b(a(c),1)))),1),b2],b4=[0,a(b(b(b(b(a(c),1),1),1),1)),b3],aA=u(aX,u([0,cG(d,[0,a(b(a(a(b(a(c),1))),1)),b4],az),0],ay)),aB=a4(d,[4,fi(fk(f,aA))]),b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=e(d[3],aB),b7=bz(by(aq(q(b(b(b(c,1),1),1),b6)),b5)),b8=cE(b(b(b(b(b(c,1),1),1),1),1),b7),b9=[0,aB,[0,e(d[2],b8),0]],aC=e(d[6],b9),b_=[0,aC,y(function(a){return a[5]},aA)],b$=[0,e(d[3],aC),0],z=[0,i(d[7],8,b$),b_],x=f;for(;;){if(z){var
+aS=z[1],aT=ca(d[8],aU,x,aS);if(aT){var
+ci=q(x,e(d[3],aS)),z=z[2],x=ci;continue}var
 aY=aT}else
 var
-aY=h(e(d[3],aU),x);return r(aY)?[0,a(c),Z]:[0,f,e(d[9],az)]}}function
-e8(r,o,n,m){var
-d=r,i=o,e=n,g=m;for(;;){if(d){var
+aY=h(e(d[3],aU),x);return o(aY)?[0,a(c),Z]:[0,f,e(d[9],az)]}}function
+fl(p,o,n,m){var
+d=p,i=o,e=n,g=m;for(;;){if(d){var
 j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
-k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?E(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
-s=g?D(b(a(b(c,1)),1),e):e,t=ab(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=p(D(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
-e9=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dt=ai(b(c,1),e9),e_=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),j8=cK;function
-du(s,g,r,o,n,m){var
-t=D(g,e_),u=b(b(b(b(b(c,1),1),1),1),1),h=D(ai(b(c,1),u),t),v=D(s,o),w=b(b(b(b(b(c,1),1),1),1),1),x=D(ai(b(c,1),w),v),y=p(D(m,D(g,e_)),x),k=C(cK),l=D(h,ai(b(c,1),k)),e=p(dt,bd(D(y,dt),l)),i=q(f,e),j=i?E(f,h):i;if(j){var
-d=j8,a=e;for(;;){if(0===d){var
-z=D(n,a);return q(D(ai(b(c,1),r),dt),z)}var
-d=d-1|0,a=eS(D(a,a),e9);continue}}return j}var
-j9=0;function
-dv(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return dv(a,e)};return bT(function(a){return dv(a,c)},g,f,b)}return a}function
-bW(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bW(b,a,d),f,c]};return bT(function(b){return[0,d,f,bW(b,a,c)]},h,g,e)}function
+k=r(b(b(b(b(a(c),1),1),1),1),f),l=k?F(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
+s=g?K(b(a(b(c,1)),1),e):e,t=ae(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=q(K(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
+fm=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dE=al(b(c,1),fm),fn=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),ku=cU;function
+dF(s,g,p,o,n,m){var
+t=K(g,fn),u=b(b(b(b(b(c,1),1),1),1),1),h=K(al(b(c,1),u),t),v=K(s,o),w=b(b(b(b(b(c,1),1),1),1),1),x=K(al(b(c,1),w),v),y=q(K(m,K(g,fn)),x),k=J(cU),l=K(h,al(b(c,1),k)),e=q(dE,bh(K(y,dE),l)),i=r(f,e),j=i?F(f,h):i;if(j){var
+d=ku,a=e;for(;;){if(0===d){var
+z=K(n,a);return r(K(al(b(c,1),p),dE),z)}var
+d=d-1|0,a=e7(K(a,a),fm);continue}}return j}var
+cJ=0;function
+b4(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b4(a,e)};return a2(function(a){return b4(a,c)},g,f,b)}return a}function
+bk(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bk(b,a,d),f,c]};return a2(function(b){return[0,d,f,bk(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bW(b,a,0),0,0]}return bT(function(b){return[0,0,0,bW(b,a,0)]},j,i,e)}function
-az(g,f,d){var
+j(b){return[0,bk(b,a,0),0,0]}return a2(function(b){return[0,0,0,bk(b,a,0)]},j,i,e)}function
+V(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,at(b,0)]}}function
-e$(d){var
-f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,am(b,0)]}}function
+fo(d){var
+f=r(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?r(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-i=q(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?q(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-j_=[0,b(b(b(a(b(a(c),1)),1),1),1),0],j$=[0,b(b(a(b(a(a(c)),1)),1),1),j_],ka=[0,a(b(b(a(b(a(c),1)),1),1)),j$],kb=[0,[0,a(a(a(b(a(a(c)),1)))),ka],0],kc=[0,b(a(b(b(a(a(c)),1),1)),1),0],kd=[0,a(b(a(b(b(a(c),1),1)),1)),kc],ke=[0,b(b(a(b(a(a(c)),1)),1),1),kd],kf=[0,b(a(a(b(b(a(c),1),1))),1),ke],kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],kb],kh=[0,a(b(a(b(b(a(c),1),1)),1)),0],ki=[0,b(a(b(b(a(a(c)),1),1)),1),kh],kj=[0,a(a(a(a(b(a(c),1))))),ki],kk=[0,b(a(a(b(b(a(c),1),1))),1),kj],kl=[0,a(b(a(b(b(a(c),1),1)),1)),kk],km=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kl],kg],kn=[0,b(a(a(a(b(a(c),1)))),1),0],ko=[0,a(b(a(b(b(a(c),1),1)),1)),kn],kp=[0,b(b(b(a(b(a(c),1)),1),1),1),ko],kq=[0,[0,a(a(a(b(a(a(c)),1)))),kp],km],kr=[0,a(b(b(a(a(a(c))),1),1)),0],ks=[0,b(a(a(a(b(a(c),1)))),1),kr],kt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ks],kq],ku=[0,b(a(a(a(b(a(c),1)))),1),0],kv=[0,a(a(a(a(b(a(c),1))))),ku],kw=[0,a(b(b(a(b(a(c),1)),1),1)),kv],kx=[0,a(a(b(b(a(a(c)),1),1))),kw],ky=[0,b(a(b(b(a(a(c)),1),1)),1),kx],kz=[0,a(b(a(b(b(a(c),1),1)),1)),ky],kA=[0,[0,b(a(a(b(a(a(c)),1))),1),kz],kt],kB=[0,b(b(a(b(a(a(c)),1)),1),1),0],kC=[0,a(a(b(b(b(a(c),1),1),1))),kB],kD=[0,a(b(a(b(b(a(c),1),1)),1)),kC],kE=[0,b(b(b(b(a(a(c)),1),1),1),1),kD],kF=[0,b(b(b(a(a(a(c))),1),1),1),kE],kG=[0,[0,a(b(a(b(b(a(c),1),1)),1)),kF],kA],kH=[0,b(b(a(b(a(a(c)),1)),1),1),0],kI=[0,a(a(b(b(b(a(c),1),1),1))),kH],kJ=[0,a(b(a(b(b(a(c),1),1)),1)),kI],kK=[0,b(a(b(a(b(a(c),1)),1)),1),kJ],kL=[0,a(b(a(b(b(a(c),1),1)),1)),kK],kM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kL],kG],kN=[0,b(b(a(b(a(a(c)),1)),1),1),0],kO=[0,b(b(b(b(a(a(c)),1),1),1),1),kN],kP=[0,a(b(a(b(b(a(c),1),1)),1)),kO],kQ=[0,a(a(b(b(b(a(c),1),1),1))),kP],kR=[0,a(a(b(b(b(a(c),1),1),1))),kQ],kS=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kR],kM],kT=[0,b(b(a(b(b(a(c),1),1)),1),1),0],kU=[0,a(b(b(a(b(a(c),1)),1),1)),kT],kV=[0,b(a(b(b(b(a(c),1),1),1)),1),kU],kW=[0,b(a(b(b(a(a(c)),1),1)),1),kV],kX=[0,a(a(a(a(b(a(c),1))))),kW],kY=[0,[0,b(a(a(b(b(a(c),1),1))),1),kX],kS],kZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],k0=[0,b(a(b(b(a(a(c)),1),1)),1),kZ],k1=[0,a(b(b(a(b(a(c),1)),1),1)),k0],k2=[0,a(b(a(b(a(a(c)),1)),1)),k1],k3=[0,a(b(b(b(a(a(c)),1),1),1)),k2],k4=[0,a(b(a(b(b(a(c),1),1)),1)),k3],k5=[0,[0,b(a(b(b(a(a(c)),1),1)),1),k4],kY],k6=[0,b(b(a(b(a(a(c)),1)),1),1),0],k7=[0,a(b(b(a(b(a(c),1)),1),1)),k6],k8=[0,a(b(a(a(b(a(c),1))),1)),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,[0,b(b(a(a(b(a(c),1))),1),1),k9],k5],k$=[0,b(b(a(a(b(a(c),1))),1),1),0],la=[0,a(b(b(b(b(a(c),1),1),1),1)),k$],lb=[0,a(a(a(a(b(a(c),1))))),la],lc=[0,[0,a(a(a(b(b(a(c),1),1)))),lb],k_],ld=[0,b(b(a(b(a(a(c)),1)),1),1),0],le=[0,b(a(b(b(a(a(c)),1),1)),1),ld],lf=[0,a(b(b(b(b(a(c),1),1),1),1)),le],lg=[0,b(b(a(b(a(a(c)),1)),1),1),lf],lh=[0,[0,a(a(b(b(a(a(c)),1),1))),lg],lc],li=[0,b(a(a(a(b(a(c),1)))),1),0],lj=[0,a(b(b(b(b(a(c),1),1),1),1)),li],lk=[0,b(b(a(a(b(a(c),1))),1),1),lj],ll=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lk],lh],lm=[0,a(b(a(b(b(a(c),1),1)),1)),0],ln=[0,b(b(a(a(b(a(c),1))),1),1),lm],lo=[0,a(b(a(b(a(a(c)),1)),1)),ln],lp=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lo],ll],lq=[0,b(b(a(a(b(a(c),1))),1),1),0],lr=[0,a(a(a(a(b(a(c),1))))),lq],ls=[0,a(a(a(a(b(a(c),1))))),lr],lt=[0,[0,b(b(a(b(a(a(c)),1)),1),1),ls],lp],lu=[0,a(b(a(b(b(a(c),1),1)),1)),0],lv=[0,a(a(b(b(a(a(c)),1),1))),lu],lw=[0,[0,a(b(a(b(a(a(c)),1)),1)),lv],lt],lx=[0,b(a(b(b(a(a(c)),1),1)),1),0],ly=[0,a(b(b(b(b(a(c),1),1),1),1)),lx],lz=[0,a(b(a(a(b(a(c),1))),1)),ly],lA=[0,a(b(a(a(b(a(c),1))),1)),lz],lB=[0,a(b(b(b(b(a(c),1),1),1),1)),lA],lC=[0,b(a(b(b(a(a(c)),1),1)),1),lB],lD=[0,[0,a(a(a(b(b(a(c),1),1)))),lC],lw];function
-M(f,e){var
+i=r(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?r(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+kv=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kw=[0,b(b(a(b(a(a(c)),1)),1),1),kv],kx=[0,a(b(b(a(b(a(c),1)),1),1)),kw],ky=[0,[0,a(a(a(b(a(a(c)),1)))),kx],0],kz=[0,b(a(b(b(a(a(c)),1),1)),1),0],kA=[0,a(b(a(b(b(a(c),1),1)),1)),kz],kB=[0,b(b(a(b(a(a(c)),1)),1),1),kA],kC=[0,b(a(a(b(b(a(c),1),1))),1),kB],kD=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kC],ky],kE=[0,a(b(a(b(b(a(c),1),1)),1)),0],kF=[0,b(a(b(b(a(a(c)),1),1)),1),kE],kG=[0,a(a(a(a(b(a(c),1))))),kF],kH=[0,b(a(a(b(b(a(c),1),1))),1),kG],kI=[0,a(b(a(b(b(a(c),1),1)),1)),kH],kJ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kI],kD],kK=[0,b(a(a(a(b(a(c),1)))),1),0],kL=[0,a(b(a(b(b(a(c),1),1)),1)),kK],kM=[0,b(b(b(a(b(a(c),1)),1),1),1),kL],kN=[0,[0,a(a(a(b(a(a(c)),1)))),kM],kJ],kO=[0,a(b(b(a(a(a(c))),1),1)),0],kP=[0,b(a(a(a(b(a(c),1)))),1),kO],kQ=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kN],kR=[0,b(a(a(a(b(a(c),1)))),1),0],kS=[0,a(a(a(a(b(a(c),1))))),kR],kT=[0,a(b(b(a(b(a(c),1)),1),1)),kS],kU=[0,a(a(b(b(a(a(c)),1),1))),kT],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,a(b(a(b(b(a(c),1),1)),1)),kV],kX=[0,[0,b(a(a(b(a(a(c)),1))),1),kW],kQ],kY=[0,b(b(a(b(a(a(c)),1)),1),1),0],kZ=[0,a(a(b(b(b(a(c),1),1),1))),kY],k0=[0,a(b(a(b(b(a(c),1),1)),1)),kZ],k1=[0,b(b(b(b(a(a(c)),1),1),1),1),k0],k2=[0,b(b(b(a(a(a(c))),1),1),1),k1],k3=[0,[0,a(b(a(b(b(a(c),1),1)),1)),k2],kX],k4=[0,b(b(a(b(a(a(c)),1)),1),1),0],k5=[0,a(a(b(b(b(a(c),1),1),1))),k4],k6=[0,a(b(a(b(b(a(c),1),1)),1)),k5],k7=[0,b(a(b(a(b(a(c),1)),1)),1),k6],k8=[0,a(b(a(b(b(a(c),1),1)),1)),k7],k9=[0,[0,b(a(b(b(a(a(c)),1),1)),1),k8],k3],k_=[0,b(b(a(b(a(a(c)),1)),1),1),0],k$=[0,b(b(b(b(a(a(c)),1),1),1),1),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,a(a(b(b(b(a(c),1),1),1))),la],lc=[0,a(a(b(b(b(a(c),1),1),1))),lb],ld=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),lc],k9],le=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lf=[0,a(b(b(a(b(a(c),1)),1),1)),le],lg=[0,b(a(b(b(b(a(c),1),1),1)),1),lf],lh=[0,b(a(b(b(a(a(c)),1),1)),1),lg],li=[0,a(a(a(a(b(a(c),1))))),lh],lj=[0,[0,b(a(a(b(b(a(c),1),1))),1),li],ld],lk=[0,a(b(a(b(b(a(c),1),1)),1)),0],ll=[0,b(a(b(b(a(a(c)),1),1)),1),lk],lm=[0,a(b(b(a(b(a(c),1)),1),1)),ll],ln=[0,a(b(a(b(a(a(c)),1)),1)),lm],lo=[0,a(b(b(b(a(a(c)),1),1),1)),ln],lp=[0,a(b(a(b(b(a(c),1),1)),1)),lo],lq=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lp],lj],lr=[0,b(b(a(b(a(a(c)),1)),1),1),0],ls=[0,a(b(b(a(b(a(c),1)),1),1)),lr],lt=[0,a(b(a(a(b(a(c),1))),1)),ls],lu=[0,a(b(b(a(b(a(c),1)),1),1)),lt],lv=[0,[0,b(b(a(a(b(a(c),1))),1),1),lu],lq],lw=[0,b(b(a(a(b(a(c),1))),1),1),0],lx=[0,a(b(b(b(b(a(c),1),1),1),1)),lw],ly=[0,a(a(a(a(b(a(c),1))))),lx],lz=[0,[0,a(a(a(b(b(a(c),1),1)))),ly],lv],lA=[0,b(b(a(b(a(a(c)),1)),1),1),0],lB=[0,b(a(b(b(a(a(c)),1),1)),1),lA],lC=[0,a(b(b(b(b(a(c),1),1),1),1)),lB],lD=[0,b(b(a(b(a(a(c)),1)),1),1),lC],lE=[0,[0,a(a(b(b(a(a(c)),1),1))),lD],lz],lF=[0,b(a(a(a(b(a(c),1)))),1),0],lG=[0,a(b(b(b(b(a(c),1),1),1),1)),lF],lH=[0,b(b(a(a(b(a(c),1))),1),1),lG],lI=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lH],lE],lJ=[0,a(b(a(b(b(a(c),1),1)),1)),0],lK=[0,b(b(a(a(b(a(c),1))),1),1),lJ],lL=[0,a(b(a(b(a(a(c)),1)),1)),lK],lM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lL],lI],lN=[0,b(b(a(a(b(a(c),1))),1),1),0],lO=[0,a(a(a(a(b(a(c),1))))),lN],lP=[0,a(a(a(a(b(a(c),1))))),lO],lQ=[0,[0,b(b(a(b(a(a(c)),1)),1),1),lP],lM],lR=[0,a(b(a(b(b(a(c),1),1)),1)),0],lS=[0,a(a(b(b(a(a(c)),1),1))),lR],lT=[0,[0,a(b(a(b(a(a(c)),1)),1)),lS],lQ],lU=[0,b(a(b(b(a(a(c)),1),1)),1),0],lV=[0,a(b(b(b(b(a(c),1),1),1),1)),lU],lW=[0,a(b(a(a(b(a(c),1))),1)),lV],lX=[0,a(b(a(a(b(a(c),1))),1)),lW],lY=[0,a(b(b(b(b(a(c),1),1),1),1)),lX],lZ=[0,b(a(b(b(a(a(c)),1),1)),1),lY],l0=[0,[0,a(a(a(b(b(a(c),1),1)))),lZ],lT];function
+Q(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-fa(d){var
+dG(d){var
 i=0;if(d){var
-f=e$(d[1]);if(f)var
+f=fo(d[1]);if(f)var
 j=d[2],e=s(function(d){var
-e=e$(d);if(e)var
+e=fo(d);if(e)var
 f=e;else{var
-g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
+g=r(b(b(b(b(a(c),1),1),1),1),d);if(g)return r(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=r(aa(function(a){return M(d,a)},lD));i=1}else
+h=o(E(function(a){return Q(d,a)},l0));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:dl(d)}function
-fb(g){var
-e=10,f=eU(g);for(;;){if(0!==e){var
+h=g;return h?d:dx(d)}function
+fp(g){var
+e=10,f=e9(g);for(;;){if(0!==e){var
 k=e-1|0;if(0!==f){var
 e=k,f=f-1|0;continue}}var
-m=cx(b(b(b(b(a(c),1),1),1),1),e),i=t(at(g,0),m),d=cw(9,i);for(;;){if(d){var
+m=cE(b(b(b(b(a(c),1),1),1),1),e),i=u(am(g,0),m),d=b0(9,i);for(;;){if(d){var
 l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
-n=at([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+n=am([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-j=d;return at(dh(9,i),j)}}}function
-bg(b,a){switch(a[0]){case
+j=d;return am(dt(9,i),j)}}}function
+bd(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,O(function(a){return bg(b,a)},c)];default:var
-d=a[1];return[4,O(function(a){var
-c=bg(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cD(d,c){switch(c[0]){case
+c=a[1];return[3,y(function(a){return bd(b,a)},c)];default:var
+d=a[1];return[4,y(function(a){var
+c=bd(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+cK(d,c){switch(c[0]){case
 3:var
-i=c[1];return s(function(a){return cD(d,a)},i);case
+j=c[1];return s(function(a){return cK(d,a)},j);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?k(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?i(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?s(function(a){return cD(d,a[2])},h):e}default:return 1}}function
-F(c,d,b){if(4===b[0]){var
-f=e(c[2],d),g=b[1],a=cv(function(a){return k(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-aA(e,d,c){var
-a=F(e,d,c);if(a){var
+e=1;return e?s(function(a){return cK(d,a[2])},h):e}default:return 1}}function
+w(c,d,b){if(4===b[0]){var
+f=e(c[2],d),g=b[1],a=cD(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+_(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-aj(e,d,c){var
-a=F(e,d,c);if(a){var
+R(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-bX(a){if(a){var
+be(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-fc(a){return 1===a[0]?[0,a[1]]:0}function
-dw(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aA(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aj(d,[0,b(b(b(b(a(a(c)),1),1),1),1),v],g);if(i){var
-w=0,x=i[1],j=az(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aA(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],v=[0,b(b(a(a(b(a(c),1))),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],h=aj(d,[0,b(a(a(b(a(a(c)),1))),1),w],j);if(h){var
-i=az(fc,h[1],0);if(i)var
-k=i[1],x=[0,b(b(a(b(b(a(c),1),1)),1),1),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,b(a(a(b(a(a(c)),1))),1),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=bX(F(d,[0,a(a(a(a(b(a(c),1))))),D],j)),G=u(k,f),H=N(k),I=fa(e(d[1],g[1])),l=[0,[0,e(d[2],I),H,G,E]];else
+dH(a){return 1===a[0]?[0,a[1]]:0}function
+dI(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=_(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=R(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+x=0,y=i[1],j=V(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=_(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=R(d,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=V(dH,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=be(w(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=C(k),J=dG(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
 var
 l=i;var
 m=l}else
@@ -2527,8 +2541,8 @@ var
 m=h;var
 n=m}else
 var
-n=g;return n},x,w);if(j)var
-y=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(b(a(c),1),1),1))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=bX(F(d,[0,a(a(b(b(a(a(c)),1),1))),C],g)),E=j[1],G=fa(e(d[1],h[1])),k=[0,[0,e(d[2],G),E,D]];else
+n=g;return n},y,x);if(j)var
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=be(w(d,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=dG(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
 var
 k=j;var
 l=k}else
@@ -2537,45 +2551,45 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-dx(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,dx(b,c)]];var
+cL(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cL(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fd(g,m,i,d){if(i){if(d){var
+fq(g,m,i,d){if(i){if(d){var
 n=d[1],j=i[1];if(0===n[0]){var
 k=e(j[2],n[1]);if(k){var
-o=k[1],l=fd(g,m,i[2],d[2]);if(l){var
-p=l[1],u=0;if(!h(e(g[3],o),f)){var
-v=0;if(r(m)&&j[4])v=1;if(!v){var
-w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],q=[0,e(g[6],[0,j[1],x]),p];u=1}}if(!u)var
-q=p;var
-s=[0,q]}else
+p=k[1],l=fq(g,m,i[2],d[2]);if(l){var
+q=l[1],u=0;if(!h(e(g[3],p),f)){var
+v=0;if(o(m)&&j[4])v=1;if(!v){var
+w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,p,0]],r=[0,e(g[6],[0,j[1],x]),q];u=1}}if(!u)var
+r=q;var
+s=[0,r]}else
 var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return d}return d?0:lE}function
-fe(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=t(dx(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-dy(c,e,b,d){var
-a=fd(c,e,b[2],d),f=a?[0,fe(c,b[1],a[1])]:a;return f}function
-bY(i,g,d){var
-m=a(b(a(b(a(c),1)),1)),j=E(d,ai(b(c,1),m));if(j)var
-n=a(b(a(b(a(c),1)),1)),f=E(an(ai(b(c,1),n)),d);else
+t=k;return t}return 0}return d}return d?0:l1}function
+fr(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=u(cL(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+cM(c,e,b,d){var
+a=fq(c,e,b[2],d),f=a?[0,fr(c,b[1],a[1])]:a;return f}function
+b5(j,g,d){var
+m=a(b(a(b(a(c),1)),1)),k=F(d,al(b(c,1),m));if(k)var
+n=a(b(a(b(a(c),1)),1)),f=F(aq(al(b(c,1),n)),d);else
 var
-f=j;switch(g[0]){case
+f=k;switch(g[0]){case
 0:return f?h(g[1],d):f;case
 1:var
-l=r(f);if(l){var
-o=cy(d),p=e(i[2],o);return k(i[4],g[1],p)}return l;default:return 0}}function
-ff(b,ac,ab,aa,$,_,Z,Y,X){var
+l=o(f);if(l){var
+p=b1(d),q=e(j[2],p);return i(j[4],g[1],q)}return l;default:return 0}}function
+fs(b,ac,ab,aa,$,_,Z,Y,X){var
 q=aa,g=$,f=_,d=Z,c=Y,u=X;for(;;){if(q){if(g)if(f)if(d)if(c){var
 v=e(ab,c[1]);if(v){var
 w=q[1],R=v[1],ad=d[1],ae=f[1],af=g[1];if(3===R[0]){var
-i=R[1];if(i){var
-j=i[2],y=i[1];if(0===y[0])if(j){var
-l=j[2],z=j[1],A=y[1];if(3===z[0]){var
+j=R[1];if(j){var
+k=j[2],y=j[1];if(0===y[0])if(k){var
+l=k[2],z=k[1],A=y[1];if(3===z[0]){var
 x=0;if(l){var
 m=l[2],T=0;if(m){var
 n=m[2],U=0;if(n){var
@@ -2583,9 +2597,9 @@ o=n[2],V=0;if(o){var
 p=o[2],W=0;if(p)if(p[2]){var
 a=0;T=1;U=1;V=1;W=1}else{var
 B=z[1],r=e(ac,A);if(r){var
-C=r[1],s=dy(b,1,C,B);if(s){var
-t=dy(b,0,C,B);if(t)var
-D=k(b[4],s[1],w[1]),E=D?bY(b,l[1],w[2]):D,F=E?bY(b,m[1],w[3]):E,G=F?bY(b,n[1],af):F,H=G?bY(b,o[1],ae):G,I=H?bY(b,p[1],ad):H,J=I?[0,[0,A,t[1]]]:I;else
+C=r[1],s=cM(b,1,C,B);if(s){var
+t=cM(b,0,C,B);if(t)var
+D=i(b[4],s[1],w[1]),E=D?b5(b,l[1],w[2]):D,F=E?b5(b,m[1],w[3]):E,G=F?b5(b,n[1],af):F,H=G?b5(b,o[1],ae):G,I=H?b5(b,p[1],ad):H,J=I?[0,[0,A,t[1]]]:I;else
 var
 J=t;var
 K=J}else
@@ -2612,11 +2626,11 @@ a=Q}else
 var
 a=0}else
 var
-a=j;else
+a=k;else
 var
 a=0}else
 var
-a=i}else
+a=j}else
 var
 a=0;if(a){var
 q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
@@ -2631,159 +2645,158 @@ h=d;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:d?0:c?0:[0,at(u,0)]}}function
-fg(d,h,g){var
+h=g;return h}return g?0:f?0:d?0:c?0:[0,am(u,0)]}}function
+ft(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=fg(d,p(b,c),f);return[0,a[1],i]}var
-b=p(b,c),a=f;continue}return a}}function
-lF(d,t,j){var
-J=[0,b(b(a(b(b(a(c),1),1)),1),1),0],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],k=aA(d,[0,a(a(b(a(b(a(c),1)),1))),L],j);if(k){var
-l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aA(d,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
-u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,b(b(a(a(b(a(c),1))),1),1),Q],S=[0,a(b(b(b(b(a(c),1),1),1),1)),R],n=F(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
-o=n[1];switch(o[0]){case
-0:var
-g=[0,cy(o[1])];break;case
-1:var
-g=[0,e(d[1],o[1])];break;default:var
-g=0}if(g){var
-f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=M(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
-p=v;else
-var
-ah=[0,b(a(a(a(b(a(c),1)))),1),0],ai=[0,a(a(a(a(b(a(c),1))))),ah],ak=[0,b(b(a(a(b(a(c),1))),1),1),ai],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=M(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
-w=p;else
-var
-af=[0,a(b(a(a(b(a(c),1))),1)),0],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],w=M(i,[0,a(a(b(b(a(a(c)),1),1))),ag]);if(w){if(f){var
-H=a(b(a(a(b(c,1))),1));if(h(f[1],H))var
-I=fb(f[2]),q=[0,a(b(a(a(b(c,1))),1)),I];else
-var
-q=fb(f)}else
-var
-q=f;var
-x=q}else
-var
-x=f;var
-y=e(d[2],x),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(M(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
-z=function(n){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=F(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
-j=f[1];if(0===j[0]){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aj(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
-h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=N(k[2]),i=az(function(o){if(3===o[0]){var
+i=ft(d,q(b,c),f);return[0,a[1],i]}var
+b=q(b,c),a=f;continue}return a}}function
+fu(d,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+k=f[1];if(0===k[0]){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=R(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+h=e(o,k[1]);if(h)var
+l=h[1],y=g[1],x=0,z=C(l[2]),i=V(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=az(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=dx(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+h=e(z,j[1]);if(h){var
+l=h[1],p=0,q=k[1],i=V(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cL(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,fe(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),A=i?[0,fr(d,l[1],i[1])]:i,m=A;else
 var
-l=h;var
-m=l}else
+m=h;var
+n=m}else
 var
-m=g;return m}return 0}return f};else{var
-ad=[0,a(b(a(a(b(a(c),1))),1)),0],ae=[0,a(b(a(b(a(a(c)),1)),1)),ad];if(!M(i,[0,a(a(b(b(a(a(c)),1),1))),ae]))return[0,e(d[6],[0,l,[0,u,[0,y,0]]])];var
-z=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=F(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+n=g;return n}return 0}return f}function
+l2(d,t,j){var
+K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,b(a(a(a(b(a(c),1)))),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],k=_(d,[0,a(a(b(a(b(a(c),1)),1))),M],j);if(k){var
+l=k[1],N=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=_(d,[0,a(a(a(a(b(a(c),1))))),N],j);if(m){var
+u=m[1],O=[0,a(b(a(b(b(a(c),1),1)),1)),0],P=[0,a(b(a(b(a(a(c)),1)),1)),O],R=[0,b(b(a(a(b(a(c),1))),1),1),P],S=[0,a(b(b(b(b(a(c),1),1),1),1)),R],n=w(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
+o=n[1];switch(o[0]){case
+0:var
+g=[0,b1(o[1])];break;case
+1:var
+g=[0,e(d[1],o[1])];break;default:var
+g=0}if(g){var
+f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=Q(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
+p=v;else
+var
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=Q(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+x=p;else
+var
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=Q(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
+I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
+J=fp(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+var
+q=fp(f)}else
+var
+q=f;var
+y=q}else
+var
+y=f;var
+z=e(d[2],y),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(Q(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
+A=function(a){return fu(d,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!Q(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,e(d[6],[0,l,[0,u,[0,z,0]]])];var
+A=function(o){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=F(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(d,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],x=k[1],i=e(N(l[2]),x);if(i)var
-y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
+l=h[1],y=k[1],i=e(C(l[2]),y);if(i)var
+z=[0,i[1][1],0],A=[0,b(a(a(a(b(c,1)))),1),0],B=[0,e(d[2],A),z],m=[0,e(d[6],[0,l[1],B])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=F(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
-s=z(r[1]);if(s)var
-_=[0,a(b(b(a(b(c,1)),1),1)),0],$=[0,e(d[2],_),[0,u,[0,y,0]]],aa=[0,s[1],$],ab=[0,b(b(b(a(b(c,1)),1),1),1),0],ac=[0,l,[0,e(d[2],ab),aa]],A=[0,e(d[6],ac)];else
+Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
+s=A(r[1]);if(s)var
+$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,e(d[2],$),[0,u,[0,z,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,e(d[2],ac),ab]],B=[0,e(d[6],ad)];else
 var
-A=s;var
-B=A}else
+B=s;var
+D=B}else
 var
-B=r;var
-C=B}else
-var
-C=g;var
-D=C}else
-var
-D=n;var
+D=r;var
 E=D}else
 var
-E=m;var
-G=E}else
+E=g;var
+F=E}else
 var
-G=k;return G}function
-fh(a){var
-b=a[2];return a0(function(b,a){return a[4]?D(b,a[3]):b},b,c)}function
-fi(c,b){var
+F=n;var
+G=F}else
+var
+G=m;var
+H=G}else
+var
+H=k;return H}function
+fv(g,f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=i(g[4],b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
+var
+d=a;return d}return a?0:1}}function
+fw(a){var
+b=a[2];return a3(function(b,a){return a[4]?K(b,a[3]):b},b,c)}function
+fx(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-fj(c,b){var
-a=dv(b,c);return a?a[1]:f}function
-lH(d,g,K){var
-i=K[1],a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(b(b(b(b(a(c),1),1),1),1)),a3],a5=[0,a(b(a(a(b(a(c),1))),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,a(a(a(a(b(a(c),1))))),a6],I=aA(d,[0,b(a(a(b(b(a(c),1),1))),1),a7],i),T=0;if(I){var
-a8=[0,b(a(a(a(b(a(c),1)))),1),0],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(a(b(b(a(a(c)),1),1))),a_],bb=[0,b(a(b(b(a(a(c)),1),1)),1),a$],bc=[0,a(b(a(b(b(a(c),1),1)),1)),bb],J=aj(d,[0,b(a(a(b(a(a(c)),1))),1),bc],i),n=0;if(J){var
-x=J[1];if(x){var
-y=x[2],ap=x[1];if(0===ap[0])if(y){var
-aq=y[1];if(0===aq[0]&&!y[2]){var
-ar=aq[1],bd=[0,a(b(a(b(b(a(c),1),1)),1)),0],be=[0,b(a(b(b(a(a(c)),1),1)),1),bd],bf=[0,a(a(a(a(b(a(c),1))))),be],bh=[0,a(a(b(b(b(a(c),1),1),1))),bf],bi=[0,b(a(a(a(b(c,1)))),1),bh],bj=[0,a(a(b(b(b(a(c),1),1),1))),bi],bk=[0,a(a(b(b(b(a(c),1),1),1))),bj],bl=[0,b(b(a(b(a(a(c)),1)),1),1),bk],as=M(e(d[1],I[1]),bl),au=as?h(ap[1],c):as,av=au?q(f,ar):au;if(av){var
-j=q(ar,b(c,1));n=1}else{var
-j=av;n=1}}else{var
-j=0;n=1}}else{var
-j=y;n=1}else{var
-j=0;n=1}}else
+fy(c,b){var
+a=b4(b,c);return a?a[1]:f}function
+l4(d,g,L){var
+j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=_(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),T=0;if(J){var
+a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a5=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],K=R(d,[0,b(a(a(b(a(a(c)),1))),1),a6],j),m=0;if(K){var
+u=K[1];if(u){var
+x=u[2],an=u[1];if(0===an[0])if(x){var
+ao=x[1];if(0===ao[0]&&!x[2]){var
+ap=ao[1],a7=[0,a(b(a(b(b(a(c),1),1)),1)),0],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a7],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(b(b(b(a(c),1),1),1))),a9],a$=[0,b(a(a(a(b(c,1)))),1),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,a(a(b(b(b(a(c),1),1),1))),ba],bc=[0,b(b(a(b(a(a(c)),1)),1),1),bb],aq=Q(e(d[1],J[1]),bc),ar=aq?h(an[1],c):aq,as=ar?r(f,ap):ar;if(as){var
+k=r(ap,b(c,1));m=1}else{var
+k=as;m=1}}else{var
+k=0;m=1}}else{var
+k=x;m=1}else{var
+k=0;m=1}}else
 var
-aw=x}else
+at=u}else
 var
-aw=J;if(!n){var
-ax=aw;T=1}}else{var
-ax=I;T=1}if(T)var
-j=ax;var
-aB=j?cD(d,i):j;if(aB)var
-bm=ba(d,bg(d,i)),aC=k(d[4],g[13],bm);else
+at=K;if(!m){var
+au=at;T=1}}else{var
+au=J;T=1}if(T)var
+k=au;var
+av=k?cK(d,j):k;if(av)var
+be=a4(d,bd(d,j)),aw=i(d[4],g[13],be);else
 var
-aC=aB;if(r(aC))return a(b(c,1));var
-bn=[0,b(a(b(b(a(a(c)),1),1)),1),0],bo=[0,a(b(b(b(b(a(c),1),1),1),1)),bn],bp=[0,a(b(a(a(b(a(c),1))),1)),bo],bq=[0,a(b(a(a(b(a(c),1))),1)),bp],br=[0,a(b(b(b(b(a(c),1),1),1),1)),bq],bs=[0,b(a(b(b(a(a(c)),1),1)),1),br],aD=F(d,[0,a(a(a(b(b(a(c),1),1)))),bs],i);if(aD){var
-aE=aD[1],bt=[0,a(a(b(b(a(a(c)),1),1))),0],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,a(a(a(a(b(a(c),1))))),bu],bw=[0,a(a(a(a(b(a(c),1))))),bv],aF=aj(d,[0,b(b(a(b(a(a(c)),1)),1),1),bw],i);if(aF){var
-L=aF[1],bx=[0,a(a(b(b(a(a(c)),1),1))),0],by=[0,b(b(a(a(b(a(c),1))),1),1),bx],bz=[0,b(b(a(a(b(a(c),1))),1),1),by],bA=[0,a(b(b(b(b(a(c),1),1),1),1)),bz],aG=aj(d,[0,a(a(b(b(b(a(c),1),1),1))),bA],i);if(aG){var
-aH=aG[1],bB=[0,a(a(b(b(a(a(c)),1),1))),0],bC=[0,b(b(a(b(a(a(c)),1)),1),1),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,a(b(a(a(b(a(c),1))),1)),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],aI=aj(d,[0,b(b(a(a(b(a(c),1))),1),1),bF],i);if(aI){var
-P=aI[1],bG=[0,a(a(b(b(a(a(c)),1),1))),0],bH=[0,b(b(a(b(b(a(c),1),1)),1),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,b(a(b(b(b(a(c),1),1),1)),1),bI],bK=[0,b(a(b(b(a(a(c)),1),1)),1),bJ],bL=[0,a(a(a(a(b(a(c),1))))),bK],aJ=aj(d,[0,b(a(a(b(b(a(c),1),1))),1),bL],i);if(aJ){var
-bM=[0,a(a(b(b(a(a(c)),1),1))),0],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(a(b(b(a(a(c)),1),1)),1),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(b(a(b(a(a(c)),1)),1)),bP],bR=[0,a(b(b(b(a(a(c)),1),1),1)),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],aK=aj(d,[0,b(a(b(b(a(a(c)),1),1)),1),bS],i);if(aK){var
-bT=[0,a(b(a(b(b(a(c),1),1)),1)),0],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,a(b(b(b(b(a(c),1),1),1),1)),bU],aL=aA(d,[0,b(a(a(a(b(a(c),1)))),1),bV],aE);if(aL){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],aM=aA(d,[0,b(a(a(b(a(a(c)),1))),1),b2],aE);if(aM){var
-b3=0,aN=az(function(a){return dw(d,a)},L,b3);if(aN){var
-Q=aN[1],aO=k(d[4],aL[1],g[1]),b4=aO?k(d[4],aM[1],g[2]):aO;if(r(b4))return b(a(c),1);var
-aP=N(Q),b5=K[2],b6=g[11],b7=g[10],b8=g[9],b9=g[8],aQ=ff(d,aP,N(aH),b9,b8,b7,b6,b5,0);if(aQ){var
-R=aQ[1],b_=function(a){return[0,a[1],0]},b$=fg(df(u(L,f),b_,R),f,L),ca=ba(d,[3,O(function(a){return bg(d,a)},b$)]);if(r(k(d[4],g[14],ca)))return a(a(c));var
-cb=0,aR=az(function(a){return lF(d,aP,a)},P,cb);if(aR){var
-o=aR[1],l=g[6];for(;;){if(o){if(l){var
-V=k(d[4],o[1],l[1]);if(V){var
-o=o[2],l=l[2];continue}var
-W=V}else
-var
-W=l;var
-aS=W}else
-var
-aS=l?0:1;if(r(aS))return b(b(b(c,1),1),1);var
-aT=g[7],cc=aK[1],cd=aJ[1];if(aT){var
-X=aT[1],Y=X[1],Z=Y[2],A=function(c){function
+aw=av;if(o(aw))return a(b(c,1));var
+bf=[0,b(a(b(b(a(a(c)),1),1)),1),0],bg=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bh=[0,a(b(a(a(b(a(c),1))),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bj],ax=w(d,[0,a(a(a(b(b(a(c),1),1)))),bl],j);if(ax){var
+ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=R(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
+M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=R(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=R(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
+N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=R(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=R(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=_(d,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=_(d,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
+bV=0,aH=V(function(a){return dI(d,a)},M,bV);if(aH){var
+O=aH[1],aI=i(d[4],aF[1],g[1]),bW=aI?i(d[4],aG[1],g[2]):aI;if(o(bW))return b(a(c),1);var
+aJ=C(O),bX=L[2],bY=g[11],bZ=g[10],b0=g[9],b1=g[8],aK=fs(d,aJ,C(aB),b1,b0,bZ,bY,bX,0);if(aK){var
+P=aK[1],b2=function(a){return[0,a[1],0]},b3=ft(dq(v(M,f),b2,P),f,M),b4=a4(d,[3,y(function(a){return bd(d,a)},b3)]);if(o(i(d[4],g[14],b4)))return a(a(c));var
+b5=0,aL=V(function(a){return l2(d,aJ,a)},N,b5);if(aL){if(o(fv(d,aL[1],g[6])))return b(b(b(c,1),1),1);var
+aM=g[7],b6=aE[1],b7=aD[1];if(aM){var
+W=aM[1],X=W[1],Y=X[2],A=function(c){function
 a(a){var
-b=q(f,a);return b?E(a,c):b}return function(b){return s(a,b)}},aV=N(P),aW=Y[1],_=e(A(u(cd,f)),aW),$=_?e(A(u(P,f)),Z):_;if($)var
-aX=X[2],B=e(A(u(cc,f)),aX);else
+b=r(f,a);return b?F(a,c):b}return function(b){return s(a,b)}},aO=C(N),aP=X[1],Z=e(A(v(b7,f)),aP),$=Z?e(A(v(N,f)),Y):Z;if($)var
+aQ=W[2],B=e(A(v(b6,f)),aQ);else
 var
 B=$;var
 U=0;if(B){var
-ab=r(aa(function(o){var
-g=e(aV,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aA(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return M(e(d[1],f[1]),n)}return 1}return 1},Z));if(ab){var
-ac=ab;U=1}else
+aa=o(E(function(o){var
+g=e(aO,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=_(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return Q(e(d[1],f[1]),n)}return 1}return 1},Y));if(aa){var
+ab=aa;U=1}else
 var
 S=s(function(E){if(3===E[0]){var
 j=E[1];if(j){var
@@ -2793,8 +2806,8 @@ g=i[2],l=i[1];switch(l[0]){case
 0:if(g){var
 m=g[2];if(m){var
 n=m[2];if(n){var
-o=n[2];if(o)return o[2]?0:q(f,l[1]);var
-v=o}else
+p=n[2];if(p)return p[2]?0:r(f,l[1]);var
+v=p}else
 var
 v=n;var
 w=v}else
@@ -2804,11 +2817,11 @@ x=w}else
 var
 x=g;return x;case
 1:if(g){var
-p=g[2];if(p){var
-s=p[2];if(s){var
+q=g[2];if(q){var
+s=q[2];if(s){var
 t=s[2];if(t){if(t[2])return 0;var
 u=e(d[1],l[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return r(h(u[1],F))}var
+F=a(b(a(a(b(c,1))),1));return o(h(u[1],F))}var
 y=u}else
 var
 y=t;var
@@ -2817,7 +2830,7 @@ var
 z=s;var
 A=z}else
 var
-A=p;var
+A=q;var
 B=A}else
 var
 B=g;return B;default:return 0}}var
@@ -2826,217 +2839,406 @@ var
 C=k;var
 D=C}else
 var
-D=j;return D}return 0},aH)}else{var
-ac=B;U=1}if(U)var
-S=ac}else
+D=j;return D}return 0},aB)}else{var
+ab=B;U=1}if(U)var
+S=ab}else
 var
-S=1;if(r(S))return a(b(b(c,1),1));var
-ce=K[3];if(aa(function(a){return a[3]},Q))if(g[7])var
+S=1;if(o(S))return a(b(b(c,1),1));var
+b8=L[3];if(E(function(a){return a[3]},O))if(g[7])var
 z=0;else{var
-a0=N(R),t=R,m=ce,G=0,a1=N(Q);for(;;){if(t){if(m){var
-am=m[1],H=t[1],C=e(a1,H[1]),aU=0;if(C){var
-ad=C[1];if(ad[3]){var
-D=e(a0,am);if(D){var
-ae=D[1],af=h(ae[1],H[1]),ag=af?k(d[4],ae[2],H[2]):af;if(ag)var
-aY=fh(ad),ah=p(am,c),aZ=0<ay(ah)?ah:c,ai=[0,[0,[0,aZ,aY]]];else
+aS=C(P),n=P,l=b8,H=0,aT=C(O);for(;;){if(n){if(l){var
+aj=l[1],I=n[1],D=e(aT,I[1]),aN=0;if(D){var
+ac=D[1];if(ac[3]){var
+G=e(aS,aj);if(G){var
+ad=G[1],ae=h(ad[1],I[1]),af=ae?i(d[4],ad[2],I[2]):ae;if(af)var
+aR=fw(ac),ag=[0,[0,[0,e8(q(aj,c)),aR]]];else
 var
-ai=ag;var
-ak=ai}else
+ag=af;var
+ah=ag}else
 var
-ak=D;var
-v=ak;aU=1}else
+ah=G;var
+p=ah;aN=1}else
 var
-al=lG}else
+ai=l3}else
 var
-al=C;if(!aU)var
-v=al;if(v){var
-t=t[2],m=m[2],G=[0,v[1],G];continue}var
-an=v}else
+ai=D;if(!aN)var
+p=ai;if(p){var
+n=n[2],l=l[2],H=[0,p[1],H];continue}var
+ak=p}else
 var
-an=m;var
-w=an}else
+ak=l;var
+t=ak}else
 var
-w=m?0:[0,at(G,0)];if(w)var
-ao=N(w[1]),a2=g[12],z=s(function(g){var
-b=g[8],a=j9;for(;;){if(b){var
-d=fi(ao,b[1][1]);if(d)var
-e=d[1][1],f=bW(e,p(fj(a,e),c),a);else
+t=l?0:[0,am(H,0)];if(t)var
+al=C(t[1]),aU=g[12],z=s(function(g){var
+b=g[8],a=cJ;for(;;){if(b){var
+d=fx(al,b[1][1]);if(d)var
+e=d[1][1],f=bk(e,q(fy(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 i=g[8];return s(function(d){var
-b=fi(ao,d[1]);if(b){var
-c=b[1],e=c[2];return h(fj(a,c[1]),e)}return 1},i)}},a2);else
+b=fx(al,d[1]);if(b){var
+c=b[1],e=c[2];return h(fy(a,c[1]),e)}return 1},i)}},aU);else
 var
-z=w;break}}else
+z=t;break}}else
 var
-z=1;return r(z)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-lI(d,B,a,A){var
-t=j7(d,B,a),w=0;if(h(t[1],f)){var
-i=e8(e(d[1],a[3]),f,c,0),x=0;if(i){var
-l=i[1],j=l[2],k=l[1],m=q(f,k),n=m?E(f,j):m;if(n){var
-o=a[4],y=a[8],u=s(function(a){var
-b=du(k,j,o,a[2],a[4],a[5]);if(b){var
-d=ab(a[5],c);return r(du(k,j,o,a[2],a[4],d))}return b},y);x=1}else
+z=1;return o(z)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+l5(d,B,a,A){var
+t=kt(d,B,a),w=0;if(h(t[1],f)){var
+i=fl(e(d[1],a[3]),f,c,0),x=0;if(i){var
+l=i[1],j=l[2],k=l[1],m=r(f,k),n=m?F(f,j):m;if(n){var
+p=a[4],y=a[8],u=s(function(a){var
+b=dF(k,j,p,a[2],a[4],a[5]);if(b){var
+d=ae(a[5],c);return o(dF(k,j,p,a[2],a[4],d))}return b},y);x=1}else
 var
-p=n}else
+q=n}else
 var
-p=i;if(!x)var
-u=p;if(r(u)){var
+q=i;if(!x)var
+u=q;if(o(u)){var
 z=e(d[2],0),g=[0,b(b(c,1),1),z];w=1}}if(!w)var
 g=t;if(h(g[1],f)){var
-v=lH(d,a,A);return h(v,f)?g:[0,v,e(d[2],0)]}return g}function
-fk(g,l,j,d,b){if(b){var
-m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(j,f)){if(typeof
+v=l4(d,a,A);return h(v,f)?g:[0,v,e(d[2],0)]}return g}function
+fz(g,l,k,d,b){if(b){var
+m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=k(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cH(g,a,d,o)]]:q;return v}return 0}var
-i=fk(g,l,ab(j,c),d,p);if(i)var
-r=i[1],s=r[2],w=cH(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],ca(g,a,d,o)]]:q;return v}return 0}var
+j=fz(g,l,ae(k,c),d,p);if(j)var
+r=j[1],s=r[2],w=ca(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
-t=i;var
+t=j;var
 u=t}else
 var
 u=b;return u}function
-fl(c,b,a){return a?k(c,b,a[1]):a}function
-fm(f,e,d){var
+cN(g,p,o,n,m,l){var
+a=n,c=m,b=l;for(;;){if(b){var
+h=b[2],d=b[1];if(0===d[0]){var
+e=d[1],j=i(p,e,a);if(j){var
+q=[0,[0,[0,e,2],a],c],a=ca(g,e,2,a),c=q,b=h;continue}return j}var
+f=fz(g,o,d[1],d[2],c);if(f){var
+k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
+fA(c,b,a){return a?i(c,b,a[1]):a}function
+fB(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=aa(function(b){return function(a){return b?a?k(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fn(c,a,b){var
-d=a[2]?0:lJ,e=a[1];return t(O(function(a){return fl(c,a,b)},e),d)}function
-fo(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=E(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fC(c,a,b){var
+d=a[2]?0:l6,e=a[1];return u(y(function(a){return fA(c,a,b)},e),d)}function
+fD(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return fm(d,a,be(function(a){return fn(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fm(d,0,be(function(a){return fn(c,g,a)},a))}function
-lK(b,a){if(typeof
+f=e[1];return fB(d,a,aP(function(a){return fC(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fB(d,0,aP(function(a){return fC(c,g,a)},a))}function
+l7(b,a){if(typeof
 a==="number")return 1;var
 f=a[1],c=s(function(a){var
-c=b[1][1];return aa(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return r(b[1][2]);var
+c=b[1][1];return E(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return o(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-dz(g,f,d){var
+dJ(g,f,d){var
 a=e(g,d);if(a)var
-i=a[1][8],b=cv(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+i=a[1][8],b=cD(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-fp(d,k,j,i,g){var
+fE(d,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
 l=a[1][8],f=s(function(m){return function(c){var
-b=r(e(k,c[1]));if(b)var
+b=o(e(k,c[1]));if(b)var
 f=b;else{var
 a=e(d,c[2]);if(a){var
 g=a[1][8];return s(function(f){var
-i=r(e(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dz(d,f[1],m);if(a){var
-b=dz(d,l,a[1]);if(b)return h(b[1],k);var
+i=o(e(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dJ(d,f[1],m);if(a){var
+b=dJ(d,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
 f=a}return f}}(b),l);if(f){var
-m=a[2],b=p(b,c),a=m;continue}return f}return 1}}function
-fq(h,g,f,a){return aa(function(a){var
-b=a[8];return aa(function(b){var
+m=a[2],b=q(b,c),a=m;continue}return f}return 1}}function
+fF(h,g,f,a){return E(function(a){var
+b=a[8];return E(function(b){var
 c=e(g,b[1]);if(c){var
 a=e(h,b[2]);if(a){var
-i=a[1][8];return aa(function(a){return e(f,a[1])},i)}var
+i=a[1][8];return E(function(a){return e(f,a[1])},i)}var
 d=a}else
 var
 d=c;return d},b)},a)}function
+fG(b,k){var
+a=k;for(;;){if(a){var
+c=a[1],d=a[2],e=c[1],g=F(e,f)?0:ds(bz(e),b,0);if(g){var
+l=c[2],m=g[1];if(E(function(b){return function(a){return h(b,a)}}(m),l)){var
+a=d;continue}return 1}var
+i=fG(b,d);if(i)return i;var
+j=2}else
+var
+j=a;return j}}function
+cO(a){var
+b=a[2],c=a[3]?[0,a[1],l8]:[0,a[1],0];return[0,0,c,b]}function
+fI(c,b){var
+a=b4(b,c),d=a?a[1]:a;return d}function
+b6(b,c,a){return b?bk(b[1],c,a):a}function
+dK(b){var
+a=b[2],c=a?a[1]:a;return c}function
+fJ(b,a){return 1}function
+fK(c,b){var
+a=b4(b,c);return a?a[1]:f}function
+l_(h,e,a){var
+g=0;if(typeof
+e==="number"){var
+d=2<=e?1:0;if(!d){var
+b=d;g=1}}if(!g)var
+b=h[2];if(b){var
+f=b[1];return bk(f,q(fK(a,f),c),a)}return a}function
+l$(c,b,a){if(typeof
+b==="number"&&1===b){var
+d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
+ma(b,a){return 1}function
 g(a,b){switch(a[0]){case
 0:return e(b,a[1]);case
 1:return[1,a[1]];default:return[2,a[1]]}}function
-G(b,a){return b?lL:[1,a]}function
-aI(b,a){return b?lM:[2,a]}function
-P(a,b){return a?[0,a[1]]:[1,b]}function
-fr(d,f){var
-g=bw(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
-lN=cx(f,32);function
-lO(d){var
-e=q(b(b(b(b(a(c),1),1),1),1),d),f=e?q(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+G(b,a){return b?mc:[1,a]}function
+aI(b,a){return b?md:[2,a]}function
+t(a,b){return a?[0,a[1]]:[1,b]}function
+fL(d,f){var
+g=bB(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
+me=cE(f,32);function
+mf(d){var
+e=r(b(b(b(b(a(c),1),1),1),1),d),f=e?r(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
-h=q(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return q(d,b(a(a(b(b(a(c),1),1))),1));var
+h=r(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return r(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
-a1(b,f,a){if(1===a[0]){var
-c=a[1],d=h(e(b[3],c),f);return d?s(lO,e(b[1],c)):d}return 0}function
+aR(b,f,a){if(1===a[0]){var
+c=a[1],d=h(e(b[3],c),f);return d?s(mf,e(b[1],c)):d}return 0}function
 aB(a){return 1===a[0]?1:0}function
-cE(e,d,a){if(0===a[0]){var
-b=a[1],c=q(e,b);return c?q(b,d):c}return 0}function
-fs(a){return 2===a[0]?a[1]:0}function
-lP(a){return 2===a[0]?1:0}function
-ft(b,a){return 3===a[0]?s(b,a[1]):0}function
-fu(b){if(4===b[0]){var
+cP(e,d,a){if(0===a[0]){var
+b=a[1],c=r(e,b);return c?r(b,d):c}return 0}function
+fM(a){return 2===a[0]?a[1]:0}function
+mg(a){return 2===a[0]?1:0}function
+fN(b,a){return 3===a[0]?s(b,a[1]):0}function
+fO(b){if(4===b[0]){var
 a=b[1];if(a){var
 c=[0,a[1],a[2]];return s(function(a){return aB(a[2])},c)}return a}return 0}function
-fv(a){return 1}var
-lQ=a(b(a(b(a(c),1)),1)),dA=ab(ai(b(c,1),lQ),c);function
+fP(a){return 1}var
+mh=a(b(a(b(a(c),1)),1)),dL=ae(al(b(c,1),mh),c);function
 aC(d,c,b){var
-a=F(d,c,[4,b]),e=a?1:a;return e}function
-bz(c,b,a){return aA(c,b,[4,a])}function
-cF(e,d,c){var
-a=F(e,d,[4,c]);if(a){var
+a=w(d,c,[4,b]),e=a?1:a;return e}function
+bE(c,b,a){return _(c,b,[4,a])}function
+cQ(e,d,c){var
+a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-au(a,f,d,c){var
-b=bz(a,f,c);if(b){var
-g=e(a[2],d);return k(a[4],b[1],g)}return b}function
-fw(a,c,f,b){var
+aw(a,f,d,c){var
+b=bE(a,f,c);if(b){var
+g=e(a[2],d);return i(a[4],b[1],g)}return b}function
+fQ(a,c,f,b){var
 d=s(function(c){return aC(a,c[1],b)},c);return d?s(function(b){var
-d=t(c,f);return aa(function(c){var
-f=e(a[2],c[1]),d=k(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
-fx(d,k,h){function
-r(a){return cE(c,dA,a)}var
-s=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],r],v=b(b(b(b(a(c),1),1),1),1),w=ab(ai(b(c,1),v),c);function
-l(a){return cE(f,w,a)}function
+d=u(c,f);return E(function(c){var
+f=e(a[2],c[1]),d=i(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
+fR(d,k,h){function
+p(a){return cP(c,dL,a)}var
+s=[0,a(b(b(b(a(a(c)),1),1),1)),0],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],j=[0,[0,a(a(b(b(a(a(c)),1),1))),t],p],v=b(b(b(b(a(c),1),1),1),1),w=ae(al(b(c,1),v),c);function
+l(a){return cP(f,w,a)}function
 i(a){var
 b=k?a:k;return b}var
-x=[0,b(a(a(a(b(a(c),1)))),1),0],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B];if(M(h,[0,a(a(b(b(a(a(c)),1),1))),C]))var
-D=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return a1(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(b(b(a(a(c)),1),1),1),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],N=[0,b(a(a(a(b(a(c),1)))),1),L],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],D]),R=0,S=b(b(b(b(b(b(c,1),1),1),1),1),1),T=function(a){return a1(d,S,a)},U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,b(a(a(a(b(a(c),1)))),1),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(b(a(a(b(a(c),1))),1)),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ac=[0,a(a(b(b(b(a(c),1),1),1))),aa],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(b(a(a(a(c))),1),1)),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),af],T],R],ah=[0,a(a(b(b(a(a(c)),1),1))),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,b(a(a(a(b(a(c),1)))),1),aj],al=[0,a(b(a(b(b(a(c),1),1)),1)),ak],am=[0,a(b(a(a(b(a(c),1))),1)),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),am],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],fv],ag],as=function(a){return ft(aB,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aC=b(b(b(b(b(b(c,1),1),1),1),1),1),aD=function(a){return a1(d,aC,a)},aE=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aE],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aD],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,b(a(a(b(a(a(c)),1))),1),aT],aV=[0,a(a(a(a(a(b(c,1)))))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(b(b(b(a(c),1),1),1),1)),aW],aY=[0,a(b(a(a(b(a(c),1))),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aB],aN],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aB],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return a1(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return a1(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aB],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aB],bK],Q]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(M(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return a1(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return a1(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=an(c),cf=function(a){return cE(ce,dA,a)},cg=function(a){return ft(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fv],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aB],cq]],b9]];else{var
-cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(M(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
-cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cF=[0,a(a(a(b(a(a(c)),1)))),cD],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fs],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return a1(d,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fs],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fu],c0],c9=0,c_=function(a){return cE(f,dA,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aB],da]],c8]];else{var
-dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(M(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+x=[0,b(a(a(a(b(a(c),1)))),1),0],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B];if(Q(h,[0,a(a(b(b(a(a(c)),1),1))),C]))var
+D=0,E=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aR(d,E,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(b(b(a(a(c)),1),1),1),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],P=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),O],G],D]),R=0,S=b(b(b(b(b(b(c,1),1),1),1),1),1),T=function(a){return aR(d,S,a)},U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,b(a(a(a(b(a(c),1)))),1),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(b(a(a(b(a(c),1))),1)),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ab=[0,a(a(b(b(b(a(c),1),1),1))),aa],ac=[0,a(a(a(a(a(b(c,1)))))),ab],ad=[0,a(b(b(a(a(a(c))),1),1)),ac],af=[0,a(b(a(b(b(a(c),1),1)),1)),ad],ag=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),af],T],R],ah=[0,a(a(b(b(a(a(c)),1),1))),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(a(b(b(a(c),1),1)),1)),aj],am=[0,a(b(a(a(b(a(c),1))),1)),ak],an=[0,a(b(a(b(a(a(c)),1)),1)),am],ao=[0,a(a(a(b(b(a(c),1),1)))),an],ap=[0,b(a(b(b(a(a(c)),1),1)),1),ao],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ap],fP],ag],as=function(a){return fN(aB,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aC=b(b(b(b(b(b(c,1),1),1),1),1),1),aD=function(a){return aR(d,aC,a)},aE=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aE],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aD],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aS=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aS],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aB],aN],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aB],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aR(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aR(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aB],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aB],bK],P]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(Q(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aR(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aR(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=aq(c),cf=function(a){return cP(ce,dL,a)},cg=function(a){return fN(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fP],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aB],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(Q(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
+cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fM],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aR(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fM],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fO],c0],c9=0,c_=function(a){return cP(f,dL,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aB],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(Q(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
 dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
-j=e(d[1],i[1]),g=a0(function(e,d){if(q(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&E(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return p(e,c)},j,f),h=q(c,g);return h?q(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fu],dw],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aB],0]],dF]];else{var
-dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(M(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+j=e(d[1],i[1]),g=a3(function(e,d){if(r(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&F(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return q(e,c)},j,f),h=r(c,g);return h?r(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],fO],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aB],0]],dE]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(Q(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
 dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aB],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aB],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],o=M(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(o)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],lP],0],0]];else
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],o=Q(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(o)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],mg],0],0]];else
 var
 g=o}}}}}if(g)var
-m=g[1],bQ=m[2],bR=m[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return a1(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=t(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],n=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aB],bX],bQ]];else
+m=g[1],bQ=m[2],bR=m[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return aR(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=u(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],n=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aB],bX],bQ]];else
 var
 n=g;return n}var
-lR=[0,a(b(a(b(b(a(c),1),1)),1)),0],lS=[0,b(b(a(b(b(a(c),1),1)),1),1),lR],lT=[0,a(b(b(b(b(a(c),1),1),1),1)),lS],lU=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),lT],c],0],lV=b(c,1),lW=[0,a(a(b(b(a(a(c)),1),1))),0],lX=[0,b(a(b(b(a(a(c)),1),1)),1),lW],lY=[0,a(b(a(b(b(a(c),1),1)),1)),lX],lZ=[0,a(a(a(b(a(a(c)),1)))),lY],l0=[0,a(a(b(b(a(a(c)),1),1))),lZ],l1=[0,b(a(a(a(b(a(c),1)))),1),l0],l2=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),l1],lV],lU],l3=b(a(c),1),l4=[0,a(a(b(a(b(a(c),1)),1))),0],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,a(a(a(a(b(a(c),1))))),l5],l7=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),l6],l3],l2],l8=b(a(c),1),l9=[0,a(b(a(b(b(a(c),1),1)),1)),0],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,a(b(a(b(a(a(c)),1)),1)),l_],ma=[0,a(a(b(b(b(a(c),1),1),1))),l$],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(b(a(a(a(c))),1),1),1),mb],md=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mc],l8],l7],me=a(b(c,1)),mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(a(b(b(a(a(c)),1),1))),mf],mh=[0,a(a(a(a(b(a(c),1))))),mg],mi=[0,b(a(b(b(a(a(c)),1),1)),1),mh],mj=[0,a(a(b(b(b(a(c),1),1),1))),mi],mk=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mj],me],md],ml=b(b(c,1),1),mm=[0,a(a(b(b(a(a(c)),1),1))),0],mn=[0,a(b(a(a(b(a(c),1))),1)),mm],mo=[0,a(a(a(a(a(b(c,1)))))),mn],mp=[0,b(b(a(b(a(a(c)),1)),1),1),mo],mq=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mp],ml],mk],mr=a(c),ms=[0,b(b(a(b(a(a(c)),1)),1),1),0],mt=[0,b(a(a(a(b(a(c),1)))),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(a(b(b(a(a(c)),1),1)),1),mu],mw=[0,a(b(b(b(b(a(c),1),1),1),1)),mv],mx=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mw],mr],mq],my=b(c,1),mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,b(b(a(b(a(a(c)),1)),1),1),mz],mB=[0,b(a(a(a(b(a(c),1)))),1),mA],mC=[0,a(b(b(b(b(a(c),1),1),1),1)),mB],mD=[0,b(b(a(b(a(a(c)),1)),1),1),mC],mE=[0,a(a(b(b(a(a(c)),1),1))),mD],mF=[0,b(a(a(a(b(a(c),1)))),1),mE],mG=[0,a(a(a(a(b(a(c),1))))),mF],mH=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),mG],my],mx],mI=b(c,1),mJ=[0,b(a(a(a(b(a(c),1)))),1),0],mK=[0,a(b(a(b(b(a(c),1),1)),1)),mJ],mL=[0,b(a(a(b(a(a(c)),1))),1),mK],mM=[0,a(b(b(a(b(a(c),1)),1),1)),mL],mN=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),mM],mI],mH],mO=[0,a(a(a(b(a(a(c)),1)))),0],mP=[0,a(a(a(a(b(a(c),1))))),mO],mQ=[0,b(b(a(b(b(a(c),1),1)),1),1),mP],mR=[0,a(b(b(b(b(a(c),1),1),1),1)),mQ],mS=[0,b(b(b(a(b(a(c),1)),1),1),1),mR],mT=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),mS],c],mN];function
-fy(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!M(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o];if(!M(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p])){var
-e=cv(function(e){var
+mi=[0,a(b(a(b(b(a(c),1),1)),1)),0],mj=[0,b(b(a(b(b(a(c),1),1)),1),1),mi],mk=[0,a(b(b(b(b(a(c),1),1),1),1)),mj],ml=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mk],c],0],mm=b(c,1),mn=[0,a(a(b(b(a(a(c)),1),1))),0],mo=[0,b(a(b(b(a(a(c)),1),1)),1),mn],mp=[0,a(b(a(b(b(a(c),1),1)),1)),mo],mq=[0,a(a(a(b(a(a(c)),1)))),mp],mr=[0,a(a(b(b(a(a(c)),1),1))),mq],ms=[0,b(a(a(a(b(a(c),1)))),1),mr],mt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ms],mm],ml],mu=b(a(c),1),mv=[0,a(a(b(a(b(a(c),1)),1))),0],mw=[0,a(a(a(a(b(a(c),1))))),mv],mx=[0,a(a(a(a(b(a(c),1))))),mw],my=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mx],mu],mt],mz=b(a(c),1),mA=[0,a(b(a(b(b(a(c),1),1)),1)),0],mB=[0,b(b(a(b(a(a(c)),1)),1),1),mA],mC=[0,a(b(a(b(a(a(c)),1)),1)),mB],mD=[0,a(a(b(b(b(a(c),1),1),1))),mC],mE=[0,a(b(a(b(b(a(c),1),1)),1)),mD],mF=[0,b(b(b(a(a(a(c))),1),1),1),mE],mG=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mF],mz],my],mH=a(b(c,1)),mI=[0,a(a(b(b(a(a(c)),1),1))),0],mJ=[0,a(a(b(b(a(a(c)),1),1))),mI],mK=[0,a(a(a(a(b(a(c),1))))),mJ],mL=[0,b(a(b(b(a(a(c)),1),1)),1),mK],mM=[0,a(a(b(b(b(a(c),1),1),1))),mL],mN=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mM],mH],mG],mO=b(b(c,1),1),mP=[0,a(a(b(b(a(a(c)),1),1))),0],mQ=[0,a(b(a(a(b(a(c),1))),1)),mP],mR=[0,a(a(a(a(a(b(c,1)))))),mQ],mS=[0,b(b(a(b(a(a(c)),1)),1),1),mR],mT=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mS],mO],mN],mU=a(c),mV=[0,b(b(a(b(a(a(c)),1)),1),1),0],mW=[0,b(a(a(a(b(a(c),1)))),1),mV],mX=[0,a(b(a(b(b(a(c),1),1)),1)),mW],mY=[0,b(a(b(b(a(a(c)),1),1)),1),mX],mZ=[0,a(b(b(b(b(a(c),1),1),1),1)),mY],m0=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mZ],mU],mT],m1=b(c,1),m2=[0,a(a(b(b(a(a(c)),1),1))),0],m3=[0,b(b(a(b(a(a(c)),1)),1),1),m2],m4=[0,b(a(a(a(b(a(c),1)))),1),m3],m5=[0,a(b(b(b(b(a(c),1),1),1),1)),m4],m6=[0,b(b(a(b(a(a(c)),1)),1),1),m5],m7=[0,a(a(b(b(a(a(c)),1),1))),m6],m8=[0,b(a(a(a(b(a(c),1)))),1),m7],m9=[0,a(a(a(a(b(a(c),1))))),m8],m_=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),m9],m1],m0],m$=b(c,1),na=[0,b(a(a(a(b(a(c),1)))),1),0],nb=[0,a(b(a(b(b(a(c),1),1)),1)),na],nc=[0,b(a(a(b(a(a(c)),1))),1),nb],nd=[0,a(b(b(a(b(a(c),1)),1),1)),nc],ne=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),nd],m$],m_],nf=[0,a(a(a(b(a(a(c)),1)))),0],ng=[0,a(a(a(a(b(a(c),1))))),nf],nh=[0,b(b(a(b(b(a(c),1),1)),1),1),ng],ni=[0,a(b(b(b(b(a(c),1),1),1),1)),nh],nj=[0,b(b(b(a(b(a(c),1)),1),1),1),ni],nk=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nj],c],ne];function
+fS(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!Q(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],p=[0,a(a(b(a(b(a(c),1)),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!Q(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=cD(function(e){var
 f=aC(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=M(d,[0,b(a(b(b(a(a(c)),1),1)),1),p]);if(g)var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e[1],v);else
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=Q(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=Q(e[1],v);else
 var
-h=g;return r(h)}return f},mT),q=e?[0,e[1][2]]:e;return q}}return[0,b(a(c),1)]}function
-fz(b,a){if(b){if(a){var
+h=g;return o(h)}return f},nk),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+nl(f,l){function
+d(c,b){var
+a=_(f,c,l);if(a){var
+d=e(f[2],b);return i(f[4],a[1],d)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(d([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return nm;var
+G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nn:g;return O}var
+P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(a(a(b(b(a(c),1),1))),1),T],V=[0,b(b(a(b(b(a(c),1),1)),1),1),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(b(b(a(b(a(c),1)),1),1)),W],h=d([0,a(a(b(a(b(a(c),1)),1))),X],U);if(h){var
+Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],$=[0,a(a(a(a(b(a(c),1))))),Z],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ac))return no;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?np:j}else
+var
+k=h;return k}function
+b7(a,b){var
+c=dG(e(a[1],b));return e(a[2],c)}function
+fT(d,p,o){if(o){var
+T=o[2],U=function(a){function
+b(b){return[0,[0,a,b]]}return g(fT(d,p,T),b)},h=o[1],q=function(g){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),j],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=_(d,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=e(d[2],g);return i(d[4],f[1],m)}return f},m=function(C){var
+j=w(d,C,h);if(j){var
+k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=w(d,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
+m=f[1];if(0===m[0]){var
+u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),x],g=R(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
+z=0,A=g[1],i=V(function(d){if(3===d[0]){var
+a=d[1];if(a){var
+b=a[2],e=a[1];if(0===e[0]){if(b){var
+f=b[1];if(3===f[0]){if(b[2])return 0;var
+h=f[1],g=0,c=V(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+var
+n=g;var
+e=n}else
+var
+e=0}else
+var
+e=f;if(e)var
+l=fu(d,p,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
+var
+o=e;var
+q=o}else
+var
+q=j;return q},j=function(a){return e(d[6],a)},s=nl(d,h);if(s)var
+k=s[1],x=function(l){function
+f(m){function
+f(f){function
+h(h){function
+n(f){if(i(d[4],f[1],f[2]))return b7(d,f[1]);var
+g=[0,b7(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b7(d,f[1]),m])}if(1===k)var
+o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
+if(k)var
+ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
+var
+au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
+0:var
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),x],A=[0,b(a(a(b(b(a(c),1),1))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+1:var
+S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
+2:var
+ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
+aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
+D=y(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cL(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
+n=b(b(a(b(c,1)),1),1),o=0;return g(t(V(function(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2],d=a[1];if(1===d[0]){if(b){var
+e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(R(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
+n=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(m([0,a(a(b(b(a(a(c)),1),1))),s]),n),f)},z=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(t(m([0,b(a(a(b(b(a(c),1),1))),1),D]),z),x);else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(q([0,a(b(a(b(a(a(c)),1)),1)),G]))var
+H=function(i){function
+k(k){function
+l(l){if(0===l[0]){var
+h=l[1],m=function(L){var
+f=b1(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b7(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},n=a(b(a(c),1));return g(aI(r(f,h),n),m)}return[2,a(b(a(c),1))]}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(b(a(a(c)),1)),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(w(d,[0,b(a(a(b(a(a(c)),1))),1),q],h),m),l)}var
+l=b(b(a(b(c,1)),1),1),m=[0,b(a(b(b(a(a(c)),1),1)),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m];return g(t(_(d,[0,b(b(b(b(a(a(c)),1),1),1),1),n],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(t(m([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
+K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(q([0,a(a(b(b(a(a(c)),1),1))),L])){var
+M=function(f){function
+i(i){function
+k(g){var
+h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b7(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(t(_(d,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
+k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(t(_(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),i)},N=b(b(a(b(c,1)),1),1),O=[0,b(b(a(a(b(a(c),1))),1),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],n=w(d,[0,b(b(a(b(a(a(c)),1)),1),1),Q],h);if(n)var
+u=n[1],S=0===u[0]?e(p,u[1]):0,v=S;else
+var
+v=n;var
+l=g(t(v,N),M)}else
+var
+l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nq}function
+nr(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2],d=a[1];if(0===d[0]){if(b){var
+e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
+ns(d,O,t){function
+g(b){if(0===b[0]){var
+a=e(O,b[1]);if(a){var
+c=a[1];return 3===c[0]?V(nr,c[1],0):0}return a}return 0}if(3===t[0]){var
+k=t[1];if(k){var
+l=k[2],u=k[1];if(1===u[0]){if(l){var
+f=l[2],j=l[1],h=u[1];switch(j[0]){case
+3:if(f){if(f[2])return 0;var
+o=g(j);if(o){var
+B=o[1],p=g(f[1]);if(p){var
+C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=e(d[2],ag);if(i(d[4],h,ah))return[0,[0,0,B,C]];var
+ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=e(d[2],al),D=i(d[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
+var
+E=p;var
+F=E}else
+var
+F=o;return F}var
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=e(d[2],ar),G=i(d[4],h,as);if(G)var
+q=V(g,j[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
+var
+H=G;return H;case
+4:if(f){if(f[2])return 0;var
+r=g(j);if(r){var
+I=r[1],s=g(f[1]);if(s){var
+J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=e(d[2],az);if(i(d[4],h,aA))return[0,[0,0,I,J]];var
+aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=e(d[2],aE),K=i(d[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
+var
+L=s;var
+M=L}else
+var
+M=r;var
+N=M}else
+var
+N=f;return N;default:if(f){if(f[2])return 0;var
+m=g(j);if(m){var
+v=m[1],n=g(f[1]);if(n){var
+w=n[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,b(a(a(b(b(a(c),1),1))),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],W=e(d[2],U);if(i(d[4],h,W))return[0,[0,0,v,w]];var
+X=[0,b(b(b(a(b(a(c),1)),1),1),1),0],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=e(d[2],_),x=i(d[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
+var
+y=n;var
+z=y}else
+var
+z=m;var
+A=z}else
+var
+A=f;return A}}return l}return 0}return k}return 0}function
+dM(b,a){return E(function(b){var
+c=r(b[1],a);return c?F(a,b[2]):c},b)}function
+fU(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=fz(b[2],a[2]);if(c)var
+c=fU(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:mV}function
-fA(d,f,i){var
-h=i[1];function
+f=c;return f}return 0}return a}return a?0:nu}function
+fV(d,h,k){var
+f=k[1];function
+i(i){function
+j(l){function
+j(q){function
+j(r){function
 j(j){function
-k(k){function
-l(l){function
 m(m){function
-n(n){function
-o(x){function
-f(u){function
-f(h){var
-o=N(k),p=N(i[2]),a=eT(d,O(dg,n)),b=l?1:l;function
-c(j){var
-a=e(p,j);if(a){var
-b=e(o,a[1]);if(b){var
+n(F){function
+s(h){function
+n(x){var
+n=C(l),o=C(k[2]),f=cC(d,y(bY,m)),p=C(r);function
+s(k){function
+p(g){var
+p=C(i);function
+l(m){var
+f=e(n,m);if(f){var
+i=f[1];if(3===i[0]){var
+g=i[1];if(g){var
+j=g[1];if(0===j[0]){var
+h=e(p,j[1]);if(h)var
+o=h[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=w(d,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+var
+l=h;return l}return 0}return g}return 0}return f}function
+q(j){var
+a=e(o,j);if(a){var
+b=e(n,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
 d=c[2];if(d){var
@@ -3047,303 +3249,404 @@ h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-f=N(n),g=N(m);return[0,[0,j,N(j),g,f,c,a,b]]}var
-o=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],s=[0,a(b(b(a(b(a(c),1)),1),1)),r],t=F(d,[0,a(a(a(b(b(a(c),1),1)))),s],h)?0:1;return g(aI(t,o),f)}var
-o=b(b(b(c,1),1),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=F(d,[0,a(b(a(a(b(a(c),1))),1)),v],h)?0:1;return g(aI(w,o),f)}var
-p=a(a(c)),q=f[7]?0:1;return g(aI(q,p),o)}var
-o=b(b(a(b(c,1)),1),1),p=i[2],q=f[11],r=f[10],s=f[9],t=f[8],u=N(k);return g(P(ff(d,N(m),u,t,s,r,q,p,0),o),n)}var
-n=b(b(a(b(c,1)),1),1),o=0;return g(P(az(function(a){return dw(d,a)},j,o),n),m)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(a(a(a(b(a(c),1))))),r];return g(P(aj(d,[0,b(a(a(b(b(a(c),1),1))),1),s],h),m),l)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(P(aj(d,[0,a(a(b(b(b(a(c),1),1),1))),p],h),l),k)}var
-k=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(P(aj(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),k),j)}function
-fB(d,j,o,i,m){var
-v=[0,b(b(a(b(b(a(c),1),1)),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(a(b(a(a(c)),1))),1),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],n=r(aC(d,[0,a(a(a(a(b(a(c),1))))),B],i));if(n)var
-C=[0,b(a(a(a(b(a(c),1)))),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),C],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),K],M=[0,a(a(a(a(b(a(c),1))))),L],N=[0,b(a(a(b(b(a(c),1),1))),1),M],Q=[0,b(a(a(a(b(a(c),1)))),1),N],l=r(aC(d,[0,a(b(a(b(a(a(c)),1)),1)),Q],i));else
+r=C(m),s=C(j);return[0,[0,i,C(i),s,r,q,f,k,l,g,h]]}var
+q=b(b(a(b(c,1)),1),1),r=0,s=C(j);return g(t(V(function(h){if(3===h[0]){var
+a=h[1];if(a){var
+b=a[2],f=a[1];if(0===f[0]){if(b){var
+g=b[1];if(3===g[0]){var
+c=e(s,f[1]);return c?cM(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),p)}var
+u=b(b(a(b(c,1)),1),1),v=0;return g(t(V(function(a){return ns(d,p,a)},q,v),u),s)}var
+o=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),p],u=[0,b(a(a(b(a(a(c)),1))),1),s],v=[0,a(b(b(a(b(a(c),1)),1),1)),u],x=w(d,[0,a(a(a(b(b(a(c),1),1)))),v],f)?0:1;return g(aI(x,o),n)}var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(a(a(a(b(a(c),1))))),v],z=[0,b(b(a(b(a(a(c)),1)),1),1),x],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,b(a(a(a(b(a(c),1)))),1),A],D=[0,a(a(a(a(b(a(c),1))))),B],h=w(d,[0,a(b(a(a(b(a(c),1))),1)),D],f);if(h){var
+n=h[1];if(3===n[0])var
+E=n[1],o=fT(d,C(j),E);else
 var
-l=n;var
-R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(b(a(b(b(a(c),1),1)),1),1),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z];if(au(d,[0,a(a(a(a(b(a(c),1))))),_],U,i)){var
-$=function(v){function
-t(a){return[0,[0,a]]}var
-w=r(m);function
-l(C){function
-H(l){if(w)var
-x=[0,b(a(a(a(b(a(c),1)))),1),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],H=[0,a(a(a(a(b(a(c),1))))),C],I=[0,b(a(a(b(b(a(c),1),1))),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],e=aC(d,[0,a(b(a(b(a(a(c)),1)),1)),J],i);else
+o=[1,b(b(a(b(c,1)),1),1)];var
+p=o}else
 var
-e=w;var
-K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(a(a(b(a(a(c)),1))),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],Q=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],m=F(d,[0,a(a(a(a(b(a(c),1))))),S],[4,i]);if(m)var
-t=m[1],T=4===t[0]?t[1]:0,j=T;else
+p=nv;return g(p,s)}var
+o=a(a(c)),p=h[7]?0:1;return g(aI(p,o),n)}var
+n=b(b(a(b(c,1)),1),1),o=k[2],p=h[11],s=h[10],u=h[9],v=h[8],x=C(l);return g(t(fs(d,C(j),x,v,u,s,p,o,0),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=0;return g(t(V(function(a){return dI(d,a)},i,n),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],u=[0,b(b(a(b(a(a(c)),1)),1),1),s],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u];return g(t(R(d,[0,b(b(b(b(a(a(c)),1),1),1),1),v],f),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(a(a(a(b(a(c),1))))),r];return g(t(R(d,[0,b(a(a(b(b(a(c),1),1))),1),s],f),m),j)}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(t(R(d,[0,a(a(b(b(b(a(c),1),1),1))),p],f),l),j)}var
+j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(t(R(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],f),j),i)}function
+dN(d,Q,P,O,f){return a4(d,bd(d,[3,y(function(u){var
+h=Q,g=P;for(;;){var
+n=0;if(h)if(g){var
+p=g[1],q=h[1];if(0===p[0]){var
+E=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),E],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=_(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
+h=h[2],g=g[2];continue}var
+I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=R(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
+N=p[1],l=e(C(k[1]),N);if(l){var
+r=l[1];if(1===r[0]){var
+f=[0,r[1]];o=1}else{var
+f=0;o=1}}else
 var
-j=m;function
-U(t){var
-i=u(l,f);function
+s=l}else
+var
+s=k;if(!o)var
+f=s}else
+var
+f=0}else{var
+t=g;n=1}else{var
+t=h;n=1}if(n)var
+f=t;if(f)var
+v=f[1];else{var
+x=w(d,e(d[1],u),[4,O]);if(x){var
+y=x[1];if(4===y[0]){var
+m=y[1];if(m)var
+B=m[1][2],S=1===B[0]?m[2]?e(d[2],0):B[1]:e(d[2],0),D=S;else
+var
+D=e(d[2],0);var
+z=D}else
+var
+z=e(d[2],0);var
+A=z}else
+var
+A=e(d[2],0);var
+v=A}return[1,v]}},f)]))}function
+fW(h,g,f){var
+d=e(C(g),f);if(d){var
+i=d[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return be(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return d}function
+dO(j,i,g,c,a){var
+b=h(a[1],c);if(b){var
+d=a[2];return s(function(a){var
+c=fW(j,i,a[1]);if(c)var
+d=c;else{var
+k=a[1],b=e(C(g),k);if(b){var
+f=b[1];if(0===f[0]){var
+l=a[2],m=f[1];return E(function(a){return h(m,a)},l)}return 0}var
+d=b}return d},d)}return b}function
+fX(d,m,p,j,l){var
+x=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),x],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],H=[0,b(a(b(b(b(a(c),1),1),1)),1),D],n=o(aC(d,[0,a(a(a(a(b(a(c),1))))),H],j));if(n)var
+I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,a(a(b(b(a(a(c)),1),1))),L],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(b(b(a(c),1),1))),1),P],S=[0,b(a(a(a(b(a(c),1)))),1),Q],k=o(aC(d,[0,a(b(a(b(a(a(c)),1)),1)),S],j));else
+var
+k=n;var
+T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),T],W=[0,a(a(a(a(b(a(c),1))))),U],X=[0,b(b(a(b(b(a(c),1),1)),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],$=[0,a(a(a(a(b(a(c),1))))),Z],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ac],X,j)){var
+ad=function(x){function
+u(a){return[0,[0,a]]}var
+z=o(l);function
+k(I){function
+J(l){if(z)var
+A=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],H=[0,a(b(a(b(b(a(c),1),1)),1)),D],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(a(a(b(b(a(c),1),1))),1),J],M=[0,b(a(a(a(b(a(c),1)))),1),L],e=aC(d,[0,a(b(a(b(a(a(c)),1)),1)),M],j);else
+var
+e=z;var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),N],P=[0,b(a(a(b(a(a(c)),1))),1),O],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,b(a(b(b(b(a(c),1),1),1)),1),S],m=w(d,[0,a(a(a(a(b(a(c),1))))),T],[4,j]);if(m)var
+u=m[1],U=4===u[0]?u[1]:0,k=U;else
+var
+k=m;function
+W(u){var
+j=v(l,f);function
 m(n){function
-i(r){function
-i(g){var
-b=o[2],a=cu(function(f){var
-i=f[2],b=O(ct,g),a=i;for(;;){if(b){if(a){var
-c=b[1],d=c?h(c[1],a[1]):1;if(d){var
+j(o){function
+j(d){var
+b=p[2],a=bZ(function(g){var
+i=g[2],b=y(bi,d),a=i;for(;;){if(b){if(a){var
+c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
-e=d}else
+f=e}else
 var
-e=a;return e}return a?0:1}},b),d=a0(function(b,a){return D(b,a[2])},g,c),e=q(d,u(a,f));return[0,[0,O(ct,a),e]]}var
-m=b(a(a(b(c,1))),1),n=0;return g(P(az(function(h){var
-i=cv(function(a){return k(d[4],a[1],h[1])},j);if(i){var
-l=i[1][2];if(1===l[0]){var
-g=f,a=h[2],n=l[1];for(;;){if(a){if(!k(d[4],a[1],n)){var
-m=a[2],g=p(g,c),a=m;continue}var
+f=a;return f}return a?0:1}},b),e=a3(function(b,a){return K(b,a[2])},d,c),g=y(bi,d),i=r(e,v(a,f));return[0,[0,y(bi,a),i,g]]}var
+m=b(a(a(b(c,1))),1),n=0;return g(t(V(function(h){var
+j=cD(function(a){return i(d[4],a[1],h[1])},k);if(j){var
+l=j[1][2];if(1===l[0]){var
+g=f,a=h[2],n=l[1];for(;;){if(a){if(!i(d[4],a[1],n)){var
+m=a[2],g=q(g,c),a=m;continue}var
 b=[0,g]}else
 var
 b=a;var
 o=b?[0,[0,[0,b[1]],c]]:b;return o}}return 0}var
-q=e?[0,[0,0,u(h[2],f)]]:e;return q},l,n),m),i)}var
-m=b(a(a(b(c,1))),1);return g(G(s(function(a){return aa(function(b){return k(d[4],a[1],b[1])},l)},j),m),i)}var
-n=b(a(a(b(c,1))),1),r=e?E(u(j,f),i):h(u(j,f),i);return g(G(r,n),m)}var
-V=b(a(a(b(c,1))),1);if(l)var
+p=e?[0,[0,0,v(h[2],f)]]:e;return p},l,n),m),j)}var
+m=b(a(a(b(c,1))),1);return g(G(s(function(a){return E(function(b){return i(d[4],a[1],b[1])},l)},k),m),j)}var
+n=b(a(a(b(c,1))),1),o=e?F(v(k,f),j):h(v(k,f),j);return g(G(o,n),m)}var
+X=b(a(a(b(c,1))),1);if(l)var
 n=1;else{var
-v=r(e);if(v)var
-W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(a(b(b(a(c),1),1)),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),$],n=r(aC(d,[0,a(a(a(a(b(a(c),1))))),ab],i));else
+x=o(e);if(x)var
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],n=o(aC(d,[0,a(a(a(a(b(a(c),1))))),ac],j));else
 var
-n=v}return g(G(n,V),U)}var
-I=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),n],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],x=[0,b(a(b(b(a(a(c)),1),1)),1),v],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],e=aj(d,[0,b(b(b(b(a(a(c)),1),1),1),1),y],C);if(e){var
-z=0,A=e[1],j=az(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bX(F(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=aA(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],f=aj(d,[0,b(a(a(b(a(a(c)),1))),1),y],h);if(f)var
-g=az(fc,f[1],0),z=g?[0,[0,[0,e[1],g[1]]]]:g,i=z;else
+n=x}return g(G(n,X),W)}var
+L=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(a(b(a(c),1))),1)),n],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],A=[0,b(a(b(b(a(a(c)),1),1)),1),x],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A],e=R(d,[0,b(b(b(b(a(a(c)),1),1),1),1),B],I);if(e){var
+C=0,D=e[1],k=V(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(be(w(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=_(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=R(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=V(dH,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=e;return j}return mU},A,z);if(j)var
-B=j[1],l=[0,be(function(a){var
-b=a?[0,a[1],0]:a;return b},B)];else
+j=e;return j}return nt},D,C);if(k)var
+H=k[1],l=[0,aP(function(a){var
+b=a?[0,a[1],0]:a;return b},H)];else
 var
-l=j;var
+l=k;var
 m=l}else
 var
-m=e;return g(P(m,I),H)}var
-n=b(b(a(b(c,1)),1),1);return g(g(P(e(j[2],o[1]),n),l),t)},ab=a(a(a(b(c,1)))),ac=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,a(a(a(b(a(a(c)),1)))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,b(a(a(a(b(a(c),1)))),1),ah];return g(G(r(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),ai],i)),ab),$)}function
-ak(af){var
-l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),l],p=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(b(a(a(b(a(c),1))),1)),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,a(a(b(b(b(a(c),1),1),1))),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(a(b(a(a(c)),1)),1)),y];if(au(d,[0,a(a(a(a(b(a(c),1))))),z],t,i)){var
-A=[0,b(b(a(b(b(a(c),1),1)),1),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(a(b(a(a(c)),1)))),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],H=[0,b(a(a(a(b(a(c),1)))),1),F];if(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),H],i)){var
-I=function(f){function
-h(f){function
-d(a){return mW}var
-e=a(b(b(c,1),1));return g(aI(r(j[7]),e),d)}var
-i=a(a(a(b(c,1)))),k=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],e=aA(d,[0,a(b(a(b(b(a(c),1),1)),1)),o],f),p=e?1:e;return g(G(p,i),h)},J=b(b(a(b(c,1)),1),1);return g(P(e(j[2],o[1]),J),I)}return mX}function
-K(a){return mY}var
-L=a(a(a(b(c,1)))),h=r(m);if(h)var
-M=[0,b(a(a(a(b(a(c),1)))),1),0],N=[0,a(a(a(b(a(a(c)),1)))),M],O=[0,a(a(a(a(b(a(c),1))))),N],Q=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=au(d,[0,a(a(a(a(b(a(c),1))))),Z],T,i);else
+m=e;return g(t(m,L),J)}var
+n=b(b(a(b(c,1)),1),1);return g(g(t(e(m[2],p[1]),n),k),u)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(G(o(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
+am(ag){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),k],q=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],u=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(aw(d,[0,a(a(a(a(b(a(c),1))))),A],u,j)){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
+J=function(f){function
+h(a){return nx}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=_(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(G(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(e(m[2],p[1]),K),J)}return ny}function
+L(a){return nz}var
+M=a(a(a(b(c,1)))),h=o(l);if(h)var
+N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=aw(d,[0,a(a(a(a(b(a(c),1))))),Z],T,j);else
 var
 f=h;if(f)var
-_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(a(b(a(a(c)),1)))),ab],ad=[0,a(a(b(b(a(a(c)),1),1))),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],k=r(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),ae],i));else
+$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,a(a(a(b(a(a(c)),1)))),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=o(aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),af],j));else
 var
-k=f;return g(G(k,L),K)}var
-al=a(a(a(b(c,1))));if(l)var
-am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(a(a(b(a(c),1))),1),1),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(b(b(a(a(c)),1),1))),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],t=r(aC(d,[0,b(a(b(b(a(a(c)),1),1)),1),aq],i));else
+i=f;return g(G(i,M),L)}var
+an=a(a(a(b(c,1))));if(k)var
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(b(b(a(a(c)),1),1))),aq],as=[0,a(b(a(b(b(a(c),1),1)),1)),ar],u=o(aC(d,[0,b(a(b(b(a(a(c)),1),1)),1),as],j));else
 var
-t=l;return g(G(t,al),ak)}function
-dB(a,d,c,b){var
-e=a[9],f=p(a[8],b),g=t(c,a[7]);return[0,a[1],a[2],d,a[4],a[5],a[6],g,f,e]}function
-fC(b,a){return cu(function(a){return r(h(a[1],b))},a)}function
-fD(j,i){var
-g=ab(u(j[2],f),i);if(!E(i,c)&&!E(g,f)){var
-m=cs(g),d=j[2],e=m;for(;;){if(0===e)var
+u=k;return g(G(u,an),am)}function
+dP(a,d,c,b){var
+e=a[10],f=q(a[9],b),g=u(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
+fY(b,a){return bZ(function(a){return o(h(a[1],b))},a)}function
+fZ(j,i){var
+g=ae(j[2],i);if(!F(i,c)&&!F(g,f)){var
+m=bz(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-m0=[0,b(b(b(a(a(c)),1),1),1),0],m1=[0,b(b(b(b(a(c),1),1),1),1),m0],m2=[0,a(a(b(b(a(c),1),1))),m1],m3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m2],0],m4=[0,a(a(a(b(a(c),1)))),0],m5=[0,b(b(b(b(a(c),1),1),1),1),m4],m6=[0,a(a(b(b(a(c),1),1))),m5],m7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m6],m3],m8=[0,a(b(a(b(a(c),1)),1)),0],m9=[0,b(b(b(b(a(c),1),1),1),1),m8],m_=[0,a(a(b(b(a(c),1),1))),m9],m$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),m_],m7],na=[0,b(b(a(b(a(c),1)),1),1),0],nb=[0,b(b(b(b(a(c),1),1),1),1),na],nc=[0,a(a(b(b(a(c),1),1))),nb],nd=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nc],m$],ne=[0,b(a(b(b(a(c),1),1)),1),0],nf=[0,b(b(b(b(a(c),1),1),1),1),ne],ng=[0,a(a(b(b(a(c),1),1))),nf],nh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ng],nd],ni=[0,a(b(b(b(a(c),1),1),1)),0],nj=[0,b(b(b(b(a(c),1),1),1),1),ni],nk=[0,a(a(b(b(a(c),1),1))),nj],nl=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nk],nh],nm=[0,a(a(a(b(a(c),1)))),0],nn=[0,b(b(b(b(a(c),1),1),1),1),nm],no=[0,b(a(b(b(a(c),1),1)),1),nn],np=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),no],nl],nq=[0,a(a(b(b(a(c),1),1))),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,b(a(b(b(a(c),1),1)),1),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],np],nu=[0,b(a(b(b(a(c),1),1)),1),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,b(a(b(b(a(c),1),1)),1),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(b(b(a(c),1),1),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,b(a(b(b(a(c),1),1)),1),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(a(a(b(a(c),1))),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(b(b(b(a(c),1),1),1)),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,a(b(a(b(a(c),1)),1)),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(b(b(b(a(c),1),1),1)),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,b(b(a(b(a(c),1)),1),1),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(b(b(b(a(c),1),1),1)),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(b(b(a(c),1),1))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,a(b(b(b(a(c),1),1),1)),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,b(a(b(b(a(c),1),1)),1),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,a(b(b(b(a(c),1),1),1)),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,a(b(b(b(a(c),1),1),1)),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,a(b(b(b(a(c),1),1),1)),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV];function
-n0(d,n,m,e){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],s=[0,b(b(a(b(a(a(c)),1)),1),1),q],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],j=au(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],H=[0,a(a(a(a(b(a(c),1))))),F],h=bz(d,[0,b(b(a(b(a(a(c)),1)),1),1),H],e);if(h)var
-I=h[1],J=n[1],i=aa(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=aA(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?k(d[4],e[1],I):e},J);else
+nB=[0,b(b(b(a(a(c)),1),1),1),0],nC=[0,b(b(b(b(a(c),1),1),1),1),nB],nD=[0,a(a(b(b(a(c),1),1))),nC],nE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nD],0],nF=[0,a(a(a(b(a(c),1)))),0],nG=[0,b(b(b(b(a(c),1),1),1),1),nF],nH=[0,a(a(b(b(a(c),1),1))),nG],nI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nH],nE],nJ=[0,a(b(a(b(a(c),1)),1)),0],nK=[0,b(b(b(b(a(c),1),1),1),1),nJ],nL=[0,a(a(b(b(a(c),1),1))),nK],nM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nL],nI],nN=[0,b(b(a(b(a(c),1)),1),1),0],nO=[0,b(b(b(b(a(c),1),1),1),1),nN],nP=[0,a(a(b(b(a(c),1),1))),nO],nQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nP],nM],nR=[0,b(a(b(b(a(c),1),1)),1),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],nQ],nV=[0,a(b(b(b(a(c),1),1),1)),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(a(a(b(a(c),1)))),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,b(a(b(b(a(c),1),1)),1),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,a(a(b(b(a(c),1),1))),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,b(a(b(b(a(c),1),1)),1),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,b(a(b(b(a(c),1),1)),1),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,b(a(b(b(a(c),1),1)),1),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(b(b(b(a(c),1),1),1)),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,b(a(b(b(a(c),1),1)),1),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,b(a(a(b(a(c),1))),1),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,a(b(b(b(a(c),1),1),1)),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,a(b(a(b(a(c),1)),1)),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,a(b(b(b(a(c),1),1),1)),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,b(b(a(b(a(c),1)),1),1),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,a(b(b(b(a(c),1),1),1)),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,a(a(b(b(a(c),1),1))),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,a(b(b(b(a(c),1),1),1)),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,b(a(b(b(a(c),1),1)),1),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,a(b(b(b(a(c),1),1),1)),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow];function
+oB(d,n,m,e){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),F=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),F],I=[0,a(a(a(a(b(a(c),1))))),H],h=bE(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
+J=h[1],K=n[1],j=E(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],j=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=_(d,[0,b(a(a(a(b(a(c),1)))),1),j],f);return e?i(d[4],e[1],J):e},K);else
 var
-i=h;function
-K(a){return[0,m]}var
-L=b(a(a(a(c))),1),l=aa(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return au(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},nZ);if(l)if(j)var
+j=h;function
+L(a){return[0,m]}var
+M=b(a(a(a(c))),1),l=E(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oA);if(l)if(k)var
+f=k;else
+if(j)var
+N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(b(a(b(b(a(c),1),1)),1),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],f=o(aw(d,[0,a(a(b(b(b(a(c),1),1),1))),T],Q,e));else
+var
 f=j;else
-if(i)var
-M=[0,a(b(b(b(a(c),1),1),1)),0],N=[0,b(b(b(b(a(c),1),1),1),1),M],O=[0,a(b(b(b(a(c),1),1),1)),N],P=[0,b(a(b(b(a(b(c,1)),1),1)),1),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,b(b(a(b(b(a(c),1),1)),1),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],f=r(au(d,[0,a(a(b(b(b(a(c),1),1),1))),S],P,e));else
 var
-f=i;else
-var
-f=l;return g(G(f,L),K)}function
-fE(i,k,d,o,l){if(l){var
-w=l[2],x=function(a){return fE(i,k,a,p(o,c),w)},j=l[1],m=function(x){function
-l(n){var
-l=e(i[1],n);function
-v(v){function
-m(m){function
-n(ao){var
-N=[0,b(b(a(a(b(a(c),1))),1),1),0],Q=[0,b(b(a(a(b(a(c),1))),1),1),N],R=[0,a(b(b(b(b(a(c),1),1),1),1)),Q];if(M(l,[0,a(a(b(b(b(a(c),1),1),1))),R])){var
-m=function(x){function
-l(y){var
-q=p(u(d[2],f),c);function
-m(A){function
-z(k){function
-w(w){function
-m(L){var
-n=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),n],r=[0,b(b(a(b(a(a(c)),1)),1),1),p],u=[0,a(b(b(b(b(a(c),1),1),1),1)),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],f=F(i,[0,a(a(b(b(a(a(c)),1),1))),v],[4,j]);if(f){var
+f=l;return g(G(f,M),L)}function
+f0(d,l,j,x,m){if(m){var
+A=m[2],B=function(a){return f0(d,l,a,q(x,c),A)},k=m[1],n=function(B){function
+m(p){var
+m=e(d[1],p);function
+z(z){function
+n(n){function
+p(ar){var
+S=[0,b(b(a(a(b(a(c),1))),1),1),0],T=[0,b(b(a(a(b(a(c),1))),1),1),S],U=[0,a(b(b(b(b(a(c),1),1),1),1)),T];if(Q(m,[0,a(a(b(b(b(a(c),1),1),1))),U])){var
+n=function(z){function
+m(D){var
+r=q(j[2],c);function
+n(H){function
+C(m){function
+H(J){function
+q(n){function
+q(n){var
+o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],t=[0,a(b(b(b(b(a(c),1),1),1),1)),q],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],f=w(d,[0,a(a(b(b(a(a(c)),1),1))),v],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
-m=g[1],e=be(function(a){return 0===a[0]?[0,a[1],0]:0},m);else
+l=g[1],e=aP(function(a){return 0===a[0]?[0,a[1],0]:0},l);else
 var
 e=0}else
 var
 e=f;function
-w(l){function
-f(a){return a?a[1]:an(c)}var
-g=an(b(c,1)),a=e;for(;;){if(a){var
-i=a[1],j=E(g,i);if(j){var
+A(l){function
+f(a){return a?a[1]:aq(c)}var
+g=aq(b(c,1)),a=e;for(;;){if(a){var
+i=a[1],j=F(g,i);if(j){var
 g=i,a=a[2];continue}var
 d=j}else
 var
 d=1;var
-k=d?s(function(a){return aa(function(b){return h(f(b),a)},l)},e):d;return k?s(function(a){var
-b=f(a);return aa(function(a){return h(b,a)},e)},l):k}}var
-x=d[9],z=d[8],A=[0,[0,[0,k[3],w]],d[7]],B=[0,b(a(a(b(b(a(c),1),1))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],l=bz(i,[0,b(a(b(b(a(a(c)),1),1)),1),C],j),D=l?[0,l[1],d[6]]:d[6],G=[0,y,d[5]],H=d[4],I=d[3],J=t(O(function(a){return[0,a[2][1],k[1]]},I),H),K=t(d[3],[0,[0,q,[0,k[1],o]],0]);return[0,[0,d[1],[0,k,d[2]],K,J,G,D,A,z,x]]}var
-n=a(b(a(a(c)),1)),p=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],e=F(i,[0,a(a(a(a(b(a(c),1))))),u],[4,j]);if(e)var
-f=e[1],v=4===f[0]?f[1]?0:1:0,l=v;else
+k=d?s(function(a){return E(function(b){return h(f(b),a)},l)},e):d;return k?s(function(a){var
+b=f(a);return E(function(a){return h(b,a)},e)},l):k}}var
+B=j[10],C=j[9],G=[0,[0,[0,[0,m[3],A],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bE(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,D,j[6]],L=j[5],M=j[4],N=u(y(function(a){return[0,a[2][1],m[1]]},M),L),O=u(j[4],[0,[0,r,[0,m[1],x]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,G,C,B]]}function
+o(p){function
+x(A){var
+k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=R(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
+u(g){var
+e=l[10];return[0,y(function(z){var
+e=z[1],j=m[1];if(typeof
+e==="number")return nw;else{if(0===e[0]){var
+k=e[4],l=e[2],i=dO(d,h,g,j,l);if(i)var
+r=l[2],o=aP(function(e){var
+g=fW(d,h,e[1]);if(g)var
+k=e[2],j=0,l=b0(bz(e[1]),h),i=[0,[0,v(bZ(function(e){var
+f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return be(w(d,[0,a(a(a(a(b(a(c),1))))),l],e))},l),f),k],j];else
 var
-l=e;return g(G(l,n),m)}var
-x=a(b(b(a(c),1),1)),m=d[3];if(m){var
-n=d[1];if(n)var
-p=b(b(b(b(b(b(c,1),1),1),1),1),1),e=E(u(d[3],f),p);else
+i=g;return i},r);else
 var
-e=n;if(e)var
-r=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),v=m[1][2][2],l=E(ab(ab(o,c),v),r);else
+o=i;var
+p=dO(d,h,g,j,e[3]),s=p?[0,dN(d,h,g,n,y(bY,k))]:p,t=i?[0,dN(d,h,g,n,y(bi,k))]:i;return[0,t,s,o]}var
+q=dO(d,h,g,j,e[1]),u=0,x=q?[0,dN(d,h,g,n,[0,e[2],0])]:q;return[0,0,x,u]}},e)]}var
+x=b(b(a(b(c,1)),1),1),j=m[3][1],z=j?e(l[5],j[1]):j;return g(t(z,x),u)}var
+z=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=R(d,[0,a(a(a(a(b(a(c),1))))),u],p),j=h?h[1]:h;function
+k(g,f){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],e=_(d,[0,b(a(a(a(b(a(c),1)))),1),k],g);return e?i(d[4],e[1],f):e}var
+o=s(function(g){var
+h=E(function(a){return k(a,g[1])},j);if(h){var
+l=g[2];if(4===l[0]){var
+f=l[1];if(f){if(f[2])return 0;var
+m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=e(d[2],u),n=i(d[4],m[1],v);if(n){var
+w=m[2];return aR(d,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
+o=n}else
 var
-l=e}else
+o=f;return o}return 0}return h},n),A=o?s(function(e){var
+g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=be(w(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:E(function(a){return k(e,a[1])},n)},j):o;return g(G(A,z),x)}var
+p=b(b(a(b(c,1)),1),1);return g(g(t(e(l[2],m[1]),p),o),q)}var
+A=a(b(a(a(c)),1)),B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],H=[0,b(b(b(b(a(a(c)),1),1),1),1),C],n=w(d,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(n)var
+o=n[1],I=4===o[0]?[0,o[1]]:0,p=I;else
 var
-l=1;return g(G(l,x),w)}var
-m=e(k[6],x);if(m)var
-n=m[2],l=m[1],v=function(j){var
-d=j[1];function
-m(m){function
-j(o){function
-j(b){var
-a=F(i,b,m),c=a?1:a;return c}function
-t(z){function
-p(q){function
-i(a){var
-b=fh(o);return[0,[0,d,a,[0,[0,l,n],h(u([0,l,n],f),b)]]]}var
-j=b(b(a(b(c,1)),1),1),m=0,p=[0,l,n];return g(P(az(function(c){var
-a=e(k[5],c);if(a)var
-b=fz(o[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+p=n;return g(t(p,A),q)}var
+I=a(b(b(a(c),1),1)),p=j[4];if(p){var
+q=j[1];if(q)var
+A=b(b(b(b(b(b(c,1),1),1),1),1),1),n=F(v(j[4],f),A);else
 var
-d=a;return d},p,m),j),i)}var
-q=b(c,1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),r],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],w=[0,b(a(b(b(a(a(c)),1),1)),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],j=aj(i,[0,b(b(b(b(a(a(c)),1),1),1),1),x],m),y=j?j[1]:j;return g(aI(s(function(d){var
-e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},y),q),p)}var
-v=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],p=j([0,a(a(a(a(b(a(c),1))))),y]);if(p)var
-q=p;else
+n=q;if(n)var
+B=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),C=p[1][2][2],o=F(ae(ae(x,c),C),B);else
 var
-z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(a(b(a(a(c)),1)))),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],q=j([0,a(b(b(b(b(a(c),1),1),1),1)),E]);return g(aI(r(q),v),t)}var
-o=b(b(a(b(c,1)),1),1);return g(P(e(k[3],d),o),j)}var
-o=b(b(a(b(c,1)),1),1);return g(P(e(k[2],d),o),m)},w=b(b(a(b(c,1)),1),1),p=g(P(e(k[4],l),w),v);else
+o=n}else
 var
-p=[1,a(b(a(b(c,1)),1))];return g(p,z)}var
-n=b(b(b(a(c),1),1),1),v=[0,a(b(b(b(a(a(c)),1),1),1)),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],l=cF(i,[0,a(a(b(b(a(a(c)),1),1))),w],j),z=l?h(l[1],q):l;return g(G(z,n),m)}var
-m=b(a(b(a(c),1)),1),n=[0,a(b(b(a(a(a(c))),1),1)),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),n];return g(P(bz(i,[0,a(a(b(a(b(a(c),1)),1))),q],j),m),l)},n=b(a(b(a(c),1)),1),v=[0,b(b(a(a(b(a(c),1))),1),1),0],w=[0,b(b(a(a(b(a(c),1))),1),1),v],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w];return g(P(bz(i,[0,a(a(b(b(b(a(c),1),1),1))),x],j),n),m)}var
-S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,a(b(a(a(b(a(c),1))),1)),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(b(b(b(a(c),1),1),1))),U],W=[0,b(b(a(b(a(a(c)),1)),1),1),V],X=[0,a(b(a(b(a(a(c)),1)),1)),W];if(M(l,[0,a(a(a(a(b(a(c),1))))),X])){var
-y=function(e){function
-l(b){function
+o=1;return g(G(o,I),H)}var
+n=e(l[6],z);if(n)var
+p=n[2],m=n[1],A=function(j){var
+i=j[1];function
+k(j){function
+k(k){function
+q(G){function
+n(b){var
+a=R(d,b,j),c=a?a[1]:a;return c}function
+o(q){function
+d(a){var
+b=fw(k);return[0,[0,i,a,[0,[0,m,p],h(v([0,m,p],f),b)]]]}var
+j=b(b(a(b(c,1)),1),1),n=0,o=[0,m,p];return g(t(V(function(c){var
+a=e(l[5],c);if(a)var
+b=fU(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+var
+d=a;return d},o,n),j),d)}var
+q=b(c,1),r=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),r],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=n([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=u(n([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(aI(s(function(e){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(d,[0,a(b(b(b(b(a(c),1),1),1),1)),f],e)?0:1},F),q),o)}var
+r=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],n=w(d,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=n?1:n;return g(aI(o(D),r),q)}var
+n=b(b(a(b(c,1)),1),1);return g(t(e(l[3],i),n),k)}var
+n=b(b(a(b(c,1)),1),1);return g(t(e(l[2],i),n),k)},B=b(b(a(b(c,1)),1),1),q=g(t(e(l[4],m),B),A);else
+var
+q=[1,a(b(a(b(c,1)),1))];return g(q,C)}var
+p=b(b(b(a(c),1),1),1),A=[0,a(b(b(b(a(a(c)),1),1),1)),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],m=cQ(d,[0,a(a(b(b(a(a(c)),1),1))),B],k),C=m?h(m[1],r):m;return g(G(C,p),n)}var
+n=b(a(b(a(c),1)),1),p=[0,a(b(b(a(a(a(c))),1),1)),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),p];return g(t(bE(d,[0,a(a(b(a(b(a(c),1)),1))),r],k),n),m)},p=b(a(b(a(c),1)),1),z=[0,b(b(a(a(b(a(c),1))),1),1),0],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(t(bE(d,[0,a(a(b(b(b(a(c),1),1),1))),B],k),p),n)}var
+W=[0,a(b(a(b(b(a(c),1),1)),1)),0],X=[0,a(b(a(a(b(a(c),1))),1)),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,a(a(b(b(b(a(c),1),1),1))),Y],$=[0,b(b(a(b(a(a(c)),1)),1),1),Z],aa=[0,a(b(a(b(a(a(c)),1)),1)),$];if(Q(m,[0,a(a(a(a(b(a(c),1))))),aa])){var
+C=function(e){function
+i(b){function
 a(a){function
 b(b){var
-c=fC(e,d[3]),g=b?dB(d,c,[0,[1,a[2],b[1]],0],a[2]):dB(d,c,0,f);return[0,g]}return g(fB(i,k,a[1],j,0),b)}return g(fD(d,e),a)}var
-m=a(b(b(a(c),1),1)),n=d[3];return g(G(aa(function(a){return h(a[1],e)},n),m),l)},z=b(a(b(a(c),1)),1),A=[0,a(b(b(b(a(a(c)),1),1),1)),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),A];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),B],j),z),y)}var
-Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(a(b(a(a(c)),1))),1),Y],_=[0,b(b(a(a(b(a(c),1))),1),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],ac=[0,a(a(b(b(a(a(c)),1),1))),$],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac];if(M(l,[0,b(a(b(b(a(a(c)),1),1)),1),ad])){var
-C=function(f){function
+c=fY(e,j[4]),d=b?dP(j,c,[0,[1,a[2],b[1]],0],a[2]):dP(j,c,0,f);return[0,d]}return g(fX(d,l,a[1],k,0),b)}return g(fZ(j,e),a)}var
+m=a(b(b(a(c),1),1)),n=j[4];return g(G(E(function(a){return h(a[1],e)},n),m),i)},D=b(a(b(a(c),1)),1),H=[0,a(b(b(b(a(a(c)),1),1),1)),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H];return g(t(cQ(d,[0,a(a(b(b(a(a(c)),1),1))),I],k),D),C)}var
+ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(a(b(a(a(c)),1))),1),ab],ad=[0,b(b(a(a(b(a(c),1))),1),1),ac],af=[0,a(a(a(a(b(a(c),1))))),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag];if(Q(m,[0,b(a(b(b(a(a(c)),1),1)),1),ah])){var
+J=function(f){function
 h(h){function
 e(e){function
-h(g){var
-h=fC(f,d[3]);return g?[0,dB(d,h,[0,[1,e[2],g[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(fB(i,k,e[1],j,1),h)}return g(fD(d,f),e)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aC(i,[0,a(b(b(b(b(a(c),1),1),1),1)),p],j),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aC(i,[0,a(a(a(b(a(a(c)),1)))),r],j)?e:e?0:1;return g(G(s,l),h)},D=b(a(b(a(c),1)),1),H=[0,a(b(b(b(a(a(c)),1),1),1)),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),I],j),D),C)}var
-ae=[0,b(b(a(a(b(a(c),1))),1),1),0],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(a(b(b(a(a(c)),1),1))),af],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],ai=[0,b(a(a(b(b(a(c),1),1))),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(M(l,[0,b(a(b(b(a(a(c)),1),1)),1),ak]))return n0(i,k,d,j);var
-al=[0,b(b(a(b(b(a(c),1),1)),1),1),0],am=[0,b(a(a(a(b(a(c),1)))),1),al];if(M(l,[0,a(b(a(b(b(a(c),1),1)),1)),am])){var
-J=function(p){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),k],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bX(F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,j]))];return[0,[0,d[1],d[2],0,d[4],d[5],d[6],d[7],d[8],o]]},K=a(b(b(a(c),1),1)),L=d[1]?f:c;return g(G(q(u(d[3],f),L),K),J)}return[1,a(b(b(a(c),1),1))]}var
-v=b(a(b(a(c),1)),1);return g(G(fw(i,m[1],m[2],j),v),n)}var
-n=b(a(b(a(c),1)),1);return g(P(fx(i,d[1],l),n),m)}var
-m=fy(i,l,j),w=m?[2,m[1]]:n1;return g(w,v)}var
-m=b(a(b(a(c),1)),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],v=[0,b(a(a(a(b(a(c),1)))),1),n],w=[0,a(b(b(a(b(a(c),1)),1),1)),v];return g(P(bz(i,[0,a(a(b(a(b(a(c),1)),1))),w],j),m),l)},n=a(b(b(a(c),1),1)),v=d[9]?0:1;return g(g(G(v,n),m),x)}return[0,d]}function
-fF(b,a){var
-c=eT(b,a);return s(function(d){var
+h(d){var
+g=fY(f,j[4]);return d?[0,dP(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(fX(d,l,e[1],k,1),h)}return g(fZ(j,f),e)}var
+i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aC(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aC(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(G(s,i),h)},K=b(a(b(a(c),1)),1),L=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L];return g(t(cQ(d,[0,a(a(b(b(a(a(c)),1),1))),M],k),K),J)}var
+ai=[0,b(b(a(a(b(a(c),1))),1),1),0],aj=[0,a(b(b(b(b(a(c),1),1),1),1)),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(b(a(b(a(a(c)),1)),1)),ak],am=[0,b(a(a(b(b(a(c),1),1))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am];if(Q(m,[0,b(a(b(b(a(a(c)),1),1)),1),an]))return oB(d,l,j,k);var
+ao=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ap=[0,b(a(a(a(b(a(c),1)))),1),ao];if(Q(m,[0,a(b(a(b(b(a(c),1),1)),1)),ap])){var
+N=function(p){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,be(w(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},O=a(b(b(a(c),1),1)),P=j[1]?f:c;return g(G(r(v(j[4],f),P),O),N)}return[1,a(b(b(a(c),1),1))]}var
+z=b(a(b(a(c),1)),1);return g(G(fQ(d,n[1],n[2],k),z),p)}var
+p=b(a(b(a(c),1)),1);return g(t(fR(d,j[1],m),p),n)}var
+n=fS(d,m,k),A=n?[2,n[1]]:oC;return g(A,z)}var
+n=b(a(b(a(c),1)),1),p=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),p],A=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(t(bE(d,[0,a(a(b(a(b(a(c),1)),1))),A],k),n),m)},p=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(G(z,p),n),B)}return[0,j]}function
+f1(b,a){var
+c=cC(b,a);return s(function(d){var
 a=e(c,d);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-dC(h,g,f){var
+dQ(h,g,f){var
 d=e(g[2],f);if(d){var
-i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bX(F(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
-fG(d,c,b){var
-a=e(d[4],b);return a?h(a[1][1],c):a}var
-n3=b(c,1),n4=a(c),fH=b(b(c,1),1),bh=n5.slice(),n7=n6.slice(),dD=a5(7,bQ(16,function(a){return a})),bD=1;for(;;){var
-p_=hO(function(c){return function(a){var
-b=c-1|0;return j(j(dD,b)[1+b],a)[1+a]}}(bD),n7);j(dD,bD)[1+bD]=p_;var
-p$=bD+1|0;if(6!==bD){var
-bD=p$;continue}var
-bZ=a5(16,0),ak=function(b,a){return bZ[1+b[1+a]]},w=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},fI=function(b,aJ,aI,aH){var
-aK=j(b,0)[1],aL=j(b,1)[2],aM=j(b,2)[3],aN=j(b,3)[4],aO=j(b,4)[5],aP=j(b,5)[6],aQ=j(b,6)[7],aR=j(b,7)[8],aS=j(bh,0)[1],aT=j(bh,1)[2],aU=j(bh,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=j(bh,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,v=aK;for(;;){var
-a=j(dD,d)[1+d],I=(v+e|0)+ak(a,0)|0,J=w(E^I,16),K=A+J|0,L=w(e^K,12),M=(I+L|0)+ak(a,1)|0,N=w(J^M,8),O=K+N|0,P=w(L^O,7),Q=(x+f|0)+ak(a,2)|0,R=w(F^Q,16),S=B+R|0,T=w(f^S,12),U=(Q+T|0)+ak(a,3)|0,V=w(R^U,8),W=S+V|0,X=w(T^W,7),Y=(y+g|0)+ak(a,4)|0,Z=w(G^Y,16),_=C+Z|0,$=w(g^_,12),aa=(Y+$|0)+ak(a,5)|0,ab=w(Z^aa,8),ac=_+ab|0,ad=w($^ac,7),ae=(z+h|0)+ak(a,6)|0,af=w(H^ae,16),ag=D+af|0,ah=w(h^ag,12),ai=(ae+ah|0)+ak(a,7)|0,aj=w(af^ai,8),al=ag+aj|0,am=w(ah^al,7),an=(M+X|0)+ak(a,8)|0,ao=w(aj^an,16),ap=ac+ao|0,aq=w(X^ap,12),i=(an+aq|0)+ak(a,9)|0,k=w(ao^i,8),l=ap+k|0,ar=w(aq^l,7),as=(U+ad|0)+ak(a,10)|0,at=w(N^as,16),au=al+at|0,av=w(ad^au,12),m=(as+av|0)+ak(a,11)|0,n=w(at^m,8),o=au+n|0,aw=w(av^o,7),ax=(aa+am|0)+ak(a,12)|0,ay=w(V^ax,16),az=O+ay|0,aA=w(am^az,12),p=(ax+aA|0)+ak(a,13)|0,q=w(ay^p,8),r=az+q|0,aB=w(aA^r,7),aC=(ai+P|0)+ak(a,14)|0,aD=w(ab^aC,16),aE=W+aD|0,aF=w(P^aE,12),s=(aC+aF|0)+ak(a,15)|0,t=w(aD^s,8),u=aE+t|0,aG=w(aF^u,7),a2=d+1|0;if(6!==d){var
-d=a2,H=k,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,z=s,y=p,x=m,v=i;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dE=function(h,m,e,l,g){if(1===l){var
-v=m-(aS*e|0)|0,K=aS,w=qN(aS,v)?K:v,i=eo(1,(w+63|0)/64|0),n=i-1|0,L=aS*e|0,F=0;if(n<0)var
-o=bh;else{var
-a=F,p=bh;for(;;){var
-k=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
+i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return be(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
+f2(d,c,b){var
+a=e(d[4],b);return a?h(a[1][1],c):a}function
+dR(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
+oE(c){var
+a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return u(e,d)}function
+f3(f,a){if(a)var
+b=e(f,a[1]),g=b?e8(q(b[1],c)):c,d=[0,g];else
+var
+d=a;return d}function
+f4(b,e,a){var
+c=am(a[8],0);function
+d(f){var
+a=ds(e,f[2][1],oF),c=a[3],d=f3(b,a[2]);return[0,f3(b,a[1]),d,c]}return y(function(a){return dR(d,a)},c)}var
+oH=b(c,1),oI=a(c),f5=b(b(c,1),1),bl=oJ.slice(),oL=oK.slice(),dS=a8(7,bV(16,function(a){return a})),bI=1;for(;;){var
+qQ=ia(function(c){return function(a){var
+b=c-1|0;return k(k(dS,b)[1+b],a)[1+a]}}(bI),oL);k(dS,bI)[1+bI]=qQ;var
+qR=bI+1|0;if(6!==bI){var
+bI=qR;continue}var
+b8=a8(16,0),an=function(b,a){return b8[1+b[1+a]]},z=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},f6=function(b,aJ,aI,aH){var
+aK=k(b,0)[1],aL=k(b,1)[2],aM=k(b,2)[3],aN=k(b,3)[4],aO=k(b,4)[5],aP=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(bl,0)[1],aT=k(bl,1)[2],aU=k(bl,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=k(bl,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,y=aN,x=aM,w=aL,v=aK;for(;;){var
+a=k(dS,d)[1+d],I=(v+e|0)+an(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+an(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+an(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+an(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+an(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+an(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+an(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+an(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+an(a,8)|0,ao=z(aj^am,16),ap=ac+ao|0,aq=z(X^ap,12),i=(am+aq|0)+an(a,9)|0,j=z(ao^i,8),l=ap+j|0,ar=z(aq^l,7),as=(U+ad|0)+an(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+an(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+an(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+an(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+an(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+an(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
+d=a2,H=j,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,y=s,x=p,w=m,v=i;continue}var
+c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dT=function(h,m,e,l,g){if(1===l){var
+v=m-(aU*e|0)|0,K=aU,w=rt(aU,v)?K:v,i=eD(1,(w+63|0)/64|0),n=i-1|0,L=aU*e|0,E=0;if(n<0)var
+o=bl;else{var
+a=E,p=bl;for(;;){var
+j=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===j){var
 b=0;for(;;){var
-x=qk(aJ(h),q+(4*b|0)|0)&-1;j(bZ,b)[1+b]=x;var
+x=q2(aJ(h),q+(4*b|0)|0)&-1;k(b8,b)[1+b]=x;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?B(h,g+a|0):b;return d}}(c,k,q),z=f(3)<<24,A=f(2)<<16,C=f(1)<<8,D=f(0)|C|A|z;j(bZ,c)[1+c]=D;var
-E=c+1|0;if(15!==c){var
-c=E;continue}break}}var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?I(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(b8,c)[1+c]=C;var
+D=c+1|0;if(15!==c){var
+c=D;continue}break}}var
 r=a===(i-1|0)?1:0;if(r)var
-G=g?8:g,s=2|G;else
+F=g?8:g,s=2|F;else
 var
 s=r;var
-t=0===a?1:0,H=t?1:t,u=fI(p,e,k,H|s),I=a+1|0;if(n!==a){var
-a=I,p=u;continue}var
+t=0===a?1:0,G=t?1:t,u=f6(p,e,j,G|s),H=a+1|0;if(n!==a){var
+a=H,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=dE(h,m,e,d,0),N=dE(h,m,e+d|0,l-d|0,0);eC(M,0,bZ,0,8);eC(N,0,bZ,8,8);var
-J=g?8:g;return fI(bh,0,64,4|J)}},fJ=function(a){var
-b=m(a),c=dE(a,b,0,eo(1,(b+gA|0)/aS|0),1);return ez(32,function(a){var
-b=a/4|0;return c5((j(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&bi)})},n8=bQ(b4,C),dF=function(a){return c7(m(a),function(c){var
-b=B(a,c);return j(n8,b)[1+b]})},n9=function(a){var
-c=ck(64);cj(function(a){var
+M=dT(h,m,e,d,0),N=dT(h,m,e+d|0,l-d|0,0);eR(M,0,b8,0,8);eR(N,0,b8,8,8);var
+J=g?8:g;return f6(bl,0,64,4|J)}},f7=function(a){var
+b=m(a),c=dT(a,b,0,eD(1,(b+gY|0)/aU|0),1);return eO(32,function(a){var
+b=a/4|0;return dd((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&bm)})},oM=bV(cc,J),dU=function(a){return df(m(a),function(c){var
+b=I(a,c);return k(oM,b)[1+b]})},oN=function(a){var
+c=cu(64);ct(function(a){var
 d=typeof
-a==="number"?a&bi:ah(ab(a,b(ce(a,8),8)));return aH(c,d)},a);return cl(c)},n_=function(a,c){var
-f=ck(gK);cj(function(c){if(hh(c)){var
-i=a-1|0,k=ah(c),l=0;if(!(i<0)){var
+a==="number"?a&bm:ak(ae(a,b(co(a,8),8)));return aH(c,d)},a);return cv(c)},oO=function(a,c){var
+f=cu(g8);ct(function(c){if(hF(c)){var
+i=a-1|0,k=ak(c),l=0;if(!(i<0)){var
 d=l;for(;;){var
-j=8*d|0,n=j<32?j:31;aH(f,k>>n&bi);var
+j=8*d|0,n=j<32?j:31;aH(f,k>>n&bm);var
 o=d+1|0;if(i!==d){var
 d=o;continue}break}}return 0}var
-g=8*a|0,e=rh(ab(c,b(ce(c,g),g))),h=m(e),p=a<=h?ag(e,0,a):aq(e,ey(a-h|0,0));return br(f,p)},c);return cl(f)},n$=function(d,b,c){var
-e=m(c),i=0<=ay(b)?1:0;if(i){var
-j=eP(b,C(m(d)-e|0));if(j){var
-a=0,l=ah(b);for(;;){var
+g=8*a|0,e=rZ(ae(c,b(co(c,g),g))),h=m(e),p=a<=h?aj(e,0,a):at(e,eN(a-h|0,0));return bv(f,p)},c);return cv(f)},oP=function(d,b,c){var
+e=m(c),i=0<=aA(b)?1:0;if(i){var
+j=e4(b,J(m(d)-e|0));if(j){var
+a=0,l=ak(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
-h=am(d,l+a|0)===am(c,a)?1:0;if(h){var
+h=ap(d,l+a|0)===ap(c,a)?1:0;if(h){var
 a=a+1|0;continue}var
 g=h}return g}}var
 k=j}else
 var
-k=i;return k},ob=function(a){return c8(oa,a)},oc=function(b,a){return q5(b,a)<0?1:0},i=[0,dF,n9,function(a){return C(m(a))},hL,oc,ob,n_,n$,fJ],b0=[U,od,b8(0)],K=function(a){throw[0,b0,a]},b1=function(d){var
+k=i;return k},oR=function(a){return dg(oQ,a)},oS=function(b,a){return rL(b,a)<0?1:0},j=[0,dU,oN,function(a){return J(m(a))},h9,oS,oR,oO,oP,f7],b9=[X,oT,cg(0)],O=function(a){throw[0,b9,a]},b_=function(d){var
 f=m(d),a=[0,0];function
-c(b){return a[1]<f?B(d,a[1]):K(oe)}function
+c(b){return a[1]<f?I(d,a[1]):O(oU)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return K(e(dc(of),d))}function
+d=a[1];return O(e(dm(oV),d))}function
 k(l){g(34);var
-b=ck(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return cl(b)}if(92===e){a[1]++;var
+b=cu(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return cv(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -3352,55 +3655,55 @@ k=0;switch(i){case
 12:aH(b,10);break;case
 16:aH(b,13);break;case
 18:aH(b,9);break;case
-19:if(f<(a[1]+4|0))K(og);else
-aH(b,c5(g4(aq(oh,ag(d,a[1],4)))&bi));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aH(b,h);continue}aH(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))O(oW);else
+aH(b,dd(hq(at(oX,aj(d,a[1],4)))&bm));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aH(b,h);continue}aH(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oi}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oY}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bc(e)]}}if(123===b){a[1]++;if(gu===c(0)){a[1]++;return oj}var
+e=[0,h(0),e];continue}g(93);return[2,bg(e)]}}if(123===b){a[1]++;if(gS===c(0)){a[1]++;return oZ}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(gu);return[3,bc(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(gS);return[3,bg(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<B(d,a[1])+dL>>>0?0:1;if(p){a[1]++;continue}}return[0,ag(d,n,a[1]-n|0)]}}var
+p=9<I(d,a[1])+d0>>>0?0:1;if(p){a[1]++;continue}}return[0,aj(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<B(d,a[1])+dW>>>0?0:1;if(o){a[1]++;continue}}return[4,ag(d,m,a[1]-m|0)]}}return h(0)},ac=function(b,a){if(3===a[0])try{var
-c=hA(b,a[1]);return c}catch(a){a=aX(a);if(a===av)return K(aq(ol,b));throw a}return K(ok)},bA=function(a){return 1===a[0]?a[1]:K(om)},bB=function(a){if(0===a[0]){var
-b=a[1];return 40<m(b)?K(on):ek(b)}return K(oo)},bC=function(a){return 2===a[0]?a[1]:K(op)},cG=function(a){switch(a[0]){case
-0:return[0,bB(a)];case
+o=25<I(d,a[1])+d$>>>0?0:1;if(o){a[1]++;continue}}return[4,aj(d,m,a[1]-m|0)]}}return h(0)},af=function(b,a){if(3===a[0])try{var
+c=hY(b,a[1]);return c}catch(a){a=aZ(a);if(a===ax)return O(at(o1,b));throw a}return O(o0)},bF=function(a){return 1===a[0]?a[1]:O(o2)},bG=function(a){if(0===a[0]){var
+b=a[1];return 40<m(b)?O(o3):ez(b)}return O(o4)},bH=function(a){return 2===a[0]?a[1]:O(o5)},cR=function(a){switch(a[0]){case
+0:return[0,bG(a)];case
 1:return[1,a[1]];case
-2:return[3,a8(cG,a[1])];case
+2:return[3,a$(cR,a[1])];case
 3:var
-c=a[1];return[4,a8(function(a){var
-b=cG(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return c0(b,ou)?c0(b,ov)?K(ow):ox:oy}},oz=function(l,k){var
-a=cG(b1(l));function
+c=a[1];return[4,a$(function(a){var
+b=cR(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return c_(b,o_)?c_(b,o$)?O(pa):pb:pc}},pd=function(l,i){var
+a=cR(b_(l));function
 b(b){var
-c=aj(i,dF(b),a);return c?c[1]:K(aq(oA,b))}var
-m=0,n=b(oB),d=az(function(a){return dw(i,a)},n,m),o=d?d[1]:K(oG),e=c_(o),q=dd(0,64),f=dd(0,64);function
+c=R(j,dU(b),a);return c?c[1]:O(at(pe,b))}var
+m=0,n=b(pf),d=V(function(a){return dI(j,a)},n,m),o=d?d[1]:O(pk),e=di(o),q=dn(0,64),f=dn(0,64);function
 g(d,c,b){var
-a=dy(i,d,c,b);return a?a[1]:K(oC)}var
-p=b(oD);es(function(m,d){if(3===d[0]){var
+a=cM(j,d,c,b);return a?a[1]:O(pg)}var
+p=b(ph);eH(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
 f=b[1];if(0===f[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-k=i[1],a=f[1];if(0<=ay(a)&&eN(a,C(e.length-1))){var
-l=ah(a),c=j(e,l)[1+l],n=c[3]?g(0,c,k):oF,o=[0,C(m),[0,a,n]];return eL(q,g(1,c,k),o)}}}}}}return K(oE)},p);var
-h=et(er(0,function(M,L){var
-g=L[1],s=a$(q,g),l=j(q[2],s)[1+s];if(l){var
-m=l[3],G=l[2];if(0===aE(g,l[1]))var
-a=[0,G];else
+j=i[1],a=f[1];if(0<=aA(a)&&e2(a,J(e.length-1))){var
+l=ak(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pj,o=[0,J(m),[0,a,n]];return e0(q,g(1,c,j),o)}}}}}}return O(pi)},p);var
+h=eI(eG(0,function(M,L){var
+g=L[1],s=bc(q,g),l=k(q[2],s)[1+s];if(l){var
+m=l[3],F=l[2];if(0===aE(g,l[1]))var
+a=[0,F];else
 if(m){var
-n=m[3],H=m[2];if(0===aE(g,m[1]))var
-a=[0,H];else
+n=m[3],G=m[2];if(0===aE(g,m[1]))var
+a=[0,G];else
 if(n){var
-I=n[2],J=n[3];if(0===aE(g,n[1]))var
-a=[0,I];else{var
-e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==aE(g,e[1])){var
-e=F;continue}var
-a=[0,E]}else
+H=n[2],I=n[3];if(0===aE(g,n[1]))var
+a=[0,H];else{var
+e=I;for(;;){if(e){var
+D=e[2],E=e[3];if(0!==aE(g,e[1])){var
+e=E;continue}var
+a=[0,D]}else
 var
 a=0;break}}}else
 var
@@ -3409,247 +3712,317 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=a$(f,b),o=j(f[2],u)[1+u];for(;;){if(o){var
+v=a[1],b=v[2],u=bc(f,b),o=k(f[2],u)[1+u];for(;;){if(o){var
 K=o[3],t=0===aE(o[1],b)?1:0;if(!t){var
 o=K;continue}var
 w=t}else
 var
-w=0;if(1-w)eL(f,b,C(M));var
-r=a$(f,b),h=j(f[2],r)[1+r];if(h){var
+w=0;if(1-w)e0(f,b,J(M));var
+r=bc(f,b),h=k(f[2],r)[1+r];if(h){var
 i=h[3],z=h[2];if(0===aE(b,h[1]))var
-p=z;else{if(!i)throw av;var
-k=i[3],A=i[2];if(0===aE(b,i[1]))var
-p=A;else{if(!k)throw av;var
-B=k[2],D=k[3];if(0===aE(b,k[1]))var
+p=z;else{if(!i)throw ax;var
+j=i[3],A=i[2];if(0===aE(b,i[1]))var
+p=A;else{if(!j)throw ax;var
+B=j[2],C=j[3];if(0===aE(b,j[1]))var
 p=B;else{var
-d=D;for(;;){if(!d)throw av;var
+d=C;for(;;){if(!d)throw ax;var
 x=d[2],y=d[3];if(0!==aE(b,d[1])){var
 d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw av}}var
-N=an(c);return[0,an(c),N]},k));return[0,a,h[1],h[2]]},fK=function(d){var
-q=m(d);if(q<8)K(oH);var
-k=g3(eB(d,0)),H=k<2?1:0,I=H||((q-8|0)<k?1:0);if(I)K(oI);var
-J=b1(ag(d,8,k));function
+p=x;break}}}}return[0,v[1],p]}throw ax}}var
+N=aq(c);return[0,aq(c),N]},i));return[0,a,h[1],h[2]]},f8=function(d){var
+p=m(d);if(p<8)O(pl);var
+i=hp(eQ(d,0)),F=i<2?1:0,G=F||((p-8|0)<i?1:0);if(G)O(pm);var
+H=b_(aj(d,8,i));function
 l(b){var
-c=bC(ac(oJ,ac(b,J)));if(c){var
+c=bH(af(pn,af(b,H)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=ah(bB(c[1])),e=ah(bB(d[1]));if(0<=a&&!(e<a)&&!(q<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return K(b)}}return K(b)}function
+a=ak(bG(c[1])),e=ak(bG(d[1]));if(0<=a&&!(e<a)&&!(p<((8+i|0)+e|0)))return[0,(8+i|0)+a|0,e-a|0];return O(b)}}return O(b)}function
 e(b){var
-a=l(b);return ag(d,a[1],a[2])}function
+a=l(b);return aj(d,a[1],a[2])}function
 a(f,e){var
 a=l(e),g=a[1];function
 h(e){var
-a=ek(g1(hP,eB(d,g+(8*e|0)|0)));if(!f&&!(0<=ay(a)))return p(a,b(c,64));return a}return bQ(a[2]/8|0,h)}function
+a=ez(hn(ib,eQ(d,g+(8*e|0)|0)));if(!f&&!(0<=aA(a)))return q(a,b(c,64));return a}return bV(a[2]/8|0,h)}function
 r(c){var
 a=l(c),e=a[1];function
 f(c){function
-a(a){return B(d,(e+(4*c|0)|0)+a|0)}var
-f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return p(C((a(0)+h|0)+g|0),f)}return bQ(a[2]/4|0,f)}var
-g=b1(e(oK)),u=r(oL),n=u.length-1;if(0===n)K(oM);var
-L=bC(ac(oN,g));if(hz(function(a){return c0(bA(a),oO)},L))K(oP);function
+a(a){return I(d,(e+(4*c|0)|0)+a|0)}var
+f=b(J(a(3)),24),g=a(2)<<16,h=a(1)<<8;return q(J((a(0)+h|0)+g|0),f)}return bV(a[2]/4|0,f)}var
+g=b_(e(po)),u=r(pp),n=u.length-1;if(0===n)O(pq);var
+K=bH(af(pr,g));if(hX(function(a){return c_(bF(a),ps)},K))O(pt);function
 v(c){var
-a=l(c),o=a[1],i=gX(a[2],n);return bQ(n,function(n){var
-j=ag(d,o+bL(i,n)|0,i),c=m(j)-1|0;if(c<0)var
+a=l(c),o=a[1],i=hj(a[2],n);return bV(n,function(n){var
+j=aj(d,o+bQ(i,n)|0,i),c=m(j)-1|0;if(c<0)var
 e=f;else{var
 a=c,g=f;for(;;){var
-k=C(B(j,a)),h=p(b(g,8),k),l=a-1|0;if(0!==a){var
+k=J(I(j,a)),h=q(b(g,8),k),l=a-1|0;if(0!==a){var
 a=l,g=h;continue}var
 e=h;break}}return e})}var
-w=v(oQ);try{var
-ao=v(po),x=ao}catch(a){a=aX(a);if(a[1]!==b0)throw a;var
+w=v(pu);try{var
+am=v(p4),x=am}catch(a){a=aZ(a);if(a[1]!==b9)throw a;var
 x=w}var
-M=a(1,oR),N=a(1,oS),y=a(0,oT),O=e(oU),P=e(oV),Q=r(oW),R=r(oX),s=ac(oY,g),h=bA(ac(oZ,s)),o=bB(ac(o0,s)),S=ay(o)<0?1:0,T=S||eO(o,C(64));if(T)K(o1);var
-z=a(1,o2),U=a(1,o3),A=a(0,o4),D=c_(bC(b1(e(o5))));function
+L=a(1,pv),M=a(1,pw),y=a(0,px),N=e(py),P=e(pz),Q=r(pA),R=r(pB),s=af(pC,g),h=bF(af(pD,s)),o=bG(af(pE,s)),S=aA(o)<0?1:0,T=S||e3(o,J(64));if(T)O(pF);var
+z=a(1,pG),U=a(1,pH),A=a(0,pI),B=di(bH(b_(e(pJ))));function
 V(a){var
-r=ah(o),s=j(A,a)[1+a],t=j(z,a)[1+a];if(64<m(h))K(or);var
-v=e8(dF(h),f,c,0);if(v){var
-w=v[1],q=w[2],x=w[1],y=function(a){var
-c=C(64),d=b(a7(q,C(dV)),32),e=b(a7(x,t),32);if(eO(bO(p(a7(a,a7(q,C(dV))),e),d),c))K(os);return du(x,q,C(r),t,s,a)},g=0,H=c8(oq,eA(46,h)),E=m(h);for(;;){if(E<=g)var
-l=0;else{if(am(h,g)!==46){var
+r=ak(o),s=k(A,a)[1+a],t=k(z,a)[1+a];if(64<m(h))O(o7);var
+v=fl(dU(h),f,c,0);if(v){var
+w=v[1],p=w[2],x=w[1],y=function(a){var
+c=J(64),d=b(a_(p,J(d_)),32),e=b(a_(x,t),32);if(e3(bT(q(a_(a,a_(p,J(d_))),e),d),c))O(o8);return dF(x,p,J(r),t,s,a)},g=0,G=dg(o6,eP(46,h)),D=m(h);for(;;){if(D<=g)var
+l=0;else{if(ap(h,g)!==46){var
 g=g+1|0;continue}var
 l=[0,g]}var
-I=l?(m(h)-l[1]|0)-1|0:l,J=hi(C(10),I),k=a7(C(dV),J),n=an(a7(ek(H),t)),G=an(bO(an(b(n,32)),k));if(cr(s,b(c,r)))var
-d=G;else
+H=l?(m(h)-l[1]|0)-1|0:l,I=hG(J(10),H),i=a_(J(d_),I),n=aq(a_(ez(G),t)),F=aq(bT(aq(b(n,32)),i));if(cB(s,b(c,r)))var
+d=F;else
 var
-L=Math.log(el(s))-r*0.693147180559945286,u=b(n,32),F=ab(u,a7(k,bO(u,k))),M=bO(b(n,32),k),N=el(k),d=p(M,rf(Math.ceil(el(F)/N-L*4294967296.)));var
-B=y(d)?y(eM(d))?eM(d):d:hj(d);break}}else
+K=Math.log(eA(s))-r*0.693147180559945286,u=b(n,32),E=ae(u,a_(i,bT(u,i))),L=bT(b(n,32),i),M=eA(i),d=q(L,rX(Math.ceil(eA(E)/M-K*4294967296.)));var
+C=y(d)?y(e1(d))?e1(d):d:hH(d);break}}else
 var
-B=K(ot);var
-O=A[1+a],P=j(U,a)[1+a],Q=z[1+a],e=[0,bA(j(D,a)[1+a]),Q,P,O,B,o6],R=fJ(eX(i,e));return[0,e[1],e[2],e[3],e[4],e[5],R]}var
-W=c7(n,function(a){var
-d=a+1|0,b=ah(j(y,d)[1+d])-1|0,c=0;for(;;){if(b<ah(j(y,a)[1+a])){var
-g=ag(P,32*a|0,32),h=j(N,a)[1+a],i=j(M,a)[1+a],k=j(x,a)[1+a],l=j(w,a)[1+a],m=j(u,a)[1+a];return[0,0!==B(O,a)?1:0,m,l,k,i,h,g,c]}var
-e=j(R,b)[1+b],f=[0,[0,j(Q,b)[1+b],e],c],b=b-1|0,c=f;continue}}),E=c7(D.length-1,V),X=ac(o8,ac(o7,g));function
-t(a){return a8(bB,bC(ac(a,ac(o9,g))))}var
-Y=oz(e(o_),E),Z=e(o$),_=e(pa),$=c9(a(0,pb)),aa=c9(a(0,pc)),ad=c9(a(0,pd)),F=bC(ac(pe,g));if(F)var
-ae=t(pf),af=t(pg),G=[0,[0,[0,t(ph),af],ae]];else
+C=O(o9);var
+N=A[1+a],P=k(U,a)[1+a],Q=z[1+a],e=[0,bF(k(B,a)[1+a]),Q,P,N,C,pK],R=f7(fa(j,e));return[0,e[1],e[2],e[3],e[4],e[5],R]}var
+W=df(n,function(a){var
+d=a+1|0,b=ak(k(y,d)[1+d])-1|0,c=0;for(;;){if(b<ak(k(y,a)[1+a])){var
+g=aj(P,32*a|0,32),h=k(M,a)[1+a],i=k(L,a)[1+a],j=k(x,a)[1+a],l=k(w,a)[1+a],m=k(u,a)[1+a];return[0,0!==I(N,a)?1:0,m,l,j,i,h,g,c]}var
+e=k(R,b)[1+b],f=[0,[0,k(Q,b)[1+b],e],c],b=b-1|0,c=f;continue}}),C=df(B.length-1,V),X=af(pM,af(pL,g));function
+t(a){return a$(bG,bH(af(a,af(pN,g))))}var
+Y=pd(e(pO),C),Z=e(pP),_=e(pQ),$=dh(a(0,pR)),aa=dh(a(0,pS)),ab=dh(a(0,pT)),D=bH(af(pU,g));if(D)var
+ac=t(pV),ad=t(pW),E=[0,[0,[0,t(pX),ad],ac]];else
 var
-G=F;var
-ai=bC(ac(pi,X)),aj=a8(function(a){return bA(a)},ai),ak=bB(ac(pj,s)),al=bA(ac(pl,ac(pk,g)));return[0,[0,bA(ac(pn,ac(pm,g))),al,h,o,ak,aj,G,E,ad,aa,$,W,_,Z],Y]},pp=function(h){var
+E=D;var
+ag=bH(af(pY,X)),ah=a$(function(a){return bF(a)},ag),ai=bG(af(pZ,s)),al=bF(af(p1,af(p0,g)));return[0,[0,bF(af(p3,af(p2,g))),al,h,o,ai,ah,E,C,ab,aa,$,W,_,Z],Y]},p5=function(h){var
 c=aJ(h);function
-b(a,f){if(a===ax(c))return 0;var
-d=gT(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+b(a,f){if(a===az(c))return 0;var
+d=hf(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bc(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bg(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return c8(pr,a8(function(a){return e(dc(pq),a)},a))},pt=ps.slice(),fL=function(c){try{var
-e=fK(c)}catch(a){a=aX(a);if(a[1]===b0){var
-b=a[2],k=0;if(8<m(b)&&eg(ag(b,0,8),pu)){var
-d=b;k=1}if(!k)var
-d=aq(pv,b);return[0,0,d]}if(a!==ci&&a!==ch){if(a[1]!==cf&&a[1]!==cg&&a!==cq&&a!==c3&&a!==av)throw a;return px}return pw}var
+a=f(500,g);return dg(p7,a$(function(a){return e(dm(p6),a)},a))},p9=p8.slice(),f9=function(c){try{var
+e=f8(c)}catch(a){a=aZ(a);if(a[1]===b9){var
+b=a[2],i=0;if(8<m(b)&&ev(aj(b,0,8),p_)){var
+d=b;i=1}if(!i)var
+d=at(p$,b);return[0,0,d]}if(a!==cs&&a!==cr){if(a[1]!==cp&&a[1]!==cq&&a!==cA&&a!==db&&a!==ax)throw a;return qb}return qa}var
 a=e[1];try{var
-f=lI(i,c,a,e[2])}catch(a){a=aX(a);if(a!==cq&&a!==ci&&a!==ch)throw a;return py}var
-g=f[1];if(0===ay(g)){var
-l=a[12],n=hv(a[12]),o=hy(function(b,a){return a},n,l),p=pp(f[2]),q=rj(o[3]),r=hu(a[12]);return[0,1,cH(dc(pz),r,q,p)]}var
-h=ah(g);return[0,0,aq(pA,j(pt,h)[1+h])]},fM=[U,pB,b8(0)],pD=pC.slice(),pU=pT.slice(),pV=function(e){if(16777216<=m(e))throw[0,fM,pW];var
-f=cG(b1(e));if(4===f[0]){var
+f=l5(j,c,a,e[2])}catch(a){a=aZ(a);if(a!==cA&&a!==cs&&a!==cr)throw a;return qc}var
+g=f[1];if(0===aA(g)){var
+l=a[12],n=hT(a[12]),o=hW(function(b,a){return a},n,l),p=p5(f[2]),q=r1(o[3]),r=hS(a[12]);return[0,1,ca(dm(qd),r,q,p)]}var
+h=ak(g);return[0,0,at(qe,k(p9,h)[1+h])]},f_=[X,qf,cg(0)],qh=qg.slice(),qA=qz.slice(),qB=function(e){if(16777216<=m(e))throw[0,f_,qC];var
+f=cR(b_(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(c0(d[1],pY)){var
+c=a[2],d=a[1];if(c_(d[1],qE)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bc(b)}}throw[0,b0,pX]},pZ=function(o,av,aR,w){var
-A=m(w)-1|0;for(;;){if(0<=A){if(am(w,A)!==10){var
-A=A-1|0;continue}var
-K=[0,A]}else
+a=c;continue}return bg(b)}}throw[0,b9,qD]},qF=function(p,ax,aU,z){var
+F=m(z)-1|0;for(;;){if(0<=F){if(ap(z,F)!==10){var
+F=F-1|0;continue}var
+O=[0,F]}else
 var
-K=0;var
-E=K?K[1]+1|0:K,L=ag(w,E,m(w)-E|0),aw=ag(w,0,E),Y=m(aw),x=function(a){var
-b=a<Y?1:0,c=b?B(aw,a):b;return c},y=function(a){return bk===(x(a)&192)?1:0},d=0;for(;;){var
-Z=Y<=d?1:0,R=0;if(Z){var
-_=Z;R=1}else{var
-n=x(d);if(!(bk<=n)){var
+O=0;var
+H=O?O[1]+1|0:O,P=aj(z,H,m(z)-H|0),ay=aj(z,0,H),$=m(ay),A=function(a){var
+b=a<$?1:0,c=b?I(ay,a):b;return c},B=function(a){return bo===(A(a)&192)?1:0},d=0;for(;;){var
+aa=$<=d?1:0,T=0;if(aa){var
+ab=aa;T=1}else{var
+n=A(d);if(!(bo<=n)){var
 d=d+1|0;continue}var
-aA=0;if(194<=n&&!(dQ<=n)){var
-as=y(d+1|0);if(as){var
+aC=0;if(194<=n&&!(d5<=n)){var
+av=B(d+1|0);if(av){var
 d=d+2|0;continue}var
-Q=as;aA=1}if(!aA){var
-aB=0;if(dQ<=n&&!(dR<=n)){var
-al=y(d+1|0);if(al){var
-ao=y(d+2|0);if(ao){var
-aP=dQ!==n?1:0,ap=aP||(gp<=x(d+1|0)?1:0);if(ap){var
-aQ=237!==n?1:0,ar=aQ||(x(d+1|0)<gp?1:0);if(ar){var
+S=av;aC=1}if(!aC){var
+aD=0;if(d5<=n&&!(d6<=n)){var
+ao=B(d+1|0);if(ao){var
+ar=B(d+2|0);if(ar){var
+aS=d5!==n?1:0,as=aS||(gN<=A(d+1|0)?1:0);if(as){var
+aT=237!==n?1:0,au=aT||(A(d+1|0)<gN?1:0);if(au){var
 d=d+3|0;continue}var
-J=ar}else
+N=au}else
 var
-J=ap}else
+N=as}else
 var
-J=ao}else
+N=ar}else
 var
-J=al;var
-Q=J;aB=1}if(!aB){var
-$=dR<=n?1:0;if($){var
-ac=n<245?1:0;if(ac){var
-ad=y(d+1|0);if(ad){var
-ae=y(d+2|0);if(ae){var
-af=y(d+3|0);if(af){var
-aN=dR!==n?1:0,aj=aN||(fS<=x(d+1|0)?1:0);if(aj){var
-aO=244!==n?1:0,ak=aO||(x(d+1|0)<fS?1:0);if(ak){var
+N=ao;var
+S=N;aD=1}if(!aD){var
+ac=d6<=n?1:0;if(ac){var
+ad=n<245?1:0;if(ad){var
+af=B(d+1|0);if(af){var
+ag=B(d+2|0);if(ag){var
+ah=B(d+3|0);if(ah){var
+aQ=d6!==n?1:0,ai=aQ||(ge<=A(d+1|0)?1:0);if(ai){var
+aR=244!==n?1:0,an=aR||(A(d+1|0)<ge?1:0);if(an){var
 d=d+4|0;continue}var
-v=ak}else
+x=an}else
 var
-v=aj}else
+x=ai}else
 var
-v=af}else
+x=ah}else
 var
-v=ae}else
+x=ag}else
 var
-v=ad}else
+x=af}else
 var
-v=ac}else
+x=ad}else
 var
-v=$;var
-_=v;R=1}}}if(R)var
-Q=_;if(Q){var
-aS=0===E?0:eA(10,ag(w,0,E-1|0)),z=a8(pV,aS),aL=function(j){if(z){var
-d=function(j){function
-n(k){function
-d(t){function
-l(t){function
-d(E){function
-D(O){function
-K(a){var
-g=k[9],l=o[12],d=a?a[1]?0:a[2]?0:1:a;if(g){if(g[1]){var
-i=d?n3:c;return[0,i]}var
-h=N(l);return s(function(a){if(a){var
-b=e(h,a[1]),c=b?b[1][1]:b;return c}return a},a)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=d?fH:n4;return[0,j]}var
-L=a(a(a(a(c)))),M=at(k[7],0),B=o[12],I=ab(u(B,f),c),J=N(B);function
-t(a,b){return dz(J,a,b)}var
-F=0,G=[0,[0,I],0];function
-A(a,b,c){return fo(h,t,a,b,c)}var
-d=G,l=F,j=M;for(;;){if(j){var
-v=j[2],n=j[1];if(0===n[0]){var
-i=n[1],D=i[1][1],x=s(function(a){return q(f,a)},D),y=x?e(i[2],d):x,z=y?s(function(b){return function(c){var
-a=b[1][1];return aa(function(d){var
-a=fl(t,d,c),b=a?1:a;return b},a)}}(i),d):y;if(z)var
-E=b(b(b(b(b(b(c,1),1),1),1),1),1),p=q(u(fo(h,t,i,2,d),f),E);else
+x=ac;var
+ab=x;T=1}}}if(T)var
+S=ab;if(S){var
+aV=0===H?0:eP(10,aj(z,0,H-1|0)),D=a$(qB,aV),aN=function(k){if(D){var
+d=function(d){function
+n(i){function
+k(u){function
+l(u){function
+k(L){function
+K(I){function
+F(k){function
+N(u){function
+t(m){var
+d=i[10],l=p[12],a=k?k[1]?0:k[2]?0:1:k;if(d){if(d[1]){var
+h=a?oH:c;return[0,h]}var
+g=C(l);return s(function(a){if(a){var
+b=e(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=a?f5:oI;return[0,j]}var
+l=i[8];if(E(function(a){if(0===a[0])return 0;var
+b=a[2];if(typeof
+b==="number"&&1===b)return 1;return 0},l))var
+m=function(h){var
+k=cC(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return G(s(function(a){if(0===a[0]){var
+l=a[3],m=a[2],g=am(i[8],0),h=function(c){var
+a=e(k,c[2][2]),b=E(function(a){return dM(l,a)},a);return[0,E(function(a){return dM(m,a)},a),b]},j=y(function(a){return dR(h,a)},g),d=a[1],c=0,b=cN(l$,function(e,f){var
+a=f[1],g=a?e[2]:a,b=o(g);if(b){var
+c=d?f[2]:d,h=c?e[1]:c;return o(h)}return b},ma,mb,c,j),f=b?1:b;return f}return 1},g),f)},n=a(b(b(c,1),1)),r=d[7],h=g(aI(s(function(a){if(0===a[0])return 1;var
+b=a[1],j=d[9],k=d[8];return o(E(function(l){var
+b=f,a=j;for(;;){if(a){var
+d=e(k,b),g=d?dM(l,b):d;if(!g){var
+i=a[2],b=q(b,c),a=i;continue}var
+h=g}else
 var
-p=z;if(p){var
-C=[0,[0,[0,i,2],d],l],d=A(i,2,d),l=C,j=v;continue}var
-m=p}else{var
-r=fk(A,lK,n[1],n[2],l);if(r){var
-w=r[1],d=w[2],l=w[1],j=v;continue}var
-m=r}}else
+h=a;return h}},b))},r),n),m);else
 var
-m=[0,[0,d,l]];var
-H=m?[0,m[1][1]]:m;return g(P(H,L),K)}}var
-m=k[4],l=0;for(;;){if(m){var
-n=m[1],t=n[2],v=n[1],z=aa(function(f,g){return function(a){var
+h=oG;return g(h,t)}var
+O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],z=cC(j,aP(function(a){return 0===a[0]?aP(oE,a[1][2][1]):0},K)),m=Q,l=P;for(;;){if(l){var
+n=l[1][1];if(typeof
+n==="number")var
+h=1;else
+if(0===n[0])var
+L=f4(z,m,i),v=n[1],B=0,D=[0,cJ,cJ],F=function(l){return function(j,k){var
+a=cO(j)[2];return s(function(i){var
+a=j[2],n=k[2],p=k[1];function
+c(a){return fI(p,a)}if(2===l)return a?o(c(a[1])):1;if(3<=l){if(i){var
+f=i[1];if(a)var
+d=dr(a[1],f),e=d?1:d;else
+var
+e=a;var
+g=o(e),m=g?o(fI(n,f)):g,b=m}else
+var
+b=1;if(b){if(a)return o(c(a[1]));var
+h=1}else
+var
+h=b;return h}return a?c(a[1]):1},a)}}(v),t=cN(function(f){return function(b,e,c){if(typeof
+e==="number")switch(e){case
+0:var
+a=fH;break;case
+1:var
+g=2<=f?1:0,i=g?1:g,a=i?cO(b):fH;break;default:var
+a=cO(b)}else
+switch(fG(e[3],b[3])){case
+0:var
+a=[0,1,[0,b[1],0],b[2]];break;case
+1:var
+a=[0,1,l9,b[2]];break;default:var
+a=cO(b)}var
+j=b6(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=b6(dK(a),1,k);else
+var
+h=c[1];var
+d=b6(a[3],0,h)}else
+if(f)var
+l=c[1],d=b6(dK(a),1,l);else
+if(a[1])var
+m=c[1],d=b6(dK(a),1,m);else
+var
+d=c[1];return[0,d,j]}}(v),F,fJ,D,B,L),H=t?1:t,h=H;else{var
+w=n[3],x=r(f,w);if(x)var
+M=f4(z,m,i),I=0,u=cN(l_,function(e){return function(b,d){var
+a=b[2];return a?r(q(fK(d,a[1]),c),e):1}}(w),fJ,cJ,I,M),J=u?1:u,h=J;else
+var
+h=x}if(h){var
+m=m+1|0,l=l[2];continue}var
+A=h}else
+var
+A=1;return g(G(A,O),N)}}var
+H=a(a(a(a(c)))),B=am(i[8],0),D=y(function(a){return dR(bi,a)},B),m=p[12],z=ae(v(m,f),c),A=C(m);function
+l(a,b){return dJ(A,a,b)}var
+n=0,u=[0,[0,z],0];function
+w(a,d){var
+k=a[1][1],g=s(function(a){return r(f,a)},k),i=g?e(a[2],d):g,j=i?s(function(c){var
+b=a[1][1];return E(function(d){var
+a=fA(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return r(v(fD(h,l,a,2,d),f),m)}return j}var
+k=cN(function(a,b,c){return fD(h,l,a,b,c)},w,l7,u,n,D),x=k?[0,k[1][1]]:k;return g(t(x,H),F)}var
+m=i[5],l=0;for(;;){if(m){var
+n=m[1],u=n[2],x=n[1],F=E(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(t,v),l)?l:[0,[0,v,t],l],m=m[2],l=z;continue}var
-d=o[12];if(l){var
-A=function(r){function
-k(g){var
-e=a(b(b(a(c),1),1));return G(s(function(b){var
-m=dC(i,j,b[1]),n=m?dC(i,j,b[2]):m;if(n){var
-o=b[2],c=function(a){return fG(j,o,a)},p=b[1],e=function(a){return fG(j,p,a)},a=N(d),g=fp(a,e,c,f,d),h=g?fp(a,c,e,f,d):g;if(h){var
-k=fq(a,e,c,d);if(!k)return fq(a,c,e,d);var
-l=k}else
+d=e}return d}}(u,x),l)?l:[0,[0,x,u],l],m=m[2],l=F;continue}var
+k=p[12];if(l){var
+H=function(u){function
+m(g){var
+e=a(b(b(a(c),1),1));return G(s(function(a){var
+p=dQ(j,d,a[1]),q=p?dQ(j,d,a[2]):p;if(q)var
+r=d[10],g=o(E(function(l){var
+j=a[2],k=a[1],b=l[1];if(typeof
+b!=="number"&&0===b[0]){var
+c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
+g=f;else{var
+i=h(d[1],j);if(i)return h(c[1],k);var
+g=i}return g}return 0},r));else
 var
-l=h;return l}return n},l),e)}var
-m=a(a(b(c,1))),n=a(b(a(b(c,1)),1)),o=ai(b(c,1),n),h=N(d);return g(aI(q(a0(function(b,a){var
-d=p(b,u(a[8],f)),g=a[8];return a0(function(d,b){var
-a=e(j[4],b[1]),k=a?dC(i,j,a[1][1]):a;if(k){var
-g=e(h,b[2]),l=g?u(g[1][8],f):f;return p(p(d,c),l)}return d},g,d)},d,f),o),m),k)},B=a(b(b(c,1),1)),w=j[7];if(w)var
-C=j[1],x=aa(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},C);else
+g=q;if(g){var
+s=a[2],c=function(a){return f2(d,s,a)},t=a[1],e=function(a){return f2(d,t,a)},b=C(k),i=fE(b,e,c,f,k),l=i?fE(b,c,e,f,k):i;if(l){var
+m=fF(b,e,c,k);if(!m)return fF(b,c,e,k);var
+n=m}else
 var
-x=w;var
-y=g(aI(r(x),B),A)}else
+n=l;return n}return g},l),e)}var
+n=a(a(b(c,1))),p=a(b(a(b(c,1)),1)),t=al(b(c,1),p),i=C(k);return g(aI(r(a3(function(b,a){var
+g=q(b,v(a[8],f)),h=a[8];return a3(function(g,b){var
+a=e(d[4],b[1]),k=a?dQ(j,d,a[1][1]):a;if(k){var
+h=e(i,b[2]),l=h?v(h[1][8],f):f;return q(q(g,c),l)}return g},h,g)},k,f),t),n),m)},I=a(b(b(c,1),1)),z=d[7],A=z?1:z;if(A)var
+J=d[1],B=E(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(j,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),k=d?1:d;return k},J);else
 var
-y=n2;return g(y,D)}}var
-l=b(b(a(c),1),1),m=b(b(a(b(c,1)),1),1),n=ai(b(c,1),m);return g(aI(q(k[8],n),l),d)}var
-m=b(a(b(b(b(c,1),1),1)),1),d=fF(i,k[5]),n=d?fF(i,k[6]):d;return g(G(n,m),l)}var
-l=a(b(b(a(c),1),1)),m=k[9]?h(e(i[3],L),f):1;return g(G(m,l),d)}if(z)var
-d=z[1],y=z[2],m=function(z){function
-A(a){return fE(i,z,a,b(c,1),y)}function
-h(ah){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],p=[0,a(a(a(a(b(c,1))))),n],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(a(a(a(b(c,1)))),1),y],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(a(b(b(b(a(c),1),1),1))),A],E=[0,b(b(a(b(a(a(c)),1)),1),1),B],H=[0,a(b(b(b(b(a(c),1),1),1),1)),0],I=[0,a(b(a(a(b(a(c),1))),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(b(a(c),1),1),1))),K],j=au(i,[0,a(a(b(b(a(a(c)),1),1))),L],E,d);function
-M(w){function
-l(v){function
+B=A;var
+D=g(aI(o(B),I),H)}else
+var
+D=oD;return g(D,K)}}var
+l=b(b(a(c),1),1),m=b(b(a(b(c,1)),1),1),n=al(b(c,1),m);return g(aI(r(i[9],n),l),k)}var
+m=b(a(b(b(b(c,1),1),1)),1),k=f1(j,i[6]),n=k?f1(j,i[7]):k;return g(G(n,m),l)}var
+l=a(b(b(a(c),1),1)),m=i[10]?h(e(j[3],P),f):1;return g(G(m,l),k)}if(D)var
+k=D[1],F=D[2],m=function(s){function
+C(a){return f0(j,s,a,b(c,1),F)}function
+d(ak){var
+l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],q=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),q],v=[0,a(a(a(a(b(a(c),1))))),r],x=[0,a(b(b(a(b(a(c),1)),1),1)),v],z=[0,a(a(b(b(a(a(c)),1),1))),x],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],H=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],L=[0,a(b(a(a(b(a(c),1))),1)),I],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(b(a(b(a(c),1)),1),1),1),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),O],H,k);function
+P(A){function
+l(z){function
 h(h){function
-l(y){function
-h(S){var
-T=cu(function(d){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],j=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(i[2],t),f=k(i[4],d[1],u);if(f)var
+l(C){function
+h(R){var
+S=bZ(function(d){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(j[2],t),f=i(j[4],d[1],u);if(f)var
 g=f;else
 var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(i[2],x),g=k(i[4],d[1],y);return r(g)},d);function
-U(ah){function
-r(x){function
-n(J){function
-t(a){return[0,[0,j,0,0,0,0,0,0,f,0]]}var
-u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(b(a(b(b(a(c),1),1)),1)),x],z=[0,a(b(a(a(b(a(c),1))),1)),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,a(a(a(b(b(a(c),1),1)))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],l=F(i,[0,a(b(b(b(b(a(c),1),1),1),1)),C],[4,d]);if(l){var
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(j[2],x),g=i(j[4],d[1],y);return o(g)},k);function
+T(al){function
+r(B){function
+n(h){function
+l(J){function
+t(a){return[0,[0,d,f,0,0,0,0,0,0,f,0]]}var
+u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
 m=l[1];if(4===m[0]){var
 h=m[1];if(h){var
 p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
-D=[0,a(a(a(b(a(a(c)),1)))),0],E=[0,a(a(a(a(b(a(c),1))))),D],G=[0,b(b(b(a(b(a(c),1)),1),1),1),E],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(i[2],H),r=k(i[4],p[1],I);else
+E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(j[2],H),r=i(j[4],p[1],I);else
 var
 r=0;var
 s=r}else
@@ -3661,97 +4034,97 @@ n=0;var
 o=n}else
 var
 o=l;return g(aI(o,u),t)}var
-o=b(b(a(a(c)),1),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],h=F(i,[0,a(b(a(a(b(a(c),1))),1)),v],[4,d]);if(h)var
-l=h[1],w=3===l[0]?l[1]?0:1:0,m=w;else
+m=b(b(a(a(c)),1),1);return g(G(fv(j,h,y(bY,s[10])),m),l)}var
+o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),u],x=[0,b(a(a(a(b(a(c),1)))),1),v],z=[0,a(a(a(a(b(a(c),1))))),x],h=w(j,[0,a(b(a(a(b(a(c),1))),1)),z],[4,k]);if(h)var
+l=h[1],A=3===l[0]?V(dH,l[1],0):0,m=A;else
 var
-m=h;return g(G(m,o),n)}var
-s=b(b(a(a(c)),1),1),t=bw(e(i[1],aR)),u=[0,b(b(a(b(a(a(c)),1)),1),1),0],v=[0,a(a(b(b(b(a(c),1),1),1))),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,b(a(a(b(b(a(c),1),1))),1),w],y=[0,a(b(b(a(b(a(c),1)),1),1)),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],n=au(i,[0,a(b(b(b(b(a(c),1),1),1),1)),A],t,d);if(n)var
-B=e(i[1],o[1]),C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],H=[0,a(b(a(a(b(a(c),1))),1)),E],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],h=au(i,[0,a(a(a(b(b(a(c),1),1)))),J],B,d);else
+m=h;return g(t(m,o),n)}var
+u=b(b(a(a(c)),1),1),v=bB(e(j[1],aU)),x=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),z],B=[0,b(a(a(b(b(a(c),1),1))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=aw(j,[0,a(b(b(b(b(a(c),1),1),1),1)),E],v,k);if(n)var
+F=e(j[1],p[1]),H=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
 var
 h=n;if(h)var
-K=e(i[1],o[2]),L=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(a(a(a(b(a(c),1))))),L],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],O=[0,a(a(b(b(a(a(c)),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(a(b(a(a(c)),1))),1),Q],S=[0,a(a(a(a(a(b(c,1)))))),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(b(b(b(b(a(c),1),1),1),1)),T],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(b(b(b(b(a(c),1),1),1),1)),W],Y=[0,b(a(b(b(a(a(c)),1),1)),1),X],l=au(i,[0,a(a(a(b(b(a(c),1),1)))),Y],K,d);else
+N=e(j[1],p[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(a(b(a(a(c)),1))),1),T],W=[0,a(a(a(a(a(b(c,1)))))),U],X=[0,b(a(b(b(a(a(c)),1),1)),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),aa],N,k);else
 var
 l=h;if(l){var
-m=at(o[12],0);if(m)var
-Z=bw(e(i[1],m[1][7])),_=[0,a(b(a(b(b(a(c),1),1)),1)),0],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],p=au(i,[0,b(a(b(b(a(a(c)),1),1)),1),ag],Z,d);else
+m=am(p[12],0);if(m)var
+ab=bB(e(j[1],m[1][7])),ac=[0,a(b(a(b(b(a(c),1),1)),1)),0],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,a(b(b(b(b(a(c),1),1),1),1)),ad],af=[0,b(b(a(b(a(a(c)),1)),1),1),ae],ag=[0,a(a(b(b(a(a(c)),1),1))),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,a(a(a(a(b(a(c),1))))),aj],o=aw(j,[0,b(a(b(b(a(a(c)),1),1)),1),ak],ab,k);else
 var
-p=m;var
-q=p}else
+o=m;var
+q=o}else
 var
-q=l;return g(G(q,s),r)}var
-V=a(a(b(a(c),1))),W=ba(i,bg(i,[4,T])),X=e(i[9],W),v=e(i[1],X),x=0,y=eW(0,12),s=a0(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=C(a);return[0,bU(bu(eS(S,D(b(b(c,1),1),f)),e)),d]},y,x),z=bw(v);function
-m(b,a){return cw(a,dh(b,z))}var
-A=b(b(c,1),1),l=8,h=v,B=b(b(b(b(c,1),1),1),1);for(;;){if(0===l)var
-u=h?h[1]:f;else{var
-w=l-1|0;if(h){var
-l=w,h=h[2];continue}var
-u=f}var
-n=bu(bd(u,B),A),q=ay(n);if(0===q)var
-p=b(b(b(a(a(c)),1),1),1);else
-if(0<q)var
-E=function(d){return a(b(b(a(a(c)),1),1))},H=function(d){function
+q=l;return g(G(q,u),r)}var
+U=a(a(b(a(c),1))),W=a4(j,bd(j,[4,S])),X=e(j[9],W),r=e(j[1],X),v=0,x=e$(0,12),q=a3(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,b2(by(e7(R,K(b(b(c,1),1),f)),e)),d]},x,v),z=bB(r);function
+h(b,a){return b0(a,dt(b,z))}var
+A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=by(bh(ds(8,r,f),B),A),n=aA(l);if(0===n)var
+m=b(b(b(a(a(c)),1),1),1);else
+if(0<n)var
+C=function(d){return a(b(b(a(a(c)),1),1))},D=function(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return bT(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},p=bT(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},H,E,n);else{an(n);var
-p=b(a(b(b(b(a(c),1),1),1)),1)}var
-I=m(20,12),J=t([0,a(b(a(a(b(c,1))),1)),0],I),K=t(m(17,3),J),L=t([0,a(b(a(a(b(c,1))),1)),[0,p,0]],K),M=t(m(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],O=t([0,a(b(a(a(b(c,1))),1)),N],M),P=t(dh(8,s),O),Q=t([0,a(b(a(a(b(c,1))),1)),0],P),R=t(cw(8,s),Q),Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(a(a(b(c,1)))))),Z],$=[0,b(a(a(a(b(a(c),1)))),1),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ab=[0,a(b(b(a(b(a(c),1)),1),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(a(b(b(a(a(c)),1),1))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad];return g(G(au(i,[0,a(a(b(b(a(a(c)),1),1))),ae],R,d),V),U)}}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],p=[0,a(a(a(a(a(b(c,1)))))),n],q=[0,b(b(a(b(b(a(c),1),1)),1),1),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w];return g(P(cF(i,[0,a(a(b(b(a(a(c)),1),1))),x],d),l),h)}var
-m=b(a(b(a(c),1)),1);return g(G(fw(i,h[1],h[2],d),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),q],u=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(P(fx(i,j,[0,a(a(b(b(a(a(c)),1),1))),u]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),q],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],h=fy(i,[0,a(a(b(b(a(a(c)),1),1))),u],d),v=h?[2,h[1]]:mZ;return g(v,l)}var
-N=b(a(b(c,1)),1);if(j)var
-h=j;else
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a2(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a2(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{aq(l);var
+m=b(a(b(b(b(a(c),1),1),1)),1)}var
+E=h(20,12),F=u([0,a(b(a(a(b(c,1))),1)),0],E),H=u(h(17,3),F),I=u([0,a(b(a(a(b(c,1))),1)),[0,m,0]],H),L=u(h(13,3),I),M=[0,a(a(a(b(a(c),1)))),0],N=u([0,a(b(a(a(b(c,1))),1)),M],L),O=u(dt(8,q),N),P=u([0,a(b(a(a(b(c,1))),1)),0],O),Q=u(b0(8,q),P),Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(a(a(b(c,1)))))),Z],$=[0,b(a(a(a(b(a(c),1)))),1),_],aa=[0,a(a(a(a(b(a(c),1))))),$],ab=[0,a(b(b(a(b(a(c),1)),1),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(a(b(b(a(a(c)),1),1))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad];return g(G(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ae],Q,k),U),T)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],q=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),q],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],z=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(cQ(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
+m=b(a(b(a(c),1)),1);return g(G(fQ(j,h[1],h[2],k),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),q],v=[0,a(a(b(b(a(a(c)),1),1))),r],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(fR(j,d,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),q],v=[0,a(a(b(b(a(a(c)),1),1))),r],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fS(j,[0,a(a(b(b(a(a(c)),1),1))),x],k),z=h?[2,h[1]]:nA;return g(z,l)}var
+Q=b(a(b(c,1)),1);if(d)var
+h=d;else
 var
-O=[0,b(b(b(b(a(c),1),1),1),1),0],Q=[0,b(a(a(a(b(c,1)))),1),O],R=[0,a(b(b(b(a(c),1),1),1)),Q],S=[0,a(a(a(a(b(c,1))))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(b(b(a(b(a(c),1)),1),1)),U],W=[0,a(a(b(b(a(a(c)),1),1))),V],X=[0,a(a(b(b(a(a(c)),1),1))),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y],_=[0,b(a(a(a(b(c,1)))),1),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ad=[0,a(b(a(a(b(a(c),1))),1)),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(b(a(b(a(c),1)),1),1),1),ae],ag=[0,a(a(b(b(b(a(c),1),1),1))),af],h=au(i,[0,a(a(b(b(a(a(c)),1),1))),ag],ab,d);return g(aI(h,N),M)}var
-j=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],p=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,a(a(b(b(a(a(c)),1),1))),s],v=[0,b(b(a(b(b(a(c),1),1)),1),1),0],w=[0,b(a(a(a(b(a(c),1)))),1),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w];return g(g(G(au(i,[0,a(a(b(a(b(a(c),1)),1))),x],u,d),j),h),A)},l=g(fA(i,o,av),m);else
+R=[0,b(b(b(b(a(c),1),1),1),1),0],S=[0,b(a(a(a(b(c,1)))),1),R],T=[0,a(b(b(b(a(c),1),1),1)),S],U=[0,a(a(a(a(b(c,1))))),T],W=[0,b(a(a(a(b(a(c),1)))),1),U],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y],_=[0,a(a(b(b(a(a(c)),1),1))),Z],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,b(a(a(a(b(c,1)))),1),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(b(b(b(a(c),1),1),1))),ac],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(b(b(a(b(a(c),1)),1),1),1),ah],aj=[0,a(a(b(b(b(a(c),1),1),1))),ai],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),aj],ae,k);return g(aI(h,Q),P)}var
+h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],q=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),q],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],x=[0,a(a(b(b(a(a(c)),1),1))),v],z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(G(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),d),C)},l=g(fV(j,p,ax),m);else
 var
-l=[1,a(b(b(a(c),1),1))];return g(l,n)};return g(fA(i,o,av),d)}return[0,fH]},aM=a(b(b(b(b(c,1),1),1),1)),V=s(function(a){return cD(i,[4,t(a,[0,fr(i,L),0])])},z);if(V)var
-aJ=e(i[1],L),O=s(function(d){return r(h(d,b(a(b(c,1)),1)))},aJ);else
+l=[1,a(b(b(a(c),1),1))];return g(l,n)};return g(fV(j,p,ax),d)}return[0,f5]},aO=a(b(b(b(b(c,1),1),1),1)),Y=s(function(a){return cK(j,[4,u(a,[0,fL(j,P),0])])},D);if(Y)var
+aL=e(j[1],P),R=s(function(d){return o(h(d,b(a(b(c,1)),1)))},aL);else
 var
-O=V;if(O){var
-S=e(i[2],lN),H=z,M=0;for(;;){if(H){var
-T=H[1],aC=[0,S,[0,ba(i,bg(i,[4,T])),0]],aD=e(i[6],aC),U=e(i[9],aD),aE=[0,ba(i,bg(i,[4,t(T,[0,fr(i,U),0])])),M],aF=[0,b(a(b(c,1)),1),0],aG=[0,e(i[2],aF),aE],S=U,H=H[2],M=aG;continue}var
-aH=at(M,[0,L,0]),aK=e(i[6],aH),W=k(i[4],w,aK);break}}else
+R=Y;if(R){var
+U=e(j[2],me),L=D,Q=0;for(;;){if(L){var
+W=L[1],aE=[0,U,[0,a4(j,bd(j,[4,W])),0]],aF=e(j[6],aE),X=e(j[9],aF),aG=[0,a4(j,bd(j,[4,u(W,[0,fL(j,X),0])])),Q],aH=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aH),aG],U=X,L=L[2],Q=aJ;continue}var
+aK=am(Q,[0,P,0]),aM=e(j[6],aK),Z=i(j[4],z,aM);break}}else
 var
-W=O;var
-I=g(G(W,aM),aL);switch(I[0]){case
+Z=R;var
+M=g(G(Z,aO),aN);switch(M[0]){case
 0:var
-ax=ah(I[1]);return j(pU,ax)[1+ax];case
+az=ak(M[1]);return k(qA,az)[1+az];case
 1:var
-X=ah(I[1])-20|0;if(13<X>>>0)var
-l=pE;else
-switch(X){case
+_=ak(M[1])-20|0;if(15<_>>>0)var
+l=qi;else
+switch(_){case
 0:var
-l=pF;break;case
+l=qj;break;case
 1:var
-l=pG;break;case
+l=qk;break;case
 2:var
-l=pH;break;case
+l=ql;break;case
 3:var
-l=pI;break;case
+l=qm;break;case
 4:var
-l=pJ;break;case
+l=qn;break;case
 5:var
-l=pK;break;case
+l=qo;break;case
 6:var
-l=pL;break;case
+l=qp;break;case
 7:var
-l=pM;break;case
+l=qq;break;case
 8:var
-l=pN;break;case
+l=qr;break;case
 9:var
-l=pO;break;case
+l=qs;break;case
 10:var
-l=pP;break;case
+l=qt;break;case
 11:var
-l=pQ;break;case
+l=qu;break;case
 12:var
-l=pR;break;default:var
-l=pS}return aq(p0,l);default:var
-az=ah(I[1]);return aq(p1,j(pD,az)[1+az])}}return p2}}},p8=function(g,l){var
-n=0,o=[0,function(a){return l},n],c=fL(g),a=c[2];if(c[1])var
-d=fK(g),j=d[2],k=d[1],f=ag(a,m(a)-64|0,64),i=ez(m(f)/2|0,function(a){return c5(g4(aq(p3,ag(f,2*a|0,2))))}),h=[0,a,a8(function(a){try{var
-b=pZ(k,j,i,e(a,0));return b}catch(a){a=aX(a);if(a[1]===fM)return aq(p4,a[2]);if(a[1]===b0)return aq(p5,a[2]);if(a!==ci&&a!==ch){if(a[1]!==cf&&a[1]!==cg&&a!==av&&a!==c3&&a!==cq)throw a;return p7}return p6}},o)];else
+l=qv;break;case
+13:var
+l=qw;break;case
+14:var
+l=qx;break;default:var
+l=qy}return at(qG,l);default:var
+aB=ak(M[1]);return at(qH,k(qh,aB)[1+aB])}}return qI}}},qO=function(g,l){var
+n=0,o=[0,function(a){return l},n],c=f9(g),a=c[2];if(c[1])var
+d=f8(g),j=d[2],k=d[1],f=aj(a,m(a)-64|0,64),i=eO(m(f)/2|0,function(a){return dd(hq(at(qJ,aj(f,2*a|0,2))))}),h=[0,a,a$(function(a){try{var
+b=qF(k,j,i,e(a,0));return b}catch(a){a=aZ(a);if(a[1]===f_)return at(qK,a[2]);if(a[1]===b9)return at(qL,a[2]);if(a!==cs&&a!==cr){if(a[1]!==cp&&a[1]!==cq&&a!==ax&&a!==db&&a!==cA)throw a;return qN}return qM}},o)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return p9};rc(function(a){return fL(a)[2]},p8);ep(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return qP};rU(function(a){return f9(a)[2]},qO);eE(0);return}}(globalThis));
