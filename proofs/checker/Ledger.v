@@ -232,6 +232,7 @@ Definition open_book (a : artifact) (c : claim str) : out book :=
   let? owners := due (core_calls o (table read) (table cs) (lines a) (prices a) (latencies a) (epsilons a) (places c) []) 20 in
   let? _ := only (match relaxed a with None => true | Some _ => false end) 7 in
   let? rules := match get o $"monitors" v with None => Got [] | Some (VArr l) => rules_of (table read) l | Some _ => Refused 20 end in
+  let? _ := only (negb (ambiguous a)) 14 in
   let? _ := only (match get o $"given" v with None => true | Some _ => false end) 2 in
   let core := table cs in
   let at_ := table (places c) in
@@ -654,6 +655,11 @@ Proof.
     rewrite Es, Et in H0. injection H0 as -> _. reflexivity.
 Qed.
 
+Lemma deterministic_book a c b : open_book a c = Got b -> ambiguous a = false.
+Proof.
+  unfold open_book. cbv zeta. intros E. destruct (ambiguous a); [exfalso | reflexivity]. cbn [negb only bind] in E.
+  repeat match type of E with bind ?x _ = _ => destruct x; cbn [bind] in E; try discriminate E end.
+Qed.
 Definition told_of_events {C} (es : list (event C)) : list known := flat_map (fun e => match e with Told _ k => [k] | _ => [] end) es.
 (* A verdict that is given, about an artifact that passes: the file is the chain of these records; what they say of calls and
    outcomes conforms (Sessions.v); it ends where a plan ends, where that is claimed; of calls that were under way together
@@ -662,8 +668,8 @@ Definition told_of_events {C} (es : list (event C)) : list known := flat_map (fu
 Theorem ledger_sound afile a c digest file records tail claim :
   core_verdict o afile a c = (0, digest) -> ledger_verdict a c digest file records tail = Got claim ->
   view o file = ledger_bytes zeros records (view o tail) /\
-  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true,
-  let D := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) ok in
+  exists ok : sound_states o a = true,
+  let D := columns o H strings_mean (units a) (counting_of a) (lines a) (rows a) ok in
   (records = [] /\ claim = none_so_far) \/
   exists b w, open_book a c = Got b /\ course_of a c digest records = Got w /\
     (forall xs, resolves (chosen Z) Sessions.answers closed (told_of (history [] (place_events w))) xs ->
@@ -687,6 +693,8 @@ Proof.
   split; [apply is_ledger_bytes, F|]. exists ok. cbv zeta.
   destruct records as [|r records]; [left; split; [reflexivity | congruence] | right].
   destruct (open_book a c) as [b| |] eqn:B; try discriminate. cbn [bind] in L.
+  assert (Det : States.many (counting_of a) = false).
+  { exact (deterministic_book a c b B). }
   destruct (course_of a c digest (r :: records)) as [w| |] eqn:W; try discriminate. cbn [bind] in L.
   destruct (need _ 25) as [[]| |] in L; try discriminate. cbn [bind] in L.
   destruct (need _ 34) as [[]| |] in L; try discriminate. cbn [bind] in L.
@@ -697,7 +705,7 @@ Proof.
   destruct (keeps_all (places_of o (all_keys w)) 0 (brules b) w) eqn:Ka; [|discriminate].
   destruct (bans_kept b w) as [[]| |] eqn:Bk; try discriminate. cbn [bind] in L.
   exists b, w. split; [reflexivity|]. split; [reflexivity|]. split; [|split; [|split]].
-  - intros xs Hx. destruct (conforms_sound o H strings_mean _ _ _ _ ok _ _ S xs Hx) as [C1 [C2 C3]].
+  - intros xs Hx. destruct (conforms_sound o H strings_mean _ _ _ _ ok Det _ _ S xs Hx) as [C1 [C2 C3]].
     split; [exact C1|]. split; [exact C2|]. intros ->. unfold claimed in L.
     destruct (over w) as [[|]|]; [destruct (match held with [None] => true | _ => false end); discriminate | |
       destruct (match held with [None] => true | _ => false end); discriminate].
@@ -710,8 +718,8 @@ Proof.
       destruct (forallb _ _) eqn:A in T; [|discriminate]. rewrite forallb_forall in A. specialize (A _ Hin). cbn [fst snd] in A.
       rewrite !andb_true_iff in A. apply A. }
     destruct (few_pairs_all (beside w) [] s u Hb) as [Hin | Hin]; apply K in Hin.
-    + exact (effects_in_either_order o H strings_mean _ _ _ _ ok _ _ _ _ Hin Ox Oy Hx Hy q Hq P).
-    + symmetry. exact (effects_in_either_order o H strings_mean _ _ _ _ ok _ _ _ _ Hin Oy Ox Hy Hx q Hq P).
+    + exact (effects_in_either_order o H strings_mean _ _ _ _ ok Det _ _ _ _ Hin Ox Oy Hx Hy q Hq P).
+    + symmetry. exact (effects_in_either_order o H strings_mean _ _ _ _ ok Det _ _ _ _ Hin Oy Ox Hy Hx q Hq P).
   - intros n x Hr. assert (Kn := all_kept _ _ _ _ Ka n x Hr). rewrite Nat.add_0_l in Kn. unfold kept_by. cbv zeta.
     destruct (fst x) as [m one other names | calls per most0 |]; cbn [keeps] in Kn; [exact (order_is_kept m _ Kn) | | exact I].
     apply andb_prop in Kn. destruct Kn as [K1 K2]. apply Z.leb_le in K1. exact (uses_are_kept most0 _ K1 K2).

@@ -362,11 +362,12 @@ End Rows.
 Section Sound.
 Context {str : Type} (o : strings str) (H : bytes -> bytes).
 Hypothesis strings_mean : mean o H.
-Variables F room : Z.
+Variables (F : Z) (how : counting).
 Variable lines : list (line str).
 Variable rows : list (row str).
-Hypothesis ok : states_ok o F room lines rows = true.
-Let D := columns o H strings_mean F room lines rows ok.
+Hypothesis ok : states_ok o F how lines rows = true.
+Hypothesis deterministic : many how = false.
+Let D := columns o H strings_mean F how lines rows ok.
 Let t := table rows.
 Let within (q : Z) := 0 <= q < Z.of_nat (length rows).
 
@@ -379,8 +380,8 @@ Proof.
   intros Ha Hp. unfold within in *. unfold go_row. rewrite rows_table.
   replace (p <? 0) with false by (symmetry; apply Z.ltb_ge; lia).
   rewrite (row_inside o rows (Z.to_nat p)) by lia.
-  assert (B := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows ok (Z.to_nat p))).
-  unfold follow. cbn [D edges columns]. revert B.
+  assert (B := s_bounds o F how lines rows _ (all_seen o H strings_mean F how lines rows ok (Z.to_nat p))).
+  unfold follow. cbn [D edges columns]. rewrite laid_same in * by exact deterministic. revert B.
   induction (redges (row_of o rows (Z.to_nat p))) as [|e l IH]; intros B; cbn [find map]; [split; [reflexivity | exact I]|].
   inversion B as [|? ? Be Bl]; subst. unfold edge_of at 1. cbn [fst snd].
   replace (Nat.eqb (Z.to_nat (fst e)) (Z.to_nat a)) with (fst e =? a).
@@ -389,12 +390,12 @@ Proof.
 Qed.
 Lemma edge_go p r e : t p = Some r -> In e (redges r) -> go_row t (fst e) p = Some (snd e).
 Proof.
-  intros T Hin. unfold go_row. rewrite T. assert (B := C1_holds o H strings_mean F room lines rows ok (Z.to_nat p)).
+  intros T Hin. unfold go_row. rewrite T. assert (B := C1_holds o H strings_mean F how lines rows ok deterministic (Z.to_nat p)).
   rewrite rows_table in T. destruct (Z.ltb_spec p 0) as [N | N]; [discriminate|].
   assert (R : row_of o rows (Z.to_nat p) = r).
   { assert (L : (Z.to_nat p < length rows)%nat) by (apply nth_error_Some; congruence). rewrite (row_inside o rows _ L) in T. congruence. }
-  cbn [edges columns] in B. rewrite R in B. assert (S := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows ok (Z.to_nat p))).
-  rewrite R in S. clear T R. induction (redges r) as [|x l IH]; [destruct Hin|]. cbn [find map] in *. inversion B as [|? ? B1 B2]; subst.
+  cbn [edges columns] in B. rewrite laid_same in B by exact deterministic. rewrite R in B. assert (S := s_bounds o F how lines rows _ (all_seen o H strings_mean F how lines rows ok (Z.to_nat p))).
+  rewrite laid_same in S by exact deterministic. rewrite R in S. clear T R. induction (redges r) as [|x l IH]; [destruct Hin|]. cbn [find map] in *. inversion B as [|? ? B1 B2]; subst.
   inversion S as [|? ? S1 S2]; subst. destruct (Z.eqb_spec (fst x) (fst e)) as [E | E].
   - destruct Hin as [<- | Hin]; [reflexivity|]. exfalso. apply B1. apply in_map_iff. exists (edge_of e).
     split; [unfold edge_of; cbn [fst]; rewrite E; reflexivity | apply in_map, Hin].
@@ -402,7 +403,7 @@ Proof.
 Qed.
 Lemma start_within : within (len rows 0 - 1).
 Proof.
-  assert (R := proj1 (proj2 (proj2 (proj2 (proj2 (parts_ok o F room lines rows ok)))))). unfold within. rewrite len_is.
+  assert (R := proj1 (proj2 (proj2 (proj2 (proj2 (parts_ok o F how lines rows ok)))))). unfold within. rewrite len_is.
   assert (0 < length rows)%nat by (destruct rows; [congruence | simpl; lia]). lia.
 Qed.
 Lemma ends_row_is p : within p -> ends_row t p = true -> accept D (Z.to_nat p) = true.
@@ -424,7 +425,7 @@ Theorem conforms_sound events l : session_places rows events = Some l ->
   (session_may_end rows l = true -> accepted D (root rows) (trace xs)).
 Proof.
   intros E xs Hx. rewrite <- start_shows.
-  assert (C1 := C1_holds o H strings_mean F room lines rows ok). assert (A := alive_holds o H strings_mean F room lines rows ok).
+  assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic). assert (A := alive_holds o H strings_mean F how lines rows ok).
   destruct (sessions_lead Z.eqb (go_row t) (ends_row t) D C1 within Z.to_nat (len rows 0 - 1)) with (events := events) (l := l) (xs := xs)
     as [S1 [S2 S3]]; auto.
   - intros p q _ _ Epq. apply Z.eqb_eq in Epq. congruence.
@@ -467,8 +468,8 @@ Proof.
   unfold commute. cbv zeta. fold t. rewrite !andb_true_iff. intros [[T1 T2] _] Oa Ob Ha Hb q Hq P.
   assert (K : forall one other a b, turned t one other 0 rows = true -> one a = true -> other b = true -> 0 <= a -> 0 <= b ->
     accepted D (Z.to_nat q) (Z.to_nat a :: Z.to_nat b :: P) -> accepted D (Z.to_nat q) (Z.to_nat b :: Z.to_nat a :: P)).
-  { clear - Hq. intros one other a b T Oa Ob Ha Hb. cbn [accepted].
-    assert (C1 := C1_holds o H strings_mean F room lines rows ok).
+  { clear - Hq deterministic. intros one other a b T Oa Ob Ha Hb. cbn [accepted].
+    assert (C1 := C1_holds o H strings_mean F how lines rows ok deterministic).
     intros [m [Em [r [Er Hr]]]]. apply (follow_edge D C1) in Em. apply (follow_edge D C1) in Er.
     destruct (go_row_is a q Ha Hq) as [E1 W1]. rewrite Em in E1. destruct (go_row t a q) as [m'|] eqn:G1; [|discriminate].
     injection E1 as ->. destruct (go_row_is b m' Hb W1) as [E2 W2]. rewrite Er in E2. destruct (go_row t b m') as [r'|] eqn:G2; [|discriminate].

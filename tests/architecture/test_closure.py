@@ -34,6 +34,12 @@ tcc_certs.__main__.main(sys.argv[1:])
 """
 ATOMS = "import tcc_certs.privacy.spending\n"
 MODELS = "import tcc_certs.session.executions, tcc_certs.session.execution_forms\n"
+# Of core 1.1; of core 1.2 with all that it may load.
+MONITORS = "import tcc_certs.core.opened\n"
+STATEMENTS = (
+    "from tcc_certs.session.monitors import placed, statements\n"
+    "from tcc_certs.core import lets, opened, wording\n"
+)
 LOADED = """
 import sys
 files = {m.__file__ for n, m in sys.modules.items() if n.startswith("tcc_certs") and m.__file__}
@@ -49,8 +55,10 @@ BOUNDS = {
     "check --core": (6368, 4066),
     "validate": (10850, 6671),
     "validate atoms": (12205, 7504),
-    "validate session": (8816, 5651),
-    "validate models session": (9986, 6393),
+    "validate session": (8865, 5676),
+    "validate monitors session": (9331, 6015),
+    "validate statements session": (13737, 9166),
+    "validate models session": (10035, 6418),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
@@ -84,13 +92,14 @@ def closure(what: str, folder: Path) -> list[Path]:
     ledger.write_bytes(SESSION if what.endswith("session") else b"{}\n")
     if what.endswith(" with all"):
         artifact.write_bytes(compiled())
-    whole = what.removesuffix(WITHOUT_SCHEMA).removesuffix(" session").removesuffix(" atoms")
-    verb, *options = whole.removesuffix(" models").removesuffix(" with all").split()
+    verb, *options = what.removesuffix(WITHOUT_SCHEMA).removesuffix(" with all").split()
+    options = [option for option in options if option.startswith("-")]
     operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
     arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
     # What a ledger with atoms or models loads is asked for by name: one would have to be whole.
-    named = ATOMS if what.endswith("atoms") else MODELS if "models" in what else ""
-    program = (KERNEL if what == "kernel" else VERB) + named
+    loads = {"atoms": ATOMS, "models": MODELS, "monitors": MONITORS, "statements": STATEMENTS}
+    named = [imports for word, imports in loads.items() if word in what]
+    program = (KERNEL if what == "kernel" else VERB) + "".join(named)
     done = subprocess.run(
         [sys.executable, "-c", program + LOADED, *arguments],
         env={"PYTHONPATH": str(CERTS)},

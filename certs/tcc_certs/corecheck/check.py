@@ -129,13 +129,14 @@ class _Walk:
             row = rows.get(q) or self._row(q)
             left = lefts[residual]
             moves = controls[residual].moves or residuals.moves(residual)
-            followed = 0
+            followed, lacks = 0, False
             for letter, arrivals in moves:
                 following = arrivals[left]
                 if following is None:
                     continue
                 if letter not in row:
                     dead.setdefault(following, at)
+                    lacks = True
                     continue
                 followed += 1
                 for target in row[letter]:
@@ -147,7 +148,7 @@ class _Walk:
                         spans.add(target, following)
             if followed < len(row):
                 raise self._superfluous(q, at, left, moves)
-            if cut is not None:
+            if cut is not None and lacks:
                 cut.note(residual, row, at)
             self._count(len(todo) + len(dead), 1 + len(moves))
         if cut is None:

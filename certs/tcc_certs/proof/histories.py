@@ -30,8 +30,8 @@ from tcc_certs.core.policies import (
     Total,
 )
 from tcc_certs.proof.spoken import Part, alternatives_of, named_by
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
@@ -316,7 +316,7 @@ class Histories:
                 for event in self._events(rule, group, entries):
                     if event is not None:
                         memory.add(event)
-                if memory.owes:
+                if memory.owed:
                     return True
         return False
 

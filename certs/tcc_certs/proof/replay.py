@@ -20,9 +20,8 @@ from tcc_certs.proof.compared import State, chosen_values, named
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
-from tcc_certs.session.monitors.keyed import Counts, Monitors, Values
+from tcc_certs.session.monitors.keyed import Counts, Event, Monitors, Values
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
@@ -62,7 +61,7 @@ class LaterSession:
     @property
     def owes(self) -> bool:
         """Whether a call has to come yet."""
-        return self._memory.owes
+        return bool(self._memory.owed)
 
     def _event(
         self, number: int, values: Values, given: Mapping[str, Any], at_ms: int, *, done: bool

@@ -271,6 +271,7 @@ class SessionEventJson(DocumentPart, frozen=True, kw_only=True):
     took: dict[str, Decimal] | UnsetType = UNSET
     who: str | UnsetType = UNSET
     at_ms: Whole | UnsetType = UNSET
+    learned: dict[str, str] | UnsetType = UNSET
 
 
 class SessionOutput(Output, frozen=True, kw_only=True):
@@ -283,6 +284,7 @@ class SessionOutput(Output, frozen=True, kw_only=True):
     may_finish: bool
     ended: bool
     allowed_next: list[str]
+    learned: dict[str, str] | UnsetType = UNSET
     claim_type: SessionClaim
     ledger_head: Hex32
     summary: str

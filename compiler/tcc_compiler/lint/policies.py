@@ -1,11 +1,12 @@
-"""Lint rules on answers and conditions: TCC717 to TCC720, and TCC725.
+"""Lint rules on answers and conditions: TCC717 to TCC720, TCC725 and TCC726.
 
 TCC717: a limit counts calls of a tool of a server that may answer an error, and whether an error
 counts is not said. TCC718: an answer, or a field at a place of its own, that nothing compares.
 TCC719: a condition that no values meet, decided from what listed and open fields may be: values,
 least and greatest numbers, lengths and patterns; a condition that is not decided is none. TCC720:
 an attribute of the session from a text without a pattern. TCC725: a `forbid` counts failed calls
-whose error the agent has read.
+whose error the agent has read. TCC726: a look-up's set leaves calls of its tools out, which a
+look-up does not: it is of the latest call of these tools.
 Specification: docs/lint.md. Cost: linear in the statements, times the values of a listed field.
 """
 
@@ -34,6 +35,7 @@ from tcc_compiler.resolve.calls import Scope
 from tcc_compiler.resolve.parameters import MAX_ELEMENTS, opened_json
 from tcc_compiler.resolve.policies import (
     Attributes,
+    Chosen,
     PolicyPart,
     ResolvedPolicy,
     attributes_of,
@@ -46,7 +48,7 @@ from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 
 
 def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFinding]:
-    """TCC717 to TCC720 and TCC725 of a grammar without errors."""
+    """TCC717 to TCC720, TCC725 and TCC726 of a grammar without errors."""
     report = Report(list(sources))
     steps = Steps()
     made = {name: tool_of(statement, steps, report) for name, statement in program.tools.items()}
@@ -245,8 +247,16 @@ class _Rules:
     # Attributes of the session.
 
     def lets(self) -> Iterator[LintFinding]:
-        """TCC720."""
+        """TCC720 and TCC726."""
         for let in self.program.lets:
+            chosen = self.session.calls.get(let.name.text)
+            if chosen is not None and self._leaves_out(chosen):
+                yield self._warning(
+                    "TCC726", let.name.region,
+                    f"`{let.name.text}` is of the latest call of {listed(chosen.tools)}, whatever "
+                    "it asked for or was answered: a pattern and `-` choose tools alone here",
+                    "name the tools, and put what their calls have to be into a `where`",
+                )  # fmt: skip
             for name, field in let.sources if not let.keys else ():
                 tool = self.tools[name.text]
                 bare = any(
@@ -262,6 +272,15 @@ class _Rules:
                         f"as `{field.text}`, whatever it is: an error's, too",
                         f'give the answer a pattern: {field.text}: text ~ "[a-z0-9_]+"',
                     )  # fmt: skip
+
+    def _leaves_out(self, calls: Chosen) -> bool:
+        """Whether a set has not all calls of its tools."""
+        if calls.op == "-" or any(map(self._leaves_out, calls.items)):
+            return True
+        if calls.selection is None:
+            return False
+        parameters = self.tools[calls.selection.tool].parameters
+        return any(len(bound) < len(parameters[at].values) for at, bound in calls.selection.where)
 
 
 @frozen

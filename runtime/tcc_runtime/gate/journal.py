@@ -45,6 +45,7 @@ class News:
     """A record that was read.
 
     Attributes:
+        record: or its line, which is parsed where its bytes do not say enough.
         previous: the hash of the record before it.
         body: its canonical bytes.
         own: whether it was written here.
@@ -376,7 +377,6 @@ class InFile:
         reader.head, reader.records = previous, records
         for raw in reader.unverified():
             line = reader.verified(raw)
-            record = line.record
             size += len(raw) + 1
             own = reader.records <= self.records
             if own and reader.records == self.records and reader.head != self.head:
@@ -385,7 +385,7 @@ class InFile:
                 self.head, self.records, self._size = reader.head, reader.records, size
                 self.doubtful = self._durable
             self._read_to = size, reader.records, reader.head
-            yield News(record=record, previous=previous, body=line.body, own=own)
+            yield News(record=line, previous=previous, body=line.body, own=own)
             previous = reader.head
         if reader.tail and locked:
             self._cut(reader.tail)

@@ -627,6 +627,7 @@ class _Without(Residuals):
         self._meters = Meters(self.alphabet)
         self._controls = {}
         self._arrivals = {}
+        self._begun, self._after, self._tables = {}, {}, {}
         self.control = []
         self.left = []
         self.stops = []

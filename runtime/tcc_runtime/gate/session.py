@@ -697,26 +697,28 @@ class Follower:
         Raises:
             ResumeError: it is not what follows in this session.
         """
-        line = self._hold(news)
+        record, line = self._hold(news)
         if not news.own:
-            self._bring(news.record, line)
+            self._bring(record, line)
 
-    def _hold(self, news: News) -> int:
-        """The number of a record that has no finding."""
+    def _hold(self, news: News) -> tuple[Record, int]:
+        """A record that has no finding, and its number."""
         if self._replay is None:
             self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
-        replay = self._replay
+        replay, record, before = self._replay, news.record, self._replay.line
         try:
-            replay.step(news.record, news.previous, news.body)
+            record = replay.step(record, news.previous, news.body)
         except Rejected as refusal:
+            if replay.line == before:  # it is no canonical line
+                raise
             replay.findings.refuse(refusal, replay.line)
         for finding in replay.findings.items:
             place = f"line {finding.line}: {finding.field}: {finding.code.value}"
             raise ResumeError(place, finding.expected, finding.found)
         if replay.session is not None and not replay.session.header.macs:
-            found = text(news.record, "schema")
+            found = text(record, "schema")
             raise ResumeError("line 1: schema", f"{SCHEMA}, whose records have MACs", found)
-        return replay.line
+        return record, replay.line
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
@@ -788,14 +790,11 @@ class Follower:
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors
-        digests = {name: member(opened, name, "digest") for name in opened}
-        numbers = {}
         for name in monitors.added.get(offer.tool, ()):
-            shown = numbers[name] = member(opened, name, "value")
-            if not shown:
+            if not member(opened, name, "value"):
                 place = f"line {line}: open.{name}"
                 raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
-        return monitors.see(offer.tool, offer.values, digests, numbers)
+        return monitors.read(offer.tool, offer.values, opened)
 
     def _outcome(self, record: Record, line: int) -> None:
         outcome, executions, took = _outcome_of(record), self.executions, record.get("took")

@@ -31,7 +31,7 @@ from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.replay.controller import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
-from tcc_certs.session.monitors.keyed import Monitors, Seen
+from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
@@ -63,7 +63,6 @@ from tcc_runtime.gate.session import (
     given_record,
     is_name,
     lacks_one,
-    member,
     observed_texts,
     opened_of,
     outcome_record,
@@ -138,7 +137,8 @@ def _decided(
         except Rejected as refusal:
             return decision(session, refusal.code, refusal.path)
         states = follower.states(asked.offer, opened)
-    seen = _seen(monitors, opened, asked)
+    offer = asked.offer
+    seen = () if opened is None else monitors.read(offer.tool, offer.values, opened)
     at_ms = None
     if session.timed:
         at_ms = max(clock(), session.stamp)
@@ -155,17 +155,6 @@ def _decided(
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
     return Permitted(asked=asked, seen=seen, opened=opened, states=states, at_ms=at_ms)
-
-
-def _seen(monitors: Monitors, opened: Mapping[str, Json] | None, asked: Asked) -> Sequence[Seen]:
-    """A call that is asked for as monitors see it."""
-    tool = asked.offer.tool
-    compared, added = monitors.compared.get(tool), monitors.added.get(tool, ())
-    if compared is None or opened is None:
-        return ()
-    digests = {name: member(opened, name, "digest") for name in compared if name in opened}
-    numbers = {name: data.decode() for name, _, data in asked.opened if name in added}
-    return monitors.see(tool, asked.offer.values, digests, numbers)
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:

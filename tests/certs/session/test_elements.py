@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tcc_certs.session.monitors import relations
-from tcc_certs.session.monitors.relations import Event, compiled_relation, compiled_term
+from tcc_certs.session.monitors.keyed import Event
+from tcc_certs.session.monitors.relations import compiled_relation, compiled_term
 from tcc_certs.values.places import NONE, UNKNOWN
 
 OTHER = ("*", frozenset([("s", "a"), ("n", 1)]))  # what is not listed

@@ -10,7 +10,7 @@ import pytest
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
-from tcc_certs.session.monitors.keyed import Memory, Monitors, Seen
+from tcc_certs.session.monitors.keyed import Event, Memory, Monitors, Seen
 from tests.oracle.cores import call, make_core
 from tests.oracle_session.brute import Brute, Did, observed_of, value
 
@@ -125,7 +125,8 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
         )
         due = brute.forbidding(did)
         text = None if due is None else core.monitors[due].text
-        assert memory.forbids(seen_of(core, did)) == text, (core.monitors, brute.session, did)
+        seen = seen_of(core, did)
+        assert memory.forbids(seen) == text, (core.monitors, brute.session, did)
         if due is not None:
             continue
         unknown = sum(did.outcome == "unknown" for did in brute.session)
@@ -134,15 +135,21 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
             did.answer = (rng.randrange(2),)
         brute.session.append(did)
         if did.outcome != "failed":
-            made = seen_of(core, did), answered(core, did)
-            undone.append((memory.add(*made, certain=did.outcome == "done"), made, did.outcome))
+            made = Event(
+                at=0,
+                tool=did.tool,
+                seen=seen,
+                values=answered(core, did),
+                done=did.outcome == "done",
+            )
+            undone.append((memory.add(made), made))
     # What is forgotten and remembered again is the same.
     before = dict(memory._counts)
     back = rng.randint(0, len(undone))
-    for undo, _, _ in reversed(undone[back:]):
+    for undo, _ in reversed(undone[back:]):
         memory.undo(undo)
-    for _, made, outcome in undone[back:]:
-        memory.add(*made, certain=outcome == "done")
+    for _, made in undone[back:]:
+        memory.add(made)
     assert memory._counts == before
 
 
@@ -157,9 +164,14 @@ def test_a_hidden_sum_is_asserted() -> None:
     )
     monitors = Monitors(core)
     memory = Memory(monitors)
-    hidden = monitors.see(0, (), {"n": "digest"}, {})
-    known = monitors.see(0, (), {"n": "digest"}, {"n": "0.75"})
-    for seen in (hidden, known, hidden):
-        assert memory.forbids(seen) is None
-        memory.add(seen, (), certain=True)
-    assert memory.forbids(known) == core.monitors[0].text
+    entries: tuple[dict[str, Any], ...] = (
+        {"digest": "d"},
+        {"digest": "d", "type": "n", "value": "0.75"},
+    )
+    hidden, known = [
+        Event(at=0, tool=0, seen=monitors.read(0, (), {"n": entry}), done=True) for entry in entries
+    ]
+    for made in (hidden, known, hidden):
+        assert memory.forbids(made.seen) is None
+        memory.add(made)
+    assert memory.forbids(known.seen) == core.monitors[0].text
