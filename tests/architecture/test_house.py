@@ -58,6 +58,7 @@ EXTRAS = {
 # A room that alone imports an extra or a dependency; nothing below it imports it.
 ROOMS = {
     "tcc_runtime": {
+        "gate": {"msgspec"},
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"},
         "mcp": {"cryptography", "h11", "jwt"},
     },

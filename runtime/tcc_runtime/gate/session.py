@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from blake3 import blake3
+from msgspec.json import Encoder
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, blake, encode
@@ -29,8 +30,7 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors.digested import Digester, Form, Leaves, Reading, members_of
 from tcc_certs.session.monitors.keyed import Seen
-from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.session.records import MAC, SCHEMA, open_name
+from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (
@@ -51,6 +51,7 @@ from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
+_canonical: Final = Encoder(order="sorted").encode  # a tenth of the time of codec.encode
 _BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 
@@ -195,7 +196,7 @@ class Writer:
         kind = record["kind"]
         if kind in _BEFORE_MAC:
             # Written once: `kind` is the last member before the MAC, and none before it has one.
-            body, mark = encode(record), b'"kind":"%s"' % str(kind).encode()
+            body, mark = _canonical(record), b'"kind":"%s"' % str(kind).encode()
             at = body.index(mark) + len(mark)
             first, rest = body[:at], body[at:]
         else:
@@ -261,9 +262,11 @@ class Writer:
         Raises:
             Rejected: R105 there are more than 2^14 values in lists; at the argument.
         """
+        found: dict[str, Json] = {}
+        if not asked.opened:
+            return found
         forms, shown = self._forms[asked.table.number], self._shown[asked.table.number]
         writing, states = _Writing(self._digester, self._key), asked.states
-        found: dict[str, Json] = {}
         for given in asked.opened:
             name = given[0]
             try:
