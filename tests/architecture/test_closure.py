@@ -42,6 +42,7 @@ MONITORS = "import tcc_certs.core.opened\n"
 STATEMENTS = (
     "from tcc_certs.session.monitors import placed, statements\n"
     "from tcc_certs.core import lets, opened, wording\n"
+    "from tcc_certs.session import errors, overlap\n"
 )
 LOADED = """
 import sys
@@ -61,10 +62,10 @@ BOUNDS = {
     "validate": (9610, 5895),
     "validate asks": (10675, 6550),
     "validate atoms": (12030, 7385),
-    "validate session": (8900, 5690),
-    "validate monitors session": (9370, 6030),
-    "validate statements session": (13765, 9175),
-    "validate models session": (10110, 6450),
+    "validate session": (8660, 5535),
+    "validate monitors session": (9125, 5875),
+    "validate statements session": (13775, 9185),
+    "validate models session": (9865, 6295),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

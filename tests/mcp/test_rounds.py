@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from mcp_types import ElicitResult, ListRootsResult, Root
 from tests.mcp.speaking import SERVERS, Relayed
 from tests.mcp.test_http import KEYS, VERSION, Web, pem, signed, web
 from tests.mcp.test_passing import TEXT as OFFERED
-from tests.mcp.test_passing import compiled, served, talk
+from tests.mcp.test_passing import compiled, free_server, served, talk
 
 __all__ = ["served"]
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -453,6 +454,62 @@ def test_parallel_calls_go_on_in_between(tmp_path: Path) -> None:
     assert relay.outcomes() == ["done"] * 3
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_a_client_does_a_round_goes_on_once(tmp_path: Path, seed: int) -> None:
+    """Calls, answers, replays, changes and cancellations at random: the server sees one course."""
+    rng = random.Random(f"rounds {seed}")
+    states: dict[int, list[str]] = {}  # by call: those that its client was given
+    over: set[int] = set()
+    ids: dict[int, int] = {}  # of the last request of a call
+    with asking(tmp_path, "--deadline", "60") as relay:
+        for _ in range(120):
+            waiting = [one for one in states if one not in over]
+            choice = rng.random()
+            if choice < 0.3 and len(states) < 40:
+                one = len(states)
+                states[one] = []
+                found = relay.ask_round(f"ask:{one % 4}:{one}", tool="look")
+                ids[one] = relay.number
+            elif choice < 0.4 and waiting:
+                one = rng.choice(waiting)
+                relay.cancel(ids[one])
+                over.add(one)
+                continue
+            elif not states or not any(states.values()):
+                continue
+            elif choice < 0.75 and waiting:
+                one = rng.choice(waiting)
+                found = relay.ask_round(f"ask:{one % 4}:{one}", states[one][-1], YES, tool="look")
+                assert "error" not in found, found
+                ids[one] = relay.number
+            else:
+                other = rng.choice([one for one in states if states[one]])
+                last = other not in over and rng.random() < 0.3
+                old = states[other][-1] if last else rng.choice(states[other])
+                if last:  # a good state with answers to something else
+                    wrong = relay.ask_round(f"ask:{other % 4}:{other}", old, {"b": {}}, tool="look")
+                elif other in over or old != states[other][-1]:
+                    wrong = relay.ask_round(f"ask:{other % 4}:{other}", old, YES, tool="look")
+                else:
+                    continue
+                assert wrong["error"]["code"] == -32602
+                continue
+            if found.get("resultType") == "input_required":
+                states[one].append(found["requestState"])
+            else:
+                assert found["content"][0]["text"] == f"done ask:{one % 4}:{one}"
+                over.add(one)
+        courses: dict[str, list[Any]] = {}
+        for call in relay.calls:
+            courses.setdefault(call["arguments"]["id"], []).append(call.get("requestState"))
+    for one in states:
+        course = courses[f"ask:{one % 4}:{one}"]
+        assert course == [None, "s1", "s2", "s3"][: len(course)]
+    assert len(courses) == len(states) == kinds(relay).count("call")
+    ended = relay.outcomes()
+    assert len(ended) == len(states) and ended.count("done") > 3
+
+
 # The SDK on both sides.
 
 
@@ -511,6 +568,32 @@ def test_several_servers_ask_through_the_hub(tmp_path: Path) -> None:
     talk(tmp_path, artifact, "auto", say, *options, elicitation_callback=sure,
          list_roots_callback=roots)  # fmt: skip
     assert paid(tmp_path) == PAID
+
+
+@pytest.mark.parametrize("way", ["url", "hub"])
+def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path, way: str) -> None:
+    """Its first round came to the server: that nothing happened is known of no such call."""
+    with free_server(tmp_path) as (process, url):
+
+        async def gone(_: Any, __: Any) -> ElicitResult:
+            process.kill()
+            process.wait()
+            return ElicitResult(action="accept", content={"sure": True})
+
+        async def say(client: Client) -> None:
+            assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
+            answer = await client.call_tool("refund", {"id": "c-1", "amount": 7})
+            assert answer.is_error and UNKNOWN in str(answer.content)
+
+        bound = OFFERED.replace("20)", '20) { bind mcp "a" "open_case" }', 1).replace(
+            "100)", '100) { bind mcp "a" "refund" }'
+        )
+        artifact = compiled(tmp_path, "input", bound)
+        behind = ("--server", f"a={url}") if way == "hub" else ("--", url)
+        talk(tmp_path, artifact, "auto", say, "--protocol", "2026-07-28", *behind,
+             elicitation_callback=gone, list_roots_callback=roots)  # fmt: skip
+    ledger = [json.loads(line) for line in (tmp_path / "s.ledger").read_text().splitlines()]
+    assert [one["outcome"] for one in ledger if one["kind"] == "outcome"] == ["done", "unknown"]
 
 
 @pytest.mark.parametrize(("mode", "protocol"), [("auto", "handshake"), ("legacy", "2026-07-28")])

@@ -36,7 +36,7 @@ def call(identity: object, params: dict[str, Any]) -> None:
     more: dict[str, Any] = {"resultType": "input_required"}
     asks = {**more, "inputRequests": {"a": form()}, "requestState": "s"}
     match how.split(":"):
-        case ["ask", rounds]:
+        case ["ask", rounds, *_]:
             number = 1 + int((state or "s0")[1:])
             if number > int(rounds):
                 say(identity, done)
