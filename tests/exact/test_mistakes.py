@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from tcc.library.proving import prove
 from tcc_certs.proof import compared, moves, rules
-from tcc_certs.proof.histories import CallParts, Histories
+from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
 from tcc_runtime.exact import search, system
 from tests.exact import test_brute_later as later
@@ -170,16 +169,6 @@ def calls_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Histories, "_settled", lambda self, *given: settled(self, *given)[-1:])
 
 
-def answers_known_early(patch: pytest.MonkeyPatch) -> None:
-    """An answer counts when its call is decided."""
-    refuses = Histories._refuses
-
-    def early(self: Any, rule: Any, group: Any, entries: Any, made: CallParts, known: Any) -> bool:
-        return refuses(self, rule, group, entries, replace(made, answers=frozenset()), known)
-
-    patch.setattr(Histories, "_refuses", early)
-
-
 def learned_too_late(patch: pytest.MonkeyPatch) -> None:
     """What a session learns is what it was told last."""
     patch.setattr(
@@ -201,11 +190,6 @@ def learned_too_late(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def learned_for_calls_before(patch: pytest.MonkeyPatch) -> None:
-    """A call counts by what its session knows now."""
-    patch.setattr(Histories, "_with_learned", lambda self, past, made: made)
-
-
 def given_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of what a session is given the first choice is all."""
     starts = system.System.starts
@@ -215,9 +199,7 @@ def given_nothing(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mistake", "first"),
     [
-        (answers_known_early, 0),
         (learned_too_late, 0),
-        (learned_for_calls_before, 0),
         (given_nothing, 0),
         (atoms_dropped, 0),
     ],
