@@ -32,10 +32,10 @@ from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.session.errors import ErrorForbids, How, Known
 from tcc_certs.session.monitors.keyed import Event, Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
+    from tcc_certs.session.errors import ErrorForbids, How, Known
     from tcc_certs.session.monitors.statements import Statements
     from tcc_certs.statements import Constraints, Tally
     from tcc_certs.values.places import State
@@ -98,7 +98,7 @@ class SessionMachine:
         relaxed: the statements that the automaton leaves to the run.
 
     Attributes:
-        core: the grammar; errors: its forbids, over errors that were read.
+        core: the grammar; errors: its forbids, over errors that were read, where there are any.
         monitors: its monitors of core 1.1; statements: those of 1.2; None where it has none.
         start: what a session holds before its first call.
     """
@@ -112,7 +112,11 @@ class SessionMachine:
     ) -> None:
         self.core = core
         self.monitors = Monitors(core)
-        self.errors = ErrorForbids(core)
+        self.errors: ErrorForbids | None = None
+        if core.forbids and any(tool.errors_failed for tool in core.tools):
+            from tcc_certs.session.errors import ErrorForbids  # here: most cores have none
+
+            self.errors = ErrorForbids(core)
         self.statements: Statements | None = None
         if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
             from tcc_certs.session.monitors.statements import Statements
@@ -203,9 +207,8 @@ class SessionMachine:
 
     def memory(self) -> Memory:
         """What its monitors remember of a session that begins."""
-        if self.statements is None:
-            return Memory(self.monitors)
-        return self.statements.memory(self.monitors)
+        made = self.statements
+        return Memory(self.monitors) if made is None else made.memory(self.monitors)
 
     def commute(self, one: int, other: int) -> bool:
         """Whether calls of two tools may be under way together."""
@@ -357,7 +360,7 @@ class Course:
         self._held: Held = machine.start
         self._memory = machine.memory()
         self._steps: list[Step] = []
-        self._errors: Known = machine.errors.start
+        self._errors: Known = () if machine.errors is None else machine.errors.start
         # Of those that were gone through.
         self._before: list[tuple[Held, Undo, Known]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
@@ -399,7 +402,7 @@ class Course:
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
-            if text is None and self._errors:
+            if text is None and self.machine.errors is not None:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
@@ -538,7 +541,7 @@ class Course:
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
         self._before.append((held, self._memory.add(step), self._errors))
-        if self._errors:
+        if self._errors and machine.errors is not None:
             how: How = "answered" if step.answered else "done" if step.done else "unknown"
             self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
         if step.done:

@@ -28,6 +28,8 @@ WITHOUT_MACS = "tcc.session/1.0"
 MAC = "mac"
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
+MAX_UNDER_WAY = 64  # calls together
+MAX_BEHIND = 256  # records behind the oldest call under way, for another to begin
 
 _short_hex = re.compile("[0-9a-f]{32}").fullmatch
 

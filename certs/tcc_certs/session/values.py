@@ -129,7 +129,7 @@ class Arguments:
 
         Raises:
             Rejected: S203 which arguments there are, or what the ledger has of them; S204 a value
-                that is none of its type, or not what stands at its place; S205 a digest that is not
+                that is not of its type, or not what stands at its place; S205 a digest that is not
                 of its value, or a mark that is not of its text.
         """
         tool = self._core.tools[offer.tool]

@@ -25,7 +25,7 @@ from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
-from tcc_certs.verbs.validate import session_document
+from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused

@@ -21,22 +21,18 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.automata.table import Machine, Table, as_deterministic, as_machine, ranked
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    ForbidStatement,
-    LimitStatement,
-    PolicyStatement,
-    RequireStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.source import Region
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
-StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement | PolicyStatement
+StatementNode: TypeAlias = (
+    ast.LimitStatement | ast.RequireStatement | ast.ForbidStatement | ast.PolicyStatement
+)
 
 
 @frozen(eq=False)
@@ -71,10 +67,10 @@ class SourceStatement:
     def kind(self) -> Literal["limit", "require", "forbid"]:
         """The word that it begins with."""
         of = self.written
-        word = of.kind if isinstance(of, PolicyStatement) else ""
-        if isinstance(of, RequireStatement) or word == "require":
+        word = of.kind if isinstance(of, ast.PolicyStatement) else ""
+        if isinstance(of, ast.RequireStatement) or word == "require":
             return "require"
-        return "forbid" if isinstance(of, ForbidStatement) or word == "forbid" else "limit"
+        return "forbid" if isinstance(of, ast.ForbidStatement) or word == "forbid" else "limit"
 
     @property
     def is_limit(self) -> bool:

@@ -18,32 +18,25 @@ from typing import Any
 
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Alternative,
-    BindMcp,
-    Errors,
-    OpenDeclaration,
-    PolicyStatement,
-    ToolStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.values import REST
 from tcc_compiler.lint.finding import LintFinding, listed, statement_text
 from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.calls import Scope
-from tcc_compiler.resolve.parameters import MAX_ELEMENTS, opened_json
+from tcc_compiler.resolve.calls import Chosen, Scope
+from tcc_compiler.resolve.decided import value_of
+from tcc_compiler.resolve.fields import MAX_ELEMENTS, opened_json
 from tcc_compiler.resolve.policies import (
     Attributes,
-    Chosen,
     PolicyPart,
     ResolvedPolicy,
     attributes_of,
-    monitored,
     policy_of,
 )
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.relations import Made, value_of
+from tcc_compiler.resolve.relations import Made
+from tcc_compiler.resolve.statements import monitored
 from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 
 
@@ -68,7 +61,7 @@ def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFi
     yield from rules.lets()
 
 
-Stated = Sequence[tuple[PolicyStatement, ResolvedPolicy]]
+Stated = Sequence[tuple[ast.PolicyStatement, ResolvedPolicy]]
 
 
 class _Rules:
@@ -134,11 +127,11 @@ class _Rules:
 
     def _unsaid(self, name: str) -> bool:
         tool = self.program.tools.get(name)
-        return tool is not None and _has(tool, BindMcp) and not _has(tool, Errors)
+        return tool is not None and _has(tool, ast.BindMcp) and not _has(tool, ast.Errors)
 
     def _readable(self, name: str) -> bool:
         tool = self.program.tools.get(name)
-        return tool is not None and _has(tool, Errors)
+        return tool is not None and _has(tool, ast.Errors)
 
     # Fields that nothing compares.
 
@@ -148,8 +141,8 @@ class _Rules:
         for name, statement in self.program.tools.items():
             if statement.region.source:
                 continue
-            answers = [one for one in statement.answers if isinstance(one, OpenDeclaration)]
-            placed = [one for one in statement.opened if isinstance(one, OpenDeclaration)]
+            answers = [one for one in statement.answers if isinstance(one, ast.OpenDeclaration)]
+            placed = [one for one in statement.opened if isinstance(one, ast.OpenDeclaration)]
             fields = [one.name.text for one in answers]
             fields += [one.name.text for one in placed if one.at is not None]
             left = [field for field in fields if (name, field) not in used]
@@ -291,12 +284,12 @@ class _NoTools:
 _NONE = _NoTools()
 
 
-def _has(tool: ToolStatement, kind: type) -> bool:
+def _has(tool: ast.ToolStatement, kind: type) -> bool:
     return any(isinstance(attribute, kind) for attribute in tool.attributes)
 
 
 def _conditions(
-    statement: PolicyStatement, written: Alternative, part: PolicyPart
+    statement: ast.PolicyStatement, written: ast.Alternative, part: PolicyPart
 ) -> Iterable[tuple[Region, Made]]:
     """The relations of an alternative, each with its place."""
     keys = written.keys or statement.keys

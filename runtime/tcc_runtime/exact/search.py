@@ -41,7 +41,7 @@ class SearchResult:
         codes: why it is undecided.
         whys: the same in words.
         states: how many were met.
-        loose: whether sessions were gone through that are none.
+        loose: whether traces were searched that no session has.
     """
 
     holds: bool | None

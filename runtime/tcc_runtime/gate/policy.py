@@ -26,8 +26,8 @@ from operator import getitem
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.derived import call_text, summed_parameter
-from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
+from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls

@@ -18,8 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tcc_certs.core.derived import selection_text
-from tcc_certs.core.enforced import place_text, type_text
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, Tool
+from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.errors import Code, clip
 from tcc_certs.formats.codec import written
 from tcc_certs.session.machine import Course, Offer

@@ -30,8 +30,7 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors.digested import Digester, Form, Leaves, Reading, members_of
 from tcc_certs.session.monitors.keyed import Seen
-from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.session.records import MAC, SCHEMA, open_name
+from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (

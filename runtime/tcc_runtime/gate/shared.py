@@ -29,7 +29,7 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SHADOWED
@@ -38,7 +38,8 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
-from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
+from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
@@ -181,7 +182,7 @@ def decision(
     asked: Asked | None = None,
     more: More | None = None,
 ) -> Decision:
-    """A decision; what there is to say beyond its code is found when it is read.
+    """A decision; reasons beyond its code are computed when they are read.
 
     Args:
         code: why not; None where the call is allowed.
@@ -1095,7 +1096,7 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
 
 
 def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
-    """The refusal of a call for a reason that is none of the grammar's, recorded.
+    """Records the refusal of a call for a reason outside of the grammar.
 
     Raises:
         Refused: R306.

@@ -100,6 +100,29 @@ def test_a_call_in_both_sets_has_no_key_that_may_be_the_other() -> None:
     assert held.refuses(call(1, 0, k="a")) is None
 
 
+@pytest.mark.parametrize("more", [{}, {"within": 10}])
+def test_an_amount_of_a_key_that_is_not_known_counts_for_every_key(more: Any) -> None:
+    per = [["own", "k"]]
+    uses = {"kind": "count", "of": A, "value": 1, "per": per, **more}
+    total = {"kind": "total", "tool": 0, "param": "n", "value": "1", "per": per, **more}
+    for statement in (uses, total):
+        held = memory(statement)
+        undo = held.add(call(1, 0, n=1, states={"k": UNKNOWN}))
+        assert held.refuses(call(2, 0, n=1)) == (0, True)
+        held.undo(undo)
+        held.add(call(1, 0, n=1))
+        assert held.refuses(call(2, 0, k="y", n=1)) is None
+        assert held.refuses(call(2, 0, n=1, states={"k": UNKNOWN})) == (0, True)
+        assert held.refuses(call(2, 0, n=1, states={"k": ("*", frozenset([("s", "x")]))})) is None
+
+
+def test_a_limit_across_sessions_refuses_a_call_for_whom_nobody_knows() -> None:
+    held = memory({"kind": "count", "of": A, "value": 9, "per": [["own", "k"]], "across": True})
+    assert held.refuses(call(1, 0)) is None
+    for state in (UNKNOWN, NONE):
+        assert held.refuses(call(1, 0, states={"k": state})) == (0, True)
+
+
 _STATES: list[Any] = [("s", "x"), ("s", "y"), UNKNOWN, NONE, ("*", frozenset([("s", "x")]))]
 
 

@@ -4,7 +4,7 @@ Normative text: docs/spec/session.md, section 2.  A text, a flag or a JSON value
 digest, so that whoever reads the ledger learns only which ones are the same; its state is
 ``("#", the first 16 bytes)``.  Digests of the constants that statements name stand in the header:
 what has one of them is that constant.  Numbers stand as they are where a statement orders, adds or
-counts; times and dates always.  Of a text that a ``~`` is asked of, a mark says what came of it.
+counts; times and dates always.  A mark says whether a text matches the pattern of a ``~``.
 A gate decides over the very states that its records are read back to, so a session that is taken
 up, or validated, is decided as it was.
 Cost: linear in the leaves of a value, of which there are at most 2^14; a digest each.
@@ -409,7 +409,7 @@ class Reading:
 
     Attributes:
         named: of its core.
-        marks: of a pattern and a digest what came of it.
+        marks: of a pattern and a digest, whether the text matches.
     """
 
     def __init__(self, named: Named, constants: Sequence[bytes]) -> None:

@@ -395,8 +395,11 @@ class _MostRule(Statement):
             return False
         seen, counts = self._seen(own), memory.counts[self.number]
         at = self._rule.first, seen.b or ()
-        if self.across and is_vague(at[1]):
+        vague = is_vague(at[1])
+        if self.across and vague:
             return True  # whom it counts for is not known, so no account can be asked
+        if self._within is None and not vague and not counts.odd:
+            return not self._rule.allows(counts, seen)
         found = [counts[one] for one in counts.near(at)]
         if self._within is not None:
             found = [tally.since(own.stamp - self._within) for tally in found]

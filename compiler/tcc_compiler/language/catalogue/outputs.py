@@ -348,7 +348,7 @@ RUNS: Mapping[str, Entry] = {
         "patterns, a space between two.",
     ),
     "TCC902": Entry(
-        "a request that is none",
+        "not a request",
         "A line (or a row of a table) of requests is no object of settings, or the artifact does\n"
         "not allow one of them. The message has the number of the line or row, from 1. Nothing\n"
         "was run.",
