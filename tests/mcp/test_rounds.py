@@ -23,7 +23,7 @@ from mcp_types import ElicitResult, ListRootsResult, Root
 from tests.mcp.speaking import SERVERS, Relayed
 from tests.mcp.test_http import KEYS, VERSION, Web, pem, signed, web
 from tests.mcp.test_passing import TEXT as OFFERED
-from tests.mcp.test_passing import compiled, served, talk
+from tests.mcp.test_passing import compiled, free_server, served, talk
 
 __all__ = ["served"]
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -568,6 +568,32 @@ def test_several_servers_ask_through_the_hub(tmp_path: Path) -> None:
     talk(tmp_path, artifact, "auto", say, *options, elicitation_callback=sure,
          list_roots_callback=roots)  # fmt: skip
     assert paid(tmp_path) == PAID
+
+
+@pytest.mark.parametrize("way", ["url", "hub"])
+def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path, way: str) -> None:
+    """Its first round came to the server: that nothing happened is known of no such call."""
+    with free_server(tmp_path) as (process, url):
+
+        async def gone(_: Any, __: Any) -> ElicitResult:
+            process.kill()
+            process.wait()
+            return ElicitResult(action="accept", content={"sure": True})
+
+        async def say(client: Client) -> None:
+            assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
+            answer = await client.call_tool("refund", {"id": "c-1", "amount": 7})
+            assert answer.is_error and UNKNOWN in str(answer.content)
+
+        bound = OFFERED.replace("20)", '20) { bind mcp "a" "open_case" }', 1).replace(
+            "100)", '100) { bind mcp "a" "refund" }'
+        )
+        artifact = compiled(tmp_path, "input", bound)
+        behind = ("--server", f"a={url}") if way == "hub" else ("--", url)
+        talk(tmp_path, artifact, "auto", say, "--protocol", "2026-07-28", *behind,
+             elicitation_callback=gone, list_roots_callback=roots)  # fmt: skip
+    ledger = [json.loads(line) for line in (tmp_path / "s.ledger").read_text().splitlines()]
+    assert [one["outcome"] for one in ledger if one["kind"] == "outcome"] == ["done", "unknown"]
 
 
 @pytest.mark.parametrize(("mode", "protocol"), [("auto", "handshake"), ("legacy", "2026-07-28")])

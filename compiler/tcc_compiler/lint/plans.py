@@ -78,8 +78,15 @@ class SourceStatement:
         return self.kind == "limit"
 
 
-def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...]:
-    """The statements in the order of the text; a grammar without errors."""
+def source_statements(
+    front: Frontend, core: Core, *, expanded: bool = False
+) -> tuple[SourceStatement, ...]:
+    """The statements in the order of the text; a grammar without errors.
+
+    Args:
+        expanded: those of version 1.2, too, that are statements of the core and nothing else: not
+            what `plan` is written anew for, and not what a gate holds.
+    """
     program = front.program
     if program is None:
         return ()
@@ -90,6 +97,12 @@ def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...
         places.setdefault(region, {})[place] = True
     makers = Counter(place for found in places.values() for place in found)
     listed: list[StatementNode] = [*program.limits, *program.requires, *program.forbids]
+    if expanded:
+        listed += [
+            one
+            for one in program.policies
+            if one.region in places and parts.keys() >= places[one.region].keys()
+        ]
     listed.sort(key=lambda statement: statement.region)
     return tuple(
         _stated(statement, places.get(statement.region, {}), parts, monitors, makers)

@@ -712,6 +712,9 @@ class Relay:
 
     def _give_up(self, opened: OpenCall, reason: str) -> None:
         """A call that was let through, and not sent: its server had just gone."""
+        if opened.rounds:  # earlier rounds of it came to the server
+            self._settle(opened, unknown(reason))
+            return
         self._open.pop(opened.identity, None)
         self._blocked = None
         with opened.leave:
