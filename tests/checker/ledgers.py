@@ -84,7 +84,10 @@ class Kept:
                 continue
             seen.update(lines)
             for ledger, line in zip(ledgers, lines, strict=True):
-                if not agree(*kept[ledger], line):
+                if agree(*kept[ledger], line):
+                    continue
+                again = validation.validate(ledger, artifact)  # a test may have set a limit
+                if not agree(again.word, again.claim_type, line):
                     found.append((line, kept[ledger], ledger))
         return seen, found
 

@@ -4,22 +4,22 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(l){"use strict";var
-gn="%Li",gX=" : flags Open_text and Open_binary are not compatible",gN="Invalid_argument",gW=0x7fffffff,c6='"',d4=1255,c4="REJECTED: ",br=255,g6=0x800,aW=0xffff,d1="tools",gx="jsError",aT=0x8000,gM="%ni",gE=12520,gV=160,ce=256,hb="rounded",g5="no member ",hh=4096,gw="End_of_file",d0="DECLINED: too large",ed="Unix.Unix_error",g4="nondeterministic",d3="Failure",ha="infinity",a_=0xff,dZ="mkdir",cd=1000,g$="beta",d8=224,s="",gU="Stack_overflow",eh="ENOENT",gD="^",cZ=": No such file or directory",at="0",gT="/static/",g3="([^/]+)",bM=0x3f,eb=1000000000,ec=-97,gS="Not_found",eg=0xf,bt=128,d2=-48,gv=0xdc00,gL="Sys_blocked_io",hf="grammar",hg="fd ",g1=125,g2="ENOTEMPTY",gC="Match_failure",_=248,Z="camlinternalFormat.ml",g0="Division_by_zero",ei=252,he=1027,gu="Sys_error",bN=".",bL="+",ea="rmdir",g_=0xf0,gR="a call",gt="core",gK=246,gJ="%u",gs="EEXIST",ef="%d",gB="%li",gQ=1026,gI="fraction_bits",gP="false",gZ="buffer.ml",c2="int_of_string",d_=127,aV=1024,gY="gate",g9=-32,gl="Pervasives.do_at_exit",gm="utf8",em=" plans",a8=" ",aG=0x80,g8=1023,el="e",gk="Undefined_recursive_module",c1=120,gr=103,gG="limits",gH=" : flags Open_rdonly and Open_wronly are not compatible",gq=512,d9=240,bs="-",d7="nan",hd="DECLINED: ",bO=0x40000000,gp=0x7ff0,ek=": Not a directory",gA=0xe0,gF=" : file already exists",d6="relaxed",gz=0xdfff,a9=0xffffff,go=144,aU="/",d$="compare: functional value",g7="Assert_failure",c0="0x",gj="%i",hc="Out_of_memory",d5="ENOTDIR",gy=1073741823,gO="true",c5=254,ej="index out of bounds",ee=100,c3=250,c7="_bigarr02";function
-ri(d,b,e,c,f){if(c<=b)for(var
+gp="%Li",gZ=" : flags Open_text and Open_binary are not compatible",gP="Invalid_argument",gY=0x7fffffff,c9='"',d6=1255,c7="REJECTED: ",br=255,g8=0x800,aW=0xffff,d3="tools",gz="jsError",aT=0x8000,gO="%ni",gG=12520,gX=160,ci=256,hd="rounded",g7="no member ",hj=4096,gy="End_of_file",d2="DECLINED: too large",ef="Unix.Unix_error",g6="nondeterministic",d5="Failure",hc="infinity",a_=0xff,d1="mkdir",cg=1000,hb="beta",d_=224,s="",gW="Stack_overflow",ej="ENOENT",gF="^",c2=": No such file or directory",at="0",gV="/static/",g5="([^/]+)",bM=0x3f,ed=1000000000,ee=-97,gU="Not_found",ei=0xf,bt=128,d4=-48,gx=0xdc00,gN="Sys_blocked_io",hh="grammar",hi="fd ",g3=125,g4="ENOTEMPTY",gE="Match_failure",_=248,Z="camlinternalFormat.ml",g2="Division_by_zero",ek=252,hg=1027,gw="Sys_error",ch=0xFF,bN=".",bL="+",ec="rmdir",ha=0xf0,gT="a call",gv="core",gM=246,gL="%u",gu="EEXIST",eh="%d",gD="%li",gS=1026,gK="fraction_bits",gR="false",g1="buffer.ml",c5="int_of_string",ea=127,aV=1024,g0="gate",g$=-32,gn="Pervasives.do_at_exit",go="utf8",eo=" plans",a8=" ",aG=0x80,g_=1023,en="e",gm="Undefined_recursive_module",c4=120,gt=103,gI="limits",gJ=" : flags Open_rdonly and Open_wronly are not compatible",gs=512,d$=240,bs="-",d9="nan",hf="DECLINED: ",bO=0x40000000,gr=0x7ff0,em=": Not a directory",gC=0xe0,gH=" : file already exists",d8="relaxed",gB=0xdfff,a9=0xffffff,gq=144,aU="/",eb="compare: functional value",g9="Assert_failure",c3="0x",gl="%i",he="Out_of_memory",d7="ENOTDIR",gA=1073741823,gQ="true",c8=254,el="index out of bounds",eg=100,c6=250,c_="_bigarr02";function
+rm(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-df(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=hh&&a==c.length)return d.apply(null,c);var
+dh(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=hj&&a==c.length)return d.apply(null,c);var
 e=s;for(;0<a;b+=aV,a-=aV)e+=d.apply(null,c.slice(b,b+Math.min(a,aV)));return e}function
-c_(b){if(l.Uint8Array)var
+da(b){if(l.Uint8Array)var
 c=new(l.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bu(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?df(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?df(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)c_(b);var
+bu(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)da(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -28,43 +28,43 @@ i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
 aK(a){return a}function
 aZ(a,b,c,d,e){bu(aK(a),b,c,d,e);return 0}function
-r5(b,a){throw[0,b,a]}function
-bT(b,a){if(b==0)return s;if(a.repeat)return a.repeat(b);var
+r_(b,a){throw[0,b,a]}function
+bV(b,a){if(b==0)return s;if(a.repeat)return a.repeat(b);var
 d=s,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-bw(a){if(a.t==2)a.c+=bT(a.l-a.c.length,"\0");else
-a.c=df(a.c,0,a.c.length);a.t=0}function
-hO(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>d_)return false;return true}else
+bw(a){if(a.t==2)a.c+=bV(a.l-a.c.length,"\0");else
+a.c=dh(a.c,0,a.c.length);a.t=0}function
+hR(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>ea)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-eC(e){for(var
+eE(e){for(var
 j=s,c=s,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aG){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aG;d++);if(d-b>gq){c.substr(0,1);j+=c;c=s;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(f<<6);if(f<gA){a=g-0x3080;if(a<aG)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(g<<6);if(f<g_){a=g-0xe2080;if(a<g6||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aW)c+=String.fromCharCode(0xd7c0+(a>>10),gv+(a&0x3FF));else
+d=b+1;d<i&&(f=e.charCodeAt(d))<aG;d++);if(d-b>gs){c.substr(0,1);j+=c;c=s;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(f<<6);if(f<gC){a=g-0x3080;if(a<aG)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(g<<6);if(f<ha){a=g-0xe2080;if(a<g8||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aW)c+=String.fromCharCode(0xd7c0+(a>>10),gx+(a&0x3FF));else
 c+=String.fromCharCode(a);if(c.length>aV){c.substr(0,1);j+=c;c=s}}return j+c}function
 aX(c,a,b){this.t=c;this.c=a;this.l=b}aX.prototype.toString=function(){switch(this.t){case
 9:return this.c;default:bw(this);case
-0:if(hO(this.c)){this.t=9;return this.c}this.t=8;case
+0:if(hR(this.c)){this.t=9;return this.c}this.t=8;case
 8:return this.c}};aX.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return eC(a)};aX.prototype.slice=function(){var
+a=this.toString();if(this.t==9)return a;return eE(a)};aX.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
 aX(this.t,a,this.l)};function
-hr(a){return new
+ht(a){return new
 aX(0,a,a.length)}function
-d(a){return hr(a)}function
-ey(b,a){r5(b,d(a))}var
+d(a){return ht(a)}function
+eA(b,a){r_(b,d(a))}var
 M=[0];function
-$(a){ey(M.Invalid_argument,a)}function
-c8(){$(ej)}function
+$(a){eA(M.Invalid_argument,a)}function
+bQ(){$(el)}function
 aL(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-hq(b,a){if(a>>>0>=b.l)c8();return aL(b,a)}function
-ro(b,a){if(a>>>0>=b.l-3)c8();var
+hs(b,a){if(a>>>0>=b.l)bQ();return aL(b,a)}function
+rs(b,a){if(a>>>0>=b.l-3)bQ();var
 c=aL(b,a),d=aL(b,a+1),e=aL(b,a+2),f=aL(b,a+3);return f<<24|e<<16|d<<8|c}var
-hz=Math.pow(2,-24);function
-hI(a){throw a}function
-dd(){hI(M.Division_by_zero)}function
+hC=Math.pow(2,-24);function
+hL(a){throw a}function
+df(){hL(M.Division_by_zero)}function
 r(b,c,a){this.lo=b&a9;this.mi=c&a9;this.hi=a&aW}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
 r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
 b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
@@ -74,7 +74,7 @@ b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
 r(b,c,d)};r.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
 r(b,c,d)};r.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*hz|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hz|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+b=this.lo*a.lo,c=(b*hC|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hC|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
 r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
 r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
 r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
@@ -92,51 +92,56 @@ r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aW);return new
 r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a9;this.lo=this.lo<<1&a9};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a9;this.mi=(this.mi>>>1|this.hi<<23)&a9;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
 r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
-b=this;if(a.isZero())dd();var
+b=this;if(a.isZero())df();var
 d=b.hi^a.hi;if(b.hi&aT)b=b.neg();if(a.hi&aT)a=a.neg();var
 c=b.udivmod(a).quotient;if(d&aT)c=c.neg();return c};r.prototype.mod=function(b){var
-a=this;if(b.isZero())dd();var
+a=this;if(b.isZero())df();var
 d=a.hi;if(a.hi&aT)a=a.neg();if(b.hi&aT)b=b.neg();var
 c=a.udivmod(b).modulus;if(d&aT)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&a_,this.mi>>16,this.mi>>8&a_,this.mi&a_,this.lo>>16,this.lo>>8&a_,this.lo&a_]};r.prototype.lo32=function(){return this.lo|(this.mi&a_)<<24};r.prototype.hi32=function(){return this.mi>>>8&aW|this.hi<<16};function
-bR(a){return new
+bS(a){return new
 r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-rp(d,c){if(c>>>0>=d.l-7)c8();var
+rt(d,c){if(c>>>0>=d.l-7)bQ();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=aL(d,c+a);return bR(b)}function
-L(a,c,b){b&=a_;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}c_(a)}a.c[c]=b;return 0}function
-bv(b,a,c){if(a>>>0>=b.l)c8();return L(b,a,c)}function
-bQ(c,a){if(c.fun)return bQ(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=aL(d,c+a);return bS(b)}function
+C(a,c,b){b&=a_;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}da(a)}a.c[c]=b;return 0}function
+bv(b,a,c){if(a>>>0>=b.l)bQ();return C(b,a,c)}function
+rw(b,a,c){if(a>>>0>=b.l-3)bQ();var
+g=ch&c>>24,f=ch&c>>16,e=ch&c>>8,d=ch&c;C(b,a+0,d);C(b,a+1,e);C(b,a+2,f);C(b,a+3,g);return 0}function
+bT(a){return a.toArray()}function
+rx(c,b,e){if(b>>>0>=c.l-7)bQ();var
+d=bT(e);for(var
+a=0;a<8;a++)C(c,b+7-a,d[a]);return 0}function
+bR(c,a){if(c.fun)return bR(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bQ(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bR(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bQ(c,d)}}function
-cf(){$(ej)}function
-k(a,b){if(b>>>0>=a.length-1)cf();return a}function
-rs(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bR(c,d)}}function
+cj(){$(el)}function
+k(a,b){if(b>>>0>=a.length-1)cj();return a}function
+ry(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
 aN(a){a.t&6&&bw(a);return a.c}var
-se=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-sd(a){if(se)return Math.floor(Math.log2(a));var
+sj=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+si(a){if(sj)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-es(c){var
+eu(c){var
 a=new(l.Float32Array)(1);a[0]=c;var
 b=new(l.Int32Array)(a.buffer);return b[0]|0}function
-db(b,c,a){return new
+dd(b,c,a){return new
 r(b,c,a)}function
-da(a){if(!isFinite(a)){if(isNaN(a))return db(1,0,gp);return a>0?db(0,0,gp):db(0,0,0xfff0)}var
+dc(a){if(!isFinite(a)){if(isNaN(a))return dd(1,0,gr);return a>0?dd(0,0,gr):dd(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?aT:a>=0?0:aT;if(f)a=-a;var
-b=sd(a)+g8;if(b<=0){b=0;a/=Math.pow(2,-gQ)}else{a/=Math.pow(2,b-he);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=si(a)+g_;if(b<=0){b=0;a/=Math.pow(2,-gS)}else{a/=Math.pow(2,b-hg);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&eg|f|b<<4;return db(g,e,c)}function
-cj(a){return a.toArray()}function
-ho(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c7)for(var
+g=a|0;c=c&ei|f|b<<4;return dd(g,e,c)}function
+hq(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c_)for(var
 a=0;a<b.dims.length;a++)if(b.dims[a]<aW)c.write(16,b.dims[a]);else{c.write(16,aW);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
@@ -154,29 +159,29 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=cj(b.get(a));for(var
+e=bT(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=cj(da(b.get(a)));for(var
+e=bT(dc(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=es(b.get(a));c.write(32,e)}break;case
+e=eu(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,es(d[1]));c.write(32,es(d[2]))}break;case
+d=b.get(a);c.write(32,eu(d[1]));c.write(32,eu(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=cj(da(f[1]));for(var
+f=b.get(a),e=bT(dc(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=cj(da(f[2]));for(var
+e=bT(dc(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-hm(a){switch(a){case
+ho(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-rl(c,e){var
+rp(c,e){var
 b=l,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -192,40 +197,40 @@ b=l,a;switch(c){case
 11:a=b.Float64Array;break;case
 12:a=b.Uint8Array;break}if(!a)$("Bigarray.create: unsupported kind");var
 d=new
-a(e*hm(c));return d}function
-et(c){var
+a(e*ho(c));return d}function
+ev(c){var
 a=new(l.Int32Array)(1);a[0]=c;var
 b=new(l.Float32Array)(a.buffer);return b[0]}function
-eu(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&eg)==0?b&aT?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&eg);if(c>0){a+=16;a*=Math.pow(2,c-he)}else
-a*=Math.pow(2,-gQ);if(b&aT)a=-a;return a}function
-en(b){var
+ew(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ei)==0?b&aT?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&ei);if(c>0){a+=16;a*=Math.pow(2,c-hg)}else
+a*=Math.pow(2,-gS);if(b&aT)a=-a;return a}function
+ep(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)$("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-rH(b,a){return new
+rN(b,a){return new
 r(b&a9,b>>>24&a_|(a&aW)<<8,a>>>16&aW)}function
-ev(a){return a.hi32()}function
-ew(a){return a.lo32()}var
-rm=c7;function
-bg(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bg.prototype.caml_custom=rm;bg.prototype.offset=function(b){var
+ex(a){return a.hi32()}function
+ey(a){return a.lo32()}var
+rq=c_;function
+bg(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bg.prototype.caml_custom=rq;bg.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
 Array))$("bigarray.js: invalid offset");if(this.dims.length!=b.length)$("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cf();c=c*this.dims[a]+b[a]}else
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cj();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cf();c=c*this.dims[a]+(b[a]-1)}return c};bg.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cj();c=c*this.dims[a]+(b[a]-1)}return c};bg.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return rH(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rN(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[c5,e,c];default:return this.data[a]}};bg.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=ew(b);this.data[a*2+1]=ev(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[c8,e,c];default:return this.data[a]}};bg.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=ey(b);this.data[a*2+1]=ex(b);break;case
 10:case
 11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bg.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=ew(b),e=ev(b);if(c==e)this.data.fill(c);else
+c=ey(b),e=ex(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
@@ -257,21 +262,21 @@ bg();bP.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-$("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cf();return a};bP.prototype.get=function(a){return this.data[a]};bP.prototype.set=function(a,b){this.data[a]=b;return 0};bP.prototype.fill=function(a){this.data.fill(a);return 0};function
-hk(c,d,a,b){var
-e=hm(c);if(en(a)*e!=b.length)$("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+$("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cj();return a};bP.prototype.get=function(a){return this.data[a]};bP.prototype.set=function(a,b){this.data[a]=b;return 0};bP.prototype.fill=function(a){this.data.fill(a);return 0};function
+hm(c,d,a,b){var
+e=ho(c);if(ep(a)*e!=b.length)$("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 bP(c,d,a,b);return new
 bg(c,d,a,b)}function
-aM(a){if(!M.Failure)M.Failure=[_,d(d3),-3];ey(M.Failure,a)}function
-hl(b,v,r){var
+aM(a){if(!M.Failure)M.Failure=[_,d(d5),-3];eA(M.Failure,a)}function
+hn(b,v,r){var
 i=b.read32s();if(i<0||i>16)aM("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&a_,o=p>>8&1,h=[];if(r==c7)for(var
+p=b.read32s(),j=p&a_,o=p>>8&1,h=[];if(r==c_)for(var
 a=0;a<i;a++){var
 n=b.read16u();if(n==aW){var
 t=b.read32u(),u=b.read32u();if(t!=0)aM("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=en(h),f=rl(j,d),g=hk(j,o,h,f);switch(j){case
+d=ep(h),f=rp(j,d),g=hm(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,37 +297,37 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bR(e);g.set(a,q)}break;case
+q=bS(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=eu(bR(e));g.set(a,k)}break;case
+k=ew(bS(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=et(b.read32s());g.set(a,k)}break;case
+k=ev(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=et(b.read32s()),l=et(b.read32s());g.set(a,[c5,m,l])}break;case
+m=ev(b.read32s()),l=ev(b.read32s());g.set(a,[c8,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=eu(bR(e));for(var
+m=ew(bS(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=eu(bR(e));g.set(a,[c5,m,l])}break}v[0]=(4+i)*4;return hk(j,o,h,f)}function
-hj(a,b,c){return a.compare(b,c)}function
-bS(a,b){return Math.imul(a,b)}function
-aj(b,a){a=bS(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bS(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-rC(a,b){a=aj(a,ew(b));a=aj(a,ev(b));return a}function
-eq(a,b){return rC(a,da(b))}function
-hn(c){var
-b=en(c.dims),d=0;switch(c.kind){case
+l=ew(bS(e));g.set(a,[c8,m,l])}break}v[0]=(4+i)*4;return hm(j,o,h,f)}function
+hl(a,b,c){return a.compare(b,c)}function
+bU(a,b){return Math.imul(a,b)}function
+aj(b,a){a=bU(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bU(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+rI(a,b){a=aj(a,ey(b));a=aj(a,ex(b));return a}function
+es(a,b){return rI(a,dc(b))}function
+hp(c){var
+b=ep(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>ce)b=ce;var
+12:if(b>ci)b=ci;var
 e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=aj(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
@@ -339,75 +344,75 @@ a=0;a<b;a++)d=aj(d,c.data[a]);break;case
 a=0;a<b;a++)d=aj(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=eq(d,c.data[a]);break;case
+a=0;a<b;a++)d=es(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=eq(d,c.data[a]);break}return d}function
-rF(a,b){b[0]=4;return a.read32s()}function
-rY(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=es(d,c.data[a]);break}return d}function
+rL(a,b){b[0]=4;return a.read32s()}function
+r3(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:aM("input_value: native integer value too large");default:aM("input_value: ill-formed native integer")}}function
-rO(c,d){var
+rT(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bR(b)}function
-rL(e,d,b){var
-c=cj(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bS(b)}function
+rR(e,d,b){var
+c=bT(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-rG(a,b,c){return a.compare(b)}function
-rI(a){return a.lo32()^a.hi32()}var
-ch={"_j":{deserialize:rO,serialize:rL,fixed_length:8,compare:rG,hash:rI},"_i":{deserialize:rF,fixed_length:4},"_n":{deserialize:rY,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hl(a,b,"_bigarray")},serialize:ho,compare:hj,hash:hn},"_bigarr02":{deserialize:function(a,b){return hl(a,b,c7)},serialize:ho,compare:hj,hash:hn}};function
-eo(a){return ch[a.caml_custom]&&ch[a.caml_custom].compare}function
-hs(f,c,d,e){var
-b=eo(c);if(b){var
+rM(a,b,c){return a.compare(b)}function
+rO(a){return a.lo32()^a.hi32()}var
+cl={"_j":{deserialize:rT,serialize:rR,fixed_length:8,compare:rM,hash:rO},"_i":{deserialize:rL,fixed_length:4},"_n":{deserialize:r3,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hn(a,b,"_bigarray")},serialize:hq,compare:hl,hash:hp},"_bigarr02":{deserialize:function(a,b){return hn(a,b,c_)},serialize:hq,compare:hl,hash:hp}};function
+eq(a){return cl[a.caml_custom]&&cl[a.caml_custom].compare}function
+hu(f,c,d,e){var
+b=eq(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-ck(a){return a
+cn(a){return a
 instanceof
 aX}function
-dc(a){return ck(a)}function
-ht(a){if(typeof
-a==="number")return cd;else
-if(ck(a))return ei;else
-if(dc(a))return 1252;else
+de(a){return cn(a)}function
+hv(a){if(typeof
+a==="number")return cg;else
+if(cn(a))return ek;else
+if(de(a))return 1252;else
 if(a
 instanceof
 Array&&a[0]===a[0]>>>0&&a[0]<=br){var
-b=a[0]|0;return b==c5?0:b}else
+b=a[0]|0;return b==c8?0:b}else
 if(a
 instanceof
-String)return gE;else
+String)return gG;else
 if(typeof
-a=="string")return gE;else
+a=="string")return gG;else
 if(a
 instanceof
-Number)return cd;else
-if(a&&a.caml_custom)return d4;else
+Number)return cg;else
+if(a&&a.caml_custom)return d6;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-rP(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-hp(a,b){a.t&6&&bw(a);b.t&6&&bw(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-r9(a,b){return hp(a,b)}function
-c9(a,b,d){var
+rU(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hr(a,b){a.t&6&&bw(a);b.t&6&&bw(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+sc(a,b){return hr(a,b)}function
+c$(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=ht(a);if(f==c3){a=a[1];continue}var
-g=ht(b);if(g==c3){b=b[1];continue}if(f!==g){if(f==cd){if(g==d4)return hs(a,b,-1,d);return-1}if(g==cd){if(f==d4)return hs(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:$(d$);break;case
+f=hv(a);if(f==c6){a=a[1];continue}var
+g=hv(b);if(g==c6){b=b[1];continue}if(f!==g){if(f==cg){if(g==d6)return hu(a,b,-1,d);return-1}if(g==cg){if(f==d6)return hu(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:$(eb);break;case
 248:var
-c=rP(a[2],b[2]);if(c!=0)return c|0;break;case
-249:$(d$);break;case
+c=rU(a[2],b[2]);if(c!=0)return c|0;break;case
+249:$(eb);break;case
 250:$("equal: got Forward_tag, should not happen");break;case
 251:$("equal: abstract value");break;case
 252:if(a!==b){var
-c=hp(a,b);if(c!=0)return c|0}break;case
+c=hr(a,b);if(c!=0)return c|0}break;case
 253:$("equal: got Double_tag, should not happen");break;case
 254:$("equal: got Double_array_tag, should not happen");break;case
 255:$("equal: got Custom_tag, should not happen");break;case
-1247:$(d$);break;case
+1247:$(eb);break;case
 1255:var
-i=eo(a);if(i!=eo(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)$("compare: abstract value");var
+i=eq(a);if(i!=eq(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)$("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -421,159 +426,159 @@ a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;ca
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-aB(a,b){return c9(a,b,true)}function
-V(a){if(a<0)$("Bytes.create");return new
+aB(a,b){return c$(a,b,true)}function
+U(a){if(a<0)$("Bytes.create");return new
 aX(a?2:9,s,a)}function
-hu(b,a){if(a==0)dd();return b/a|0}function
-ru(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=s;a.t=2}else{a.c=bT(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)c_(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-ex(d){d=aN(d);var
+hw(b,a){if(a==0)df();return b/a|0}function
+rA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=s;a.t=2}else{a.c=bV(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)da(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+ez(d){d=aN(d);var
 e=d.length;if(e>31)$("format_int: format too long");var
 a={justify:bL,signstyle:bs,filler:a8,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=bs;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=at;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-ep(a,f){if(a.uppercase)f=f.toUpperCase();var
+er(a,f){if(a.uppercase)f=f.toUpperCase();var
 e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bs))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
 b=s;if(a.justify==bL&&a.filler==a8)for(var
 c=e;c<a.width;c++)b+=a8;if(a.signedconv)if(a.sign<0)b+=bs;else
-if(a.signstyle!=bs)b+=a.signstyle;if(a.alternate&&a.base==8)b+=at;if(a.alternate&&a.base==16)b+=c0;if(a.justify==bL&&a.filler==at)for(var
+if(a.signstyle!=bs)b+=a.signstyle;if(a.alternate&&a.base==8)b+=at;if(a.alternate&&a.base==16)b+=c3;if(a.justify==bL&&a.filler==at)for(var
 c=e;c<a.width;c++)b+=at;b+=f;if(a.justify==bs)for(var
 c=e;c<a.width;c++)b+=a8;return d(b)}function
-hw(i,c){function
+hy(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
 c=parseInt(a.toString().split(bL)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
 Array(c+1).join(at);if(b>0)a=a+bN+new
 Array(b+1).join(at);return a}else
 return a.toFixed(b)}}var
-a,e=ex(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d7;e.filler=a8}else
+a,e=ez(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d9;e.filler=a8}else
 if(!isFinite(c)){a="inf";e.filler=a8}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==el)a=a.slice(0,b-1)+at+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(el),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==el)a=a.slice(0,b-1)+at+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(en),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)}}break}return ep(e,a)}function
-c$(e,b){if(aN(e)==ef)return d(s+b);var
-a=ex(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)}}break}return er(e,a)}function
+db(e,b){if(aN(e)==eh)return d(s+b);var
+a=ez(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
 c=b.toString(a.base);if(a.prec>=0){a.filler=a8;var
-f=a.prec-c.length;if(f>0)c=bT(f,at)+c}return ep(a,c)}var
-r1=0;function
-ci(){return r1++}function
-hC(a){return a.toUtf16()}function
-cn(){return typeof
+f=a.prec-c.length;if(f>0)c=bV(f,at)+c}return er(a,c)}var
+r6=0;function
+cm(){return r6++}function
+hF(a){return a.toUtf16()}function
+cq(){return typeof
 l.process!=="undefined"&&typeof
 l.process.versions!=="undefined"&&typeof
 l.process.versions.node!=="undefined"}function
-sf(){function
+sk(){function
 a(a){if(a.charAt(0)===aU)return[s,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||s,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||s,f=a[2]||s;return[d,c.substring(d.length+f.length)]}return}return cn()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
-eD=sf();function
-hM(a){return a.slice(-1)!==aU?a+aU:a}if(cn()&&l.process&&l.process.cwd)var
-cg=l.process.cwd().replace(/\\/g,aU);else
+d=a[1]||s,f=a[2]||s;return[d,c.substring(d.length+f.length)]}return}return cq()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
+eF=sk();function
+hP(a){return a.slice(-1)!==aU?a+aU:a}if(cq()&&l.process&&l.process.cwd)var
+ck=l.process.cwd().replace(/\\/g,aU);else
 var
-cg="/static";cg=hM(cg);function
-rS(a){a=hC(a);if(!eD(a))a=cg+a;var
-e=eD(a),d=e[1].split(aU),b=[];for(var
+ck="/static";ck=hP(ck);function
+rX(a){a=hF(a);if(!eF(a))a=ck+a;var
+e=eF(a),d=e[1].split(aU),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-sa(e){for(var
+sf(e){for(var
 f=s,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aG){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aG;d++);if(d-c>gq){b.substr(0,1);f+=b;b=s;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<g6){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aG|a&bM)}else
-if(a<0xd800||a>=gz)b+=String.fromCharCode(gA|a>>12,aG|a>>6&bM,aG|a&bM);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gv||h>gz)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g_|a>>18,aG|a>>12&bM,aG|a>>6&bM,aG|a&bM)}if(b.length>aV){b.substr(0,1);f+=b;b=s}}return f+b}function
-rr(a){var
-b=9;if(!hO(a))b=8,a=sa(a);return new
+d=c+1;d<g&&(a=e.charCodeAt(d))<aG;d++);if(d-c>gs){b.substr(0,1);f+=b;b=s;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<g8){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aG|a&bM)}else
+if(a<0xd800||a>=gB)b+=String.fromCharCode(gC|a>>12,aG|a>>6&bM,aG|a&bM);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gx||h>gB)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(ha|a>>18,aG|a>>12&bM,aG|a>>6&bM,aG|a&bM)}if(b.length>aV){b.substr(0,1);f+=b;b=s}}return f+b}function
+rv(a){var
+b=9;if(!hR(a))b=8,a=sf(a);return new
 aX(b,a,a.length)}function
-aO(a){return rr(a)}var
-sh=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gs,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",eh,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d5,g2,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+aO(a){return rv(a)}var
+sm=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gu,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",ej,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d7,g4,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 bz(d,f,e,a){var
-b=sh.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+b=sm.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
 c=[b,aO(f||s),aO(e||s)];return c}var
-hG={};function
-bx(a){return hG[a]}function
+hJ={};function
+bx(a){return hJ[a]}function
 by(b,a){throw[0,b].concat(a)}function
-rq(a){return new
+ru(a){return new
 aX(4,a,a.length)}function
-E(a){ey(M.Sys_error,a)}function
-r3(a){E(a+cZ)}function
+F(a){eA(M.Sys_error,a)}function
+r8(a){F(a+c2)}function
 aC(a){return a.l}function
-hi(){}function
+hk(){}function
 ad(a){this.data=a}ad.prototype=new
-hi();ad.prototype.truncate=function(a){var
-b=this.data;this.data=V(a|0);bu(b,0,this.data,0,a)};ad.prototype.length=function(){return aC(this.data)};ad.prototype.write=function(b,d,g,a){var
+hk();ad.prototype.truncate=function(a){var
+b=this.data;this.data=U(a|0);bu(b,0,this.data,0,a)};ad.prototype.length=function(){return aC(this.data)};ad.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=V(b+a),f=this.data;this.data=e;bu(f,0,this.data,0,c)}aZ(d,g,this.data,b,a);return 0};ad.prototype.read=function(c,a,d,b){var
-e=this.length();bu(this.data,c,a,d,b);return 0};ad.prototype.read_one=function(a){return hq(this.data,a)};ad.prototype.close=function(){};ad.prototype.constructor=ad;function
+e=U(b+a),f=this.data;this.data=e;bu(f,0,this.data,0,c)}aZ(d,g,this.data,b,a);return 0};ad.prototype.read=function(c,a,d,b){var
+e=this.length();bu(this.data,c,a,d,b);return 0};ad.prototype.read_one=function(a){return hs(this.data,a)};ad.prototype.close=function(){};ad.prototype.constructor=ad;function
 aq(b,a){this.content={};this.root=b;this.lookupFun=a}aq.prototype.nm=function(a){return this.root+a};aq.prototype.create_dir_if_needed=function(d){var
 c=d.split(aU),b=s;for(var
 a=0;a<c.length-1;a++){b+=c[a]+aU;if(this.content[b])continue;this.content[b]=Symbol("directory")}};aq.prototype.slash=function(a){return/\/$/.test(a)?a:a+aU};aq.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
 ad(aK(b[1]))}}};aq.prototype.exists=function(a){if(a==s)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};aq.prototype.mkdir=function(c,e,d){var
-b=d&&bx(ed);if(this.exists(c))if(b)by(b,bz(gs,dZ,this.nm(c)));else
-E(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||s;if(!this.exists(a))if(b)by(b,bz(eh,dZ,this.nm(a)));else
-E(a+cZ);if(!this.is_dir(a))if(b)by(b,bz(d5,dZ,this.nm(a)));else
-E(a+ek);this.create_dir_if_needed(this.slash(c))};aq.prototype.rmdir=function(a,f){var
-b=f&&bx(ed),c=a==s?s:this.slash(a),e=new
-RegExp(gD+c+g3);if(!this.exists(a))if(b)by(b,bz(eh,ea,this.nm(a)));else
-E(a+cZ);if(!this.is_dir(a))if(b)by(b,bz(d5,ea,this.nm(a)));else
-E(a+ek);for(var
+b=d&&bx(ef);if(this.exists(c))if(b)by(b,bz(gu,d1,this.nm(c)));else
+F(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||s;if(!this.exists(a))if(b)by(b,bz(ej,d1,this.nm(a)));else
+F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,d1,this.nm(a)));else
+F(a+em);this.create_dir_if_needed(this.slash(c))};aq.prototype.rmdir=function(a,f){var
+b=f&&bx(ef),c=a==s?s:this.slash(a),e=new
+RegExp(gF+c+g5);if(!this.exists(a))if(b)by(b,bz(ej,ec,this.nm(a)));else
+F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,ec,this.nm(a)));else
+F(a+em);for(var
 d
 in
-this.content)if(d.match(e))if(b)by(b,bz(g2,ea,this.nm(a)));else
-E(this.nm(a)+": Directory not empty");delete
+this.content)if(d.match(e))if(b)by(b,bz(g4,ec,this.nm(a)));else
+F(this.nm(a)+": Directory not empty");delete
 this.content[c]};aq.prototype.readdir=function(a){var
-f=a==s?s:this.slash(a);if(!this.exists(a))E(a+cZ);if(!this.is_dir(a))E(a+ek);var
+f=a==s?s:this.slash(a);if(!this.exists(a))F(a+c2);if(!this.is_dir(a))F(a+em);var
 g=new
-RegExp(gD+f+g3),d={},c=[];for(var
+RegExp(gF+f+g5),d={},c=[];for(var
 e
 in
 this.content){var
 b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};aq.prototype.is_dir=function(a){if(a==s)return true;var
 b=this.slash(a);return this.content[b]?1:0};aq.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};aq.prototype.open=function(a,b){if(b.rdonly&&b.wronly)E(this.nm(a)+gH);if(b.text&&b.binary)E(this.nm(a)+gX);this.lookup(a);if(this.content[a]){if(this.is_dir(a))E(this.nm(a)+" : is a directory");if(b.create&&b.excl)E(this.nm(a)+gF);var
+this.content[a];return b};aq.prototype.open=function(a,b){if(b.rdonly&&b.wronly)F(this.nm(a)+gJ);if(b.text&&b.binary)F(this.nm(a)+gZ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))F(this.nm(a)+" : is a directory");if(b.create&&b.excl)F(this.nm(a)+gH);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-ad(V(0));return this.content[a]}else
-r3(this.nm(a))};aq.prototype.register=function(c,a){var
-b;if(this.content[c])E(this.nm(c)+gF);if(ck(a))b=new
-ad(a);if(dc(a))b=new
+ad(U(0));return this.content[a]}else
+r8(this.nm(a))};aq.prototype.register=function(c,a){var
+b;if(this.content[c])F(this.nm(c)+gH);if(cn(a))b=new
+ad(a);if(de(a))b=new
 ad(aK(a));else
 if(a
 instanceof
 Array)b=new
-ad(rq(a));else
+ad(ru(a));else
 if(typeof
 a==="string")b=new
-ad(hr(a));else
+ad(ht(a));else
 if(a.toString){var
 d=aK(aO(a.toString()));b=new
 ad(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-E(this.nm(c)+" : registering file with invalid content type")};aq.prototype.constructor=aq;function
+F(this.nm(c)+" : registering file with invalid content type")};aq.prototype.constructor=aq;function
 o(a){return aC(a)}function
 ar(b,a){return aL(b,a)}function
-rk(d){var
+ro(d){var
 c=o(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=ar(d,a);return b}function
-rj(a){if(a.t!=4)c_(a);return a.c}function
+rn(a){if(a.t!=4)da(a);return a.c}function
 aY(a){this.fs=require("fs");this.fd=a}aY.prototype=new
-hi();aY.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){E(a.toString())}};aY.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){E(a.toString())}};aY.prototype.write=function(f,b,c,e){var
-a=rk(b);if(!(a
+hk();aY.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){F(a.toString())}};aY.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){F(a.toString())}};aY.prototype.write=function(f,b,c,e){var
+a=ro(b);if(!(a
 instanceof
 l.Uint8Array))a=new(l.Uint8Array)(a);var
-d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){E(a.toString())}return 0};aY.prototype.read=function(g,d,c,f){var
-a=rj(d);if(!(a
+d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){F(a.toString())}return 0};aY.prototype.read=function(g,d,c,f){var
+a=rn(d);if(!(a
 instanceof
 l.Uint8Array))a=new(l.Uint8Array)(a);var
-e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){E(a.toString())}for(var
+e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){F(a.toString())}for(var
 b=0;b<f;b++)bv(d,c+b,e[c+b]);return 0};aY.prototype.read_one=function(c){var
-b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){E(a.toString())}return a[0]};aY.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){E(a.toString())}};aY.prototype.constructor=aY;function
-ae(a){this.fs=require("fs");this.root=a}ae.prototype.nm=function(a){return this.root+a};ae.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};ae.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){E(a.toString())}};ae.prototype.unlink=function(a,c){try{var
+b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){F(a.toString())}return a[0]};aY.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){F(a.toString())}};aY.prototype.constructor=aY;function
+ae(a){this.fs=require("fs");this.root=a}ae.prototype.nm=function(a){return this.root+a};ae.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};ae.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){F(a.toString())}};ae.prototype.unlink=function(a,c){try{var
 b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
@@ -583,10 +588,10 @@ d=this.fs.openSync(this.nm(f),b);return new
 aY(d)}catch(a){this.raise_nodejs_error(a,g)}};ae.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.stat=function(b,c){try{var
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),gm);return aO(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.raise_nodejs_error=function(a,d){var
-b=bx(ed);if(d&&b){var
+a=this.fs.readlinkSync(this.nm(b),go);return aO(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.raise_nodejs_error=function(a,d){var
+b=bx(ef);if(d&&b){var
 c=bz(a.code,a.syscall,a.path,a.errno);by(b,c)}else
-E(a.toString())};ae.prototype.stats_from_js=function(a){var
+F(a.toString())};ae.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
@@ -594,62 +599,62 @@ if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};ae.prototype.constructor=ae;function
-hx(b){var
-a=eD(b);if(!a)return;return a[0]+aU}var
-de=hx(cg)||aM("unable to compute caml_root"),bU=[];if(cn())bU.push({path:de,device:new
-ae(de)});else
-bU.push({path:de,device:new
-aq(de)});bU.push({path:gT,device:new
-aq(gT)});function
-hP(b){var
-g=rS(b),b=g.join(aU),f=hM(b),c;for(var
-e=0;e<bU.length;e++){var
-a=bU[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cn()){var
-d=hx(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+hz(b){var
+a=eF(b);if(!a)return;return a[0]+aU}var
+dg=hz(ck)||aM("unable to compute caml_root"),bW=[];if(cq())bW.push({path:dg,device:new
+ae(dg)});else
+bW.push({path:dg,device:new
+aq(dg)});bW.push({path:gV,device:new
+aq(gV)});function
+hS(b){var
+g=rX(b),b=g.join(aU),f=hP(b),c;for(var
+e=0;e<bW.length;e++){var
+a=bW[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cq()){var
+d=hz(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-ae(d)};bU.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;E("no device found for "+f)}function
-rt(c,b){var
-a=hP(c);if(!a.device.register)aM("cannot register file");a.device.register(a.rest,b);return 0}function
-hN(b,a){var
-b=d(b),a=d(a);return rt(b,a)}function
-rw(){var
+ae(d)};bW.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;F("no device found for "+f)}function
+rz(c,b){var
+a=hS(c);if(!a.device.register)aM("cannot register file");a.device.register(a.rest,b);return 0}function
+hQ(b,a){var
+b=d(b),a=d(a);return rz(b,a)}function
+rC(){var
 b=l.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)hN(b[a].name,b[a].content);l.jsoo_create_file=hN;l.caml_fs_tmp=[];return 0}function
-rx(a,b){return+(c9(a,b,false)>=0)}function
-er(d,b){var
+a=0;a<b.length;a++)hQ(b[a].name,b[a].content);l.jsoo_create_file=hQ;l.caml_fs_tmp=[];return 0}function
+rD(a,b){return+(c$(a,b,false)>=0)}function
+et(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=aj(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=aj(d,c)}d^=e;return d}function
-rD(a,b){return er(a,aN(b))}function
-rA(d,b){var
+rJ(a,b){return et(a,aN(b))}function
+rG(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=aj(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=aj(d,c)}d^=e;return d}function
-hD(a){switch(a.t&6){default:bw(a);case
+hG(a){switch(a.t&6){default:bw(a);case
 0:return a.c;case
 4:return a.c}}function
-rz(b,c){var
-a=hD(c);return typeof
-a==="string"?er(b,a):rA(b,a)}function
-rB(a){a^=a>>>16;a=bS(a,0x85ebca6b|0);a^=a>>>13;a=bS(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-ry(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>ce)d=ce;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(ch[a.caml_custom]&&ch[a.caml_custom].hash){var
-k=ch[a.caml_custom].hash(a);b=aj(b,k);c--}}else
+rF(b,c){var
+a=hG(c);return typeof
+a==="string"?et(b,a):rG(b,a)}function
+rH(a){a^=a>>>16;a=bU(a,0x85ebca6b|0);a^=a>>>13;a=bU(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+rE(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>ci)d=ci;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(cl[a.caml_custom]&&cl[a.caml_custom].hash){var
+k=cl[a.caml_custom].hash(a);b=aj(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=aj(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=aj(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(ck(a)){b=rz(b,a);c--}else
-if(dc(a)){b=rD(b,a);c--}else
+if(cn(a)){b=rF(b,a);c--}else
+if(de(a)){b=rJ(b,a);c--}else
 if(typeof
-a==="string"){b=er(b,a);c--}else
+a==="string"){b=et(b,a);c--}else
 if(a===(a|0)){b=aj(b,a+a+1);c--}else
-if(a===+a){b=eq(b,a);c--}}b=rB(b);return b&0x3FFFFFFF}function
-rE(a,c,k){if(!isFinite(a)){if(isNaN(a))return aO(d7);return aO(a>0?ha:"-infinity")}var
+if(a===+a){b=es(b,a);c--}}b=rH(b);return b&0x3FFFFFFF}function
+rK(a,c,k){if(!isFinite(a)){if(isNaN(a))return aO(d9);return aO(a>0?hc:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
@@ -660,21 +665,21 @@ switch(k){case
 32:e=a8;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bN);if(h<0)b+=bN+bT(c,at);else{var
-f=h+1+c;if(b.length<f)b+=bT(f-b.length,at);else
-b=b.substr(0,f)}}return aO(e+c0+b+"p"+j+d.toString(10))}function
-rK(a){return+a.isZero()}function
-rN(a){return new
+h=b.indexOf(bN);if(h<0)b+=bN+bV(c,at);else{var
+f=h+1+c;if(b.length<f)b+=bV(f-b.length,at);else
+b=b.substr(0,f)}}return aO(e+c3+b+"p"+j+d.toString(10))}function
+rQ(a){return+a.isZero()}function
+hB(a){return new
 r(a&a9,a>>24&a9,a>>31&aW)}function
-hA(a){return a.toInt()}function
-rJ(a){return+a.isNeg()}function
-rM(a){return a.neg()}function
-hy(g,c){var
-a=ex(g);if(a.signedconv&&rJ(c)){a.sign=-1;c=rM(c)}var
-b=s,h=rN(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(hA(e.modulus))+b}while(!rK(c));if(a.prec>=0){a.filler=a8;var
-d=a.prec-b.length;if(d>0)b=bT(d,at)+b}return ep(a,b)}function
-r2(c){var
+hD(a){return a.toInt()}function
+rP(a){return+a.isNeg()}function
+rS(a){return a.neg()}function
+hA(g,c){var
+a=ez(g);if(a.signedconv&&rP(c)){a.sign=-1;c=rS(c)}var
+b=s,h=hB(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(hD(e.modulus))+b}while(!rQ(c));if(a.prec>=0){a.filler=a8;var
+d=a.prec-b.length;if(d>0)b=bV(d,at)+b}return er(a,b)}function
+r7(c){var
 a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&ar(c,a)==48)switch(ar(c,a+1)){case
@@ -686,17 +691,17 @@ a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-hH(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-hB(f){var
-h=r2(f),c=h[0],i=h[1],d=h[2],g=o(f),j=-1>>>0,e=c<g?ar(f,c):0,b=hH(e);if(b<0||b>=d)aM(c2);var
-a=b;for(c++;c<g;c++){e=ar(f,c);if(e==95)continue;b=hH(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aM(c2)}if(c!=g)aM(c2);a=i*a;if(d==10&&(a|0)!=a)aM(c2);return a|0}function
-rR(a,b){return+(c9(a,b,false)<=0)}function
-a0(a,d){if(a<0)cf();var
+hK(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+hE(f){var
+h=r7(f),c=h[0],i=h[1],d=h[2],g=o(f),j=-1>>>0,e=c<g?ar(f,c):0,b=hK(e);if(b<0||b>=d)aM(c5);var
+a=b;for(c++;c<g;c++){e=ar(f,c);if(e==95)continue;b=hK(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aM(c5)}if(c!=g)aM(c5);a=i*a;if(d==10&&(a|0)!=a)aM(c5);return a|0}function
+rW(a,b){return+(c$(a,b,false)<=0)}function
+a0(a,d){if(a<0)cj();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-cm(a){return d(df(a,0,a.length))}var
-rT=function(){function
+cp(a){return d(dh(a,0,a.length))}var
+rY=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -710,34 +715,34 @@ a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=hD(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&ch;return o}return function(i,g,f){var
+e=[],h=hG(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return cm(k(e,f))}}();function
-rU(c,b,a){return rT(aK(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return cp(k(e,f))}}();function
+rZ(c,b,a){return rY(aK(c),b,a)}var
 a$=new
 Array();function
-rV(c){var
-a=a$[c];if(!a.opened)E("Cannot flush a closed channel");if(!a.buffer||a.buffer==s)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
+r0(c){var
+a=a$[c];if(!a.opened)F("Cannot flush a closed channel");if(!a.buffer||a.buffer==s)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
 b=M.fds[a.fd].output;switch(b.length){case
 2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=s;return 0}function
-hK(e,f){var
+hN(e,f){var
 a=a$[e],c=d(f),b=o(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-sb(a){var
-a=eC(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+sg(a){var
+a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-sc(a){var
-a=eC(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+sh(a){var
+a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-dg(c,e,d,a){if(M.fds===undefined)M.fds=new
+di(c,e,d,a){if(M.fds===undefined)M.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;M.fds[c]=b;if(!M.fd_last_idx||c>M.fd_last_idx)M.fd_last_idx=c;return c}function
-sn(c,b,g){var
+ss(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +752,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)E(aN(c)+gH);if(a.text&&a.binary)E(aN(c)+gX);var
-d=hP(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return dg(f+1,hK,e,a)}dg(0,hK,new
-ad(V(0)));dg(1,sc,new
-ad(V(0)));dg(2,sb,new
-ad(V(0)));function
-rW(a){var
-c=M.fds[a];if(c.flags.wronly)E(hg+a+" is writeonly");var
-d=null;if(a==0&&cn()){var
-e=require("fs");d=function(){return aO(e.readFileSync(0,gm))}}var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)F(aN(c)+gJ);if(a.text&&a.binary)F(aN(c)+gZ);var
+d=hS(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return di(f+1,hN,e,a)}di(0,hN,new
+ad(U(0)));di(1,sh,new
+ad(U(0)));di(2,sg,new
+ad(U(0)));function
+r1(a){var
+c=M.fds[a];if(c.flags.wronly)F(hi+a+" is writeonly");var
+d=null;if(a==0&&cq()){var
+e=require("fs");d=function(){return aO(e.readFileSync(0,go))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a$[b.fd]=b;return b.fd}function
-hE(c){var
-b=M.fds[c];if(b.flags.rdonly)E(hg+c+" is readonly");var
+hH(c){var
+b=M.fds[c];if(b.flags.rdonly)F(hi+c+" is readonly");var
 a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:s};a$[a.fd]=a;return a.fd}function
-rX(){var
+r2(){var
 b=0;for(var
 a=0;a<a$.length;a++)if(a$[a]&&a$[a].opened&&a$[a].out)b=[0,a$[a].fd,b];return b}function
-hF(b,a){if(a==0)dd();return b%a}function
-cl(a,b){return+(c9(a,b,false)!=0)}function
-rZ(a,b){a[0]=c3;a[1]=b;return 0}function
-r0(a){if(a
+hI(b,a){if(a==0)df();return b%a}function
+co(a,b){return+(c$(a,b,false)!=0)}function
+r4(a,b){a[0]=c6;a[1]=b;return 0}function
+r5(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(ck(a))return ei;else
-if(dc(a))return ei;else
+if(cn(a))return ek;else
+if(de(a))return ek;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
 if(a&&a.caml_custom)return br;else
-return cd}function
+return cg}function
 aH(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);M[b+1]=c;if(a)M[a]=c}function
-r6(a,b){hG[aN(a)]=b;return 0}function
-rn(a,b){if(a===b)return 1;a.t&6&&bw(a);b.t&6&&bw(b);return a.c==b.c?1:0}function
-ez(a,b){return rn(a,b)}function
-r8(){$(ej)}function
-J(b,a){if(a>>>0>=o(b))r8();return ar(b,a)}function
-eA(a,b){return 1-ez(a,b)}function
+r$(a,b){hJ[aN(a)]=b;return 0}function
+rr(a,b){if(a===b)return 1;a.t&6&&bw(a);b.t&6&&bw(b);return a.c==b.c?1:0}function
+eB(a,b){return rr(a,b)}function
+sb(){$(el)}function
+K(b,a){if(a>>>0>=o(b))sb();return ar(b,a)}function
+eC(a,b){return 1-eB(a,b)}function
 ak(a){return a}function
-r_(){return 0x7FFFFFFF/4|0}function
-r4(){hI(M.Not_found)}function
-hL(c){var
-a=l,b=hC(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aO(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aO(l.jsoo_static_env[b]);r4()}function
-r$(){if(l.crypto)if(typeof
+sd(){return 0x7FFFFFFF/4|0}function
+r9(){hL(M.Not_found)}function
+hO(c){var
+a=l,b=hF(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aO(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aO(l.jsoo_static_env[b]);r9()}function
+se(){if(l.crypto)if(typeof
 l.crypto.getRandomValues==="function"){var
 a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
 if(l.crypto.randomBytes==="function"){var
 b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-eB(a){var
+eD(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
 af(b,a){return{joo_tramp:b,joo_args:a}}function
-hJ(a){return a}function
+hM(a){return a}function
 a1(a){if(a
 instanceof
 Array)return a;if(l.RangeError&&a
 instanceof
-l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hJ(M.Stack_overflow);if(l.InternalError&&a
+l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hM(M.Stack_overflow);if(l.InternalError&&a
 instanceof
-l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hJ(M.Stack_overflow);if(a
+l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hM(M.Stack_overflow);if(a
 instanceof
-l.Error&&bx(gx))return[0,bx(gx),a];return[0,M.Failure,aO(String(a))]}function
-sg(b,c){l.tccCheck=function(a){return aN(b(cm(a)))};l.tccSession=function(a,b){return aN(c(cm(a),cm(b)))};return 0}function
-cp(a){return a>=-bO&&a<bO?a:BigInt(a)}function
+l.Error&&bx(gz))return[0,bx(gz),a];return[0,M.Failure,aO(String(a))]}function
+sl(b,c){l.tccCheck=function(a){return aN(b(cp(a)))};l.tccSession=function(a,b){return aN(c(cp(a),cp(b)))};return 0}function
+cs(a){return a>=-bO&&a<bO?a:BigInt(a)}function
 aP(a){return a>=BigInt(-bO)&&a<BigInt(bO)?Number(a):a}function
 m(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cp(a+b):aP(BigInt(a)+BigInt(b))}function
-co(a,b){return a<b?-1:a>b?1:0}function
-bV(b,c){if(typeof
+b=="number"?cs(a+b):aP(BigInt(a)+BigInt(b))}function
+cr(a,b){return a<b?-1:a>b?1:0}function
+bX(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aP(a)}function
-hQ(a){return a>=-gW&&a<=gW?1:0}function
+hT(a){return a>=-gY&&a<=gY?1:0}function
 ba(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bO&&c<bO)return c+0}return aP(BigInt(a)*BigInt(b))}function
-W(a){return typeof
-a=="number"?cp(0-a):aP(-a)}function
-si(b){var
+V(a){return typeof
+a=="number"?cs(0-a):aP(-a)}function
+sn(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-sj(a){return aP(BigInt(a))}function
-K(a){return cp(a)}function
-eE(a){return aP(BigInt(aN(a)))}function
-sk(a,b){var
+so(a){return aP(BigInt(a))}function
+L(a){return cs(a)}function
+eG(a){return aP(BigInt(aN(a)))}function
+sp(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hR(a,b){return aP(sk(BigInt(a),b))}function
+hU(a,b){return aP(sp(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aP(BigInt(a)<<BigInt(b))}function
-cq(a,b){return typeof
+ct(a,b){return typeof
 a=="number"&&b<31?a>>b:aP(BigInt(a)>>BigInt(b))}function
-H(a,b){return typeof
+I(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cp(a-b):aP(BigInt(a)-BigInt(b))}function
-hS(a){return typeof
-a=="number"?cp(a+1):aP(a+BigInt(1))}function
-sl(d){var
+b=="number"?cs(a-b):aP(BigInt(a)-BigInt(b))}function
+hV(a){return typeof
+a=="number"?cs(a+1):aP(a+BigInt(1))}function
+sq(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=at+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return cm(c)}function
-eF(a){return Number(a)}function
-sm(a){return Number(a)}function
-dh(a){return d(a.toString())}function
-rQ(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-rv(b){var
-a=s;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rQ(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return cp(c)}function
+eH(a){return Number(a)}function
+sr(a){return Number(a)}function
+dj(a){return d(a.toString())}function
+rV(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rB(b){var
+a=s;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rV(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,25 +866,25 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aX)a+=c6+c.toString()+c6;else
+aX)a+=c9+c.toString()+c9;else
 if(typeof
-c=="string")a+=c6+c.toString()+c6;else
+c=="string")a+=c9+c.toString()+c9;else
 a+="_"}a+=")"}else
 if(b[0]==_)a+=b[1];return a}function
-hv(a){if(a
+hx(a){if(a
 instanceof
 Array&&(a[0]==0||a[0]==_)){var
 c=bx("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=rv(a),b=bx(gl);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
+d=rB(a),b=bx(gn);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-r7(){var
-a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hv(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hv(a.error)})}r7();function
-e(a,b){return a.length==1?a(b):bQ(a,[b])}function
-i(a,b,c){return a.length==2?a(b,c):bQ(a,[b,c])}function
-cc(a,b,c,d){return a.length==3?a(b,c,d):bQ(a,[b,c,d])}rw();var
-ct=[_,d(hc),-1],eH=[_,d(gu),-2],cs=[_,d(d3),-3],cr=[_,d(gN),-4],di=[_,d(g0),-6],ax=[_,d(gS),-7],cu=[_,d(gU),-9],P=[_,d(g7),-11],fR=[0,0,0,0];aH(11,[_,d(gk),-12],gk);aH(10,P,g7);aH(9,[_,d(gL),-10],gL);aH(8,cu,gU);aH(7,[_,d(gC),-8],gC);aH(6,ax,gS);aH(5,di,g0);aH(4,[_,d(gw),-5],gw);aH(3,cr,gN);aH(2,cs,d3);aH(1,eH,gu);aH(0,ct,hc);var
-hU=d(gO),hV=d(gP),hX=d("\\\\"),hY=d("\\'"),hZ=d("\\b"),h0=d("\\t"),h1=d("\\n"),h2=d("\\r"),hW=d("Char.chr"),h_=[0,0,0],h6=d("List.init"),h5=d("hd"),ib=d("String.blit / Bytes.blit_string"),ia=d("Bytes.blit"),h$=d("String.sub / Bytes.sub"),ih=d("String.contains_from / Bytes.contains_from"),id=d(s),ic=d("String.concat"),il=d("Array.blit"),ik=d("Array.init"),io=d(ef),ip=d("CamlinternalLazy.Undefined"),iv=d("Buffer.add: cannot grow buffer"),iu=[0,d(gZ),93,2],it=[0,d(gZ),94,2],iE=d("%c"),iF=d("%s"),iG=d(gj),iH=d(gB),iI=d(gM),iJ=d(gn),iK=d("%f"),iL=d("%B"),iM=d("%{"),iN=d("%}"),iO=d("%("),iP=d("%)"),iQ=d("%a"),iR=d("%t"),iS=d("%?"),iT=d("%r"),iU=d("%_r"),iV=[0,d(Z),850,23],i6=[0,d(Z),814,21],iY=[0,d(Z),815,21],i7=[0,d(Z),818,21],iZ=[0,d(Z),819,21],i8=[0,d(Z),822,19],i0=[0,d(Z),823,19],i9=[0,d(Z),826,22],i1=[0,d(Z),827,22],i_=[0,d(Z),831,30],i2=[0,d(Z),832,30],i4=[0,d(Z),836,26],iW=[0,d(Z),837,26],i5=[0,d(Z),846,28],iX=[0,d(Z),847,28],i3=[0,d(Z),851,23],kb=d(gJ),j$=[0,d(Z),1558,4],ka=d("Printf: bad conversion %["),kc=[0,d(Z),1626,39],kd=[0,d(Z),1649,31],ke=[0,d(Z),1650,31],kf=d("Printf: bad conversion %_"),kg=d("@{"),kh=d("@["),j9=d(d7),j7=d("neg_infinity"),j8=d(ha),j6=d(bN),j1=[0,gr],jP=d("%+nd"),jQ=d("% nd"),jS=d("%+ni"),jT=d("% ni"),jU=d("%nx"),jV=d("%#nx"),jW=d("%nX"),jX=d("%#nX"),jY=d("%no"),jZ=d("%#no"),jO=d("%nd"),jR=d(gM),j0=d("%nu"),jC=d("%+ld"),jD=d("% ld"),jF=d("%+li"),jG=d("% li"),jH=d("%lx"),jI=d("%#lx"),jJ=d("%lX"),jK=d("%#lX"),jL=d("%lo"),jM=d("%#lo"),jB=d("%ld"),jE=d(gB),jN=d("%lu"),jp=d("%+Ld"),jq=d("% Ld"),js=d("%+Li"),jt=d("% Li"),ju=d("%Lx"),jv=d("%#Lx"),jw=d("%LX"),jx=d("%#LX"),jy=d("%Lo"),jz=d("%#Lo"),jo=d("%Ld"),jr=d(gn),jA=d("%Lu"),jc=d("%+d"),jd=d("% d"),jf=d("%+i"),jg=d("% i"),jh=d("%x"),ji=d("%#x"),jj=d("%X"),jk=d("%#X"),jl=d("%o"),jm=d("%#o"),jb=d(ef),je=d(gj),jn=d(gJ),iw=d("@]"),ix=d("@}"),iy=d("@?"),iz=d("@\n"),iA=d("@."),iB=d("@@"),iC=d("@%"),iD=d("@"),i$=d("CamlinternalFormat.Type_mismatch"),ki=d("x"),kl=d("Hashtbl: unsupported hash table format"),rg=d("OCAMLRUNPARAM"),re=d("CAMLRUNPARAM"),kj=d(s),km=d("Z.Overflow"),mb=[0,0],nC=[0,0],nG=[0,0],oS=[0,0],oP=[0,0],oO=[0,0],nM=[0,0],nL=[0,0],nJ=[0,[0,1]],nK=[0,[0,0]],nI=[0,0,0,0],nH=[0,0],nF=[0,0],ny=[0,0],nz=[0,1],nA=[0,2],nB=[0,3],mp=[0,0],mo=[0,0],mn=[0,0,0],mj=[0,0,0],mi=[0,0,0],mg=[0,0,0],md=[0,0],oR=[0,0,0,0],oV=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oW=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],o2=d(s),pk=d(gP),pl=d(gO),pn=[2,1],po=[2,0],pm=d("a word"),p1=d(d6),pY=d(s),pE=[0,d(gY),[0,d(g4),[0,d(d6),[0,d(hb),0]]]],pz=d("data_offsets"),px=d("short"),py=d("header"),pA=d("manifest"),pB=d("rank"),pC=d("no state"),pD=d("critical"),pF=d("DECLINED: a feature"),pG=d("options"),pH=d(gY),ql=d(hb),qm=d("round_counts"),qk=d("plans"),pI=d("plans_exponent"),pJ=d("plans_mantissa"),qh=d("race_count"),qi=d("race_exponent"),qj=d("race_mantissa"),pK=d("cost_to_go"),pL=d("residual_to_go"),pM=d("edge_start"),pN=d("accept"),pO=d("state_digest"),pP=d("edge_call"),pQ=d("edge_target"),pR=d(g$),pS=d(gI),pT=d(gI),pU=d("call_cost_low"),pV=d("call_cost_high"),pW=d("call_weight"),pX=d("call_text"),pZ=d("leaf_policy"),p0=d("root"),p2=d(gt),p3=d(d1),p4=d(gt),p5=d("call_epsilon"),p6=d("call_latency_ms"),p7=d("call_price"),p8=d(d6),p9=d("requires"),p_=d(gG),p$=d("forbids"),qa=d(gG),qb=d(g4),qc=d("tilt"),qd=d(hf),qe=d("version"),qf=d(hf),qg=d("name"),pv=d(s),pu=d(gR),ps=d(gR),pq=d(g5),pr=d(d1),pw=d(d1),pt=d("calls"),pi=d("a residual"),ph=d("DECLINED: a beta of more than 64 digits"),pj=d(g$),pg=d(s),pf=d("no list"),pe=d("no number"),pd=d("a number"),pc=d("no text"),pa=d("no object"),pb=d(g5),o$=[3,0],o_=[2,0],o8=d("escape"),o9=d(c0),o7=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],o6=d("JSON ends"),o5=d("Reader.Unread"),qs=d("DECLINED"),qt=d(c4),qu=[0,0,d(d0)],qv=[0,0,d("REJECTED: no artifact")],qw=[0,0,d(d0)],qx=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(em),0]]]]],d("at most %s 2^%s plans")],qz=d(em),qA=d(" derivations"),qB=d(em),qy=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],qC=d(c4),qo=[0,[4,6,[0,2,2],0,0],d("%02x")],qp=d(s),qq=[0,d(s),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],q8=d(hd),q9=d(c4),q_=d(d0),q$=d("REJECTED: no ledger"),q7=d(c0),q6=d("REJECTED: no UTF-8"),q4=d(c4),q5=d(hd),q2=d("~"),q0=d("a line of more than 2^24 bytes"),q1=d("a line that is no object"),qG=d("a forbid, and an error that was read"),qH=d("the core"),qI=d("no such call"),qJ=d("observed values"),qK=d("outcome"),qL=d("seq"),qM=d("the order of records"),qN=d("a field that is missing, unknown or malformed"),qO=d("session_id"),qP=d("the first record"),qQ=d("open arguments"),qR=d("refusal"),qS=d("a call that no plan goes on with, or states"),qT=d("an end where none ends"),qU=d("lines that are not canonical, or not chained"),qV=d("a key or a reference of two calls"),qW=d("a monitor"),qD=d("Session.Declined"),qE=[0,d(s),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number"),d("a nondeterministic artifact")],qX=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],rb=d("DECLINED: the artifact is not VALID");function
+sa(){var
+a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hx(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hx(a.error)})}sa();function
+e(a,b){return a.length==1?a(b):bR(a,[b])}function
+i(a,b,c){return a.length==2?a(b,c):bR(a,[b,c])}function
+cf(a,b,c,d){return a.length==3?a(b,c,d):bR(a,[b,c,d])}rC();var
+cw=[_,d(he),-1],eJ=[_,d(gw),-2],cv=[_,d(d5),-3],cu=[_,d(gP),-4],dk=[_,d(g2),-6],ax=[_,d(gU),-7],cx=[_,d(gW),-9],P=[_,d(g9),-11],fT=[0,0,0,0];aH(11,[_,d(gm),-12],gm);aH(10,P,g9);aH(9,[_,d(gN),-10],gN);aH(8,cx,gW);aH(7,[_,d(gE),-8],gE);aH(6,ax,gU);aH(5,dk,g2);aH(4,[_,d(gy),-5],gy);aH(3,cu,gP);aH(2,cv,d5);aH(1,eJ,gw);aH(0,cw,he);var
+hX=d(gQ),hY=d(gR),h0=d("\\\\"),h1=d("\\'"),h2=d("\\b"),h3=d("\\t"),h4=d("\\n"),h5=d("\\r"),hZ=d("Char.chr"),ib=[0,0,0],h9=d("List.init"),h8=d("hd"),ie=d("String.blit / Bytes.blit_string"),id=d("Bytes.blit"),ic=d("String.sub / Bytes.sub"),ik=d("String.contains_from / Bytes.contains_from"),ih=d(s),ig=d("String.concat"),ip=d("Array.blit"),io=d("Array.init"),ir=d(eh),is=d("CamlinternalLazy.Undefined"),iy=d("Buffer.add: cannot grow buffer"),ix=[0,d(g1),93,2],iw=[0,d(g1),94,2],iH=d("%c"),iI=d("%s"),iJ=d(gl),iK=d(gD),iL=d(gO),iM=d(gp),iN=d("%f"),iO=d("%B"),iP=d("%{"),iQ=d("%}"),iR=d("%("),iS=d("%)"),iT=d("%a"),iU=d("%t"),iV=d("%?"),iW=d("%r"),iX=d("%_r"),iY=[0,d(Z),850,23],i9=[0,d(Z),814,21],i1=[0,d(Z),815,21],i_=[0,d(Z),818,21],i2=[0,d(Z),819,21],i$=[0,d(Z),822,19],i3=[0,d(Z),823,19],ja=[0,d(Z),826,22],i4=[0,d(Z),827,22],jb=[0,d(Z),831,30],i5=[0,d(Z),832,30],i7=[0,d(Z),836,26],iZ=[0,d(Z),837,26],i8=[0,d(Z),846,28],i0=[0,d(Z),847,28],i6=[0,d(Z),851,23],ke=d(gL),kc=[0,d(Z),1558,4],kd=d("Printf: bad conversion %["),kf=[0,d(Z),1626,39],kg=[0,d(Z),1649,31],kh=[0,d(Z),1650,31],ki=d("Printf: bad conversion %_"),kj=d("@{"),kk=d("@["),ka=d(d9),j_=d("neg_infinity"),j$=d(hc),j9=d(bN),j4=[0,gt],jS=d("%+nd"),jT=d("% nd"),jV=d("%+ni"),jW=d("% ni"),jX=d("%nx"),jY=d("%#nx"),jZ=d("%nX"),j0=d("%#nX"),j1=d("%no"),j2=d("%#no"),jR=d("%nd"),jU=d(gO),j3=d("%nu"),jF=d("%+ld"),jG=d("% ld"),jI=d("%+li"),jJ=d("% li"),jK=d("%lx"),jL=d("%#lx"),jM=d("%lX"),jN=d("%#lX"),jO=d("%lo"),jP=d("%#lo"),jE=d("%ld"),jH=d(gD),jQ=d("%lu"),js=d("%+Ld"),jt=d("% Ld"),jv=d("%+Li"),jw=d("% Li"),jx=d("%Lx"),jy=d("%#Lx"),jz=d("%LX"),jA=d("%#LX"),jB=d("%Lo"),jC=d("%#Lo"),jr=d("%Ld"),ju=d(gp),jD=d("%Lu"),jf=d("%+d"),jg=d("% d"),ji=d("%+i"),jj=d("% i"),jk=d("%x"),jl=d("%#x"),jm=d("%X"),jn=d("%#X"),jo=d("%o"),jp=d("%#o"),je=d(eh),jh=d(gl),jq=d(gL),iz=d("@]"),iA=d("@}"),iB=d("@?"),iC=d("@\n"),iD=d("@."),iE=d("@@"),iF=d("@%"),iG=d("@"),jc=d("CamlinternalFormat.Type_mismatch"),kl=d("x"),ko=d("Hashtbl: unsupported hash table format"),rk=d("OCAMLRUNPARAM"),ri=d("CAMLRUNPARAM"),km=d(s),kp=d("Z.Overflow"),ks=[0,0],mf=[0,0],nG=[0,0],nK=[0,0],oW=[0,0],oT=[0,0],oS=[0,0],nQ=[0,0],nP=[0,0],nN=[0,[0,1]],nO=[0,[0,0]],nM=[0,0,0,0],nL=[0,0],nJ=[0,0],nC=[0,0],nD=[0,1],nE=[0,2],nF=[0,3],mt=[0,0],ms=[0,0],mr=[0,0,0],mn=[0,0,0],mm=[0,0,0],mk=[0,0,0],mh=[0,0],oV=[0,0,0,0],oZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],o0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],o6=d(s),po=d(gR),pp=d(gQ),pr=[2,1],ps=[2,0],pq=d("a word"),p5=d(d8),p2=d(s),pI=[0,d(g0),[0,d(g6),[0,d(d8),[0,d(hd),0]]]],pD=d("data_offsets"),pB=d("short"),pC=d("header"),pE=d("manifest"),pF=d("rank"),pG=d("no state"),pH=d("critical"),pJ=d("DECLINED: a feature"),pK=d("options"),pL=d(g0),qp=d(hd),qq=d("round_counts"),qo=d("plans"),pM=d("plans_exponent"),pN=d("plans_mantissa"),ql=d("race_count"),qm=d("race_exponent"),qn=d("race_mantissa"),pO=d("cost_to_go"),pP=d("residual_to_go"),pQ=d("edge_start"),pR=d("accept"),pS=d("state_digest"),pT=d("edge_call"),pU=d("edge_target"),pV=d(hb),pW=d(gK),pX=d(gK),pY=d("call_cost_low"),pZ=d("call_cost_high"),p0=d("call_weight"),p1=d("call_text"),p3=d("leaf_policy"),p4=d("root"),p6=d(gv),p7=d(d3),p8=d(gv),p9=d("call_epsilon"),p_=d("call_latency_ms"),p$=d("call_price"),qa=d(d8),qb=d("requires"),qc=d(gI),qd=d("forbids"),qe=d(gI),qf=d(g6),qg=d("tilt"),qh=d(hh),qi=d("version"),qj=d(hh),qk=d("name"),pz=d(s),py=d(gT),pw=d(gT),pu=d(g7),pv=d(d3),pA=d(d3),px=d("calls"),pm=d("a residual"),pl=d("DECLINED: a beta of more than 64 digits"),pn=d(hb),pk=d(s),pj=d("no list"),pi=d("no number"),ph=d("a number"),pg=d("no text"),pe=d("no object"),pf=d(g7),pd=[3,0],pc=[2,0],pa=d("escape"),pb=d(c3),o$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],o_=d("JSON ends"),o9=d("Reader.Unread"),qw=d("DECLINED"),qx=d(c7),qy=[0,0,d(d2)],qz=[0,0,d("REJECTED: no artifact")],qA=[0,0,d(d2)],qB=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(eo),0]]]]],d("at most %s 2^%s plans")],qD=d(eo),qE=d(" derivations"),qF=d(eo),qC=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],qG=d(c7),qs=[0,[4,6,[0,2,2],0,0],d("%02x")],qt=d(s),qu=[0,d(s),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],ra=d(hf),rb=d(c7),rc=d(d2),rd=d("REJECTED: no ledger"),q$=d(c3),q_=d("REJECTED: no UTF-8"),q8=d(c7),q9=d(hf),q6=d("~"),q4=d("a line of more than 2^24 bytes"),q5=d("a line that is no object"),qK=d("a forbid, and an error that was read"),qL=d("the core"),qM=d("no such call"),qN=d("observed values"),qO=d("outcome"),qP=d("seq"),qQ=d("the order of records"),qR=d("a field that is missing, unknown or malformed"),qS=d("session_id"),qT=d("the first record"),qU=d("open arguments"),qV=d("refusal"),qW=d("a call that no plan goes on with, or states"),qX=d("an end where none ends"),qY=d("lines that are not canonical, or not chained"),qZ=d("a key or a reference of two calls"),q0=d("a monitor"),qH=d("Session.Declined"),qI=[0,d(s),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number"),d("a nondeterministic artifact")],q1=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],rf=d("DECLINED: the artifact is not VALID");function
 N(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -918,265 +923,265 @@ d=a[2],e=a[1];return[9,e,d,al(a[3],b)];case
 11:return[11,al(a[1],b)];case
 12:return[12,al(a[1],b)];case
 13:return[13,al(a[1],b)];default:return[14,al(a[1],b)]}}function
-I(a,b){if(typeof
+J(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,I(a[1],b)];case
-1:return[1,I(a[1],b)];case
+0:return[0,J(a[1],b)];case
+1:return[1,J(a[1],b)];case
 2:var
-c=a[1];return[2,c,I(a[2],b)];case
+c=a[1];return[2,c,J(a[2],b)];case
 3:var
-d=a[1];return[3,d,I(a[2],b)];case
+d=a[1];return[3,d,J(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,I(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,J(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,I(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,J(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,I(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,J(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,I(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,J(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,I(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,J(a[4],b)];case
 9:var
-t=a[1];return[9,t,I(a[2],b)];case
-10:return[10,I(a[1],b)];case
+t=a[1];return[9,t,J(a[2],b)];case
+10:return[10,J(a[1],b)];case
 11:var
-u=a[1];return[11,u,I(a[2],b)];case
+u=a[1];return[11,u,J(a[2],b)];case
 12:var
-v=a[1];return[12,v,I(a[2],b)];case
+v=a[1];return[12,v,J(a[2],b)];case
 13:var
-w=a[2],x=a[1];return[13,x,w,I(a[3],b)];case
+w=a[2],x=a[1];return[13,x,w,J(a[3],b)];case
 14:var
-y=a[2],z=a[1];return[14,z,y,I(a[3],b)];case
-15:return[15,I(a[1],b)];case
-16:return[16,I(a[1],b)];case
+y=a[2],z=a[1];return[14,z,y,J(a[3],b)];case
+15:return[15,J(a[1],b)];case
+16:return[16,J(a[1],b)];case
 17:var
-A=a[1];return[17,A,I(a[2],b)];case
+A=a[1];return[17,A,J(a[2],b)];case
 18:var
-B=a[1];return[18,B,I(a[2],b)];case
-19:return[19,I(a[1],b)];case
+B=a[1];return[18,B,J(a[2],b)];case
+19:return[19,J(a[1],b)];case
 20:var
-C=a[2],D=a[1];return[20,D,C,I(a[3],b)];case
+C=a[2],D=a[1];return[20,D,C,J(a[3],b)];case
 21:var
-E=a[1];return[21,E,I(a[2],b)];case
-22:return[22,I(a[1],b)];case
+E=a[1];return[21,E,J(a[2],b)];case
+22:return[22,J(a[1],b)];case
 23:var
-F=a[1];return[23,F,I(a[2],b)];default:var
-G=a[2],H=a[1];return[24,H,G,I(a[3],b)]}}function
-eG(a){throw[0,cs,a]}function
-aI(a){throw[0,cr,a]}function
-eI(b,a){return rx(b,a)?b:a}function
-dj(a){return 0<=a?a:-a|0}function
+F=a[1];return[23,F,J(a[2],b)];default:var
+G=a[2],H=a[1];return[24,H,G,J(a[3],b)]}}function
+eI(a){throw[0,cv,a]}function
+aI(a){throw[0,cu,a]}function
+eK(b,a){return rD(b,a)?b:a}function
+dl(a){return 0<=a?a:-a|0}function
 am(d,c){var
-a=o(d),e=o(c),b=V(a+e|0);aZ(d,0,b,0,a);aZ(c,0,b,a,e);return ak(b)}function
-hT(a){return a?hU:hV}rW(0);hE(1);hE(2);function
-eJ(b){function
+a=o(d),e=o(c),b=U(a+e|0);aZ(d,0,b,0,a);aZ(c,0,b,a,e);return ak(b)}function
+hW(a){return a?hX:hY}r1(0);hH(1);hH(2);function
+eL(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{rV(d)}catch(a){a=a1(a);if(a[1]!==eH)throw a;var
+c=a[2],d=a[1];try{r0(d)}catch(a){a=a1(a);if(a[1]!==eJ)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(rX(0))}r6(d(gl),eJ);function
-dk(a){if(0<=a&&!(br<a))return a;return aI(hW)}var
-dl=r_(0),bW=(4*dl|0)-1|0;function
-h3(c){var
+a=c;continue}return 0}}return a(r2(0))}r$(d(gn),eL);function
+dm(a){if(0<=a&&!(br<a))return a;return aI(hZ)}var
+dn=sd(0),bY=(4*dn|0)-1|0;function
+h6(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-h4(a){return a?a[1]:eG(h5)}function
+h7(a){return a?a[1]:eI(h8)}function
 bh(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-eK(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,eK(a+1|0,c,b)]}function
-dm(b,d){if(0<=b){if(50<b){var
+eM(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,eM(a+1|0,c,b)]}function
+dp(b,d){if(0<=b){if(50<b){var
 c=0,a=0;for(;;){if(b<=a)return bh(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return eK(0,b,d)}return aI(h6)}function
+c=[0,e(d,a),c],a=a+1|0;continue}}return eM(0,b,d)}return aI(h9)}function
 a2(b,a){if(a){var
 c=a[2],d=e(b,a[1]);return[0,d,a2(b,c)]}return 0}function
-eL(c,b,a){if(a){var
-d=a[2],e=i(b,c,a[1]);return[0,e,eL(c+1|0,b,d)]}return 0}function
-cv(c,b){var
+eN(c,b,a){if(a){var
+d=a[2],e=i(b,c,a[1]);return[0,e,eN(c+1|0,b,d)]}return 0}function
+cy(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-eM(e,d){var
+eO(e,d){var
 b=0,a=d;for(;;){if(a){var
 c=a[2];i(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-h7(e,d,c){var
+h_(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=i(e,b,a[1]),a=f;continue}return b}}function
-h8(d,c){var
+h$(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-eN(d,c){var
+eP(d,c){var
 a=c;for(;;){if(a){var
 e=a[2],b=0===aB(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-h9(d,c){var
+ia(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===aB(b[1],d))return f;var
 a=e;continue}throw ax}}function
-eO(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=eO(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return h_}function
-eP(b,a){return a<=b?b:a}function
+eQ(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=eQ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return ib}function
+eR(b,a){return a<=b?b:a}function
 bb(a,c){var
-b=V(a);ru(b,0,a,c);return b}function
-eQ(c,b,a){if(0<=b&&0<=a&&!((aC(c)-a|0)<b)){var
-d=V(a);bu(c,b,d,0,a);return d}return aI(h$)}function
-eR(c,b,a){return ak(eQ(c,b,a))}function
-eS(e,c,d,b,a){if(0<=a&&0<=c&&!((aC(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return bu(e,c,d,b,a);return aI(ia)}function
-a3(e,c,d,b,a){if(0<=a&&0<=c&&!((o(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return aZ(e,c,d,b,a);return aI(ib)}function
-eT(b,a){return ak(bb(b,a))}function
-eU(d,h){var
-b=V(d),c=d-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){L(b,a,e(h,a));var
+b=U(a);rA(b,0,a,c);return b}function
+eS(c,b,a){if(0<=b&&0<=a&&!((aC(c)-a|0)<b)){var
+d=U(a);bu(c,b,d,0,a);return d}return aI(ic)}function
+eT(c,b,a){return ak(eS(c,b,a))}function
+eU(e,c,d,b,a){if(0<=a&&0<=c&&!((aC(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return bu(e,c,d,b,a);return aI(id)}function
+a3(e,c,d,b,a){if(0<=a&&0<=c&&!((o(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return aZ(e,c,d,b,a);return aI(ie)}function
+eV(b,a){return ak(bb(b,a))}function
+eW(d,h){var
+b=U(d),c=d-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){C(b,a,e(h,a));var
 g=a+1|0;if(c!==a){var
 a=g;continue}break}}return ak(b)}function
-an(c,b,a){return ak(eQ(aK(c),b,a))}function
-dn(k,g){if(g){var
+an(c,b,a){return ak(eS(aK(c),b,a))}function
+dq(k,g){if(g){var
 h=o(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(o(i)+h|0)+c|0,m=b[2],n=c<=j?j:aI(ic),c=n,b=m;continue}var
+j=(o(i)+h|0)+c|0,m=b[2],n=c<=j?j:aI(ig),c=n,b=m;continue}var
 l=o(i)+c|0}else
 var
 l=c;var
-f=V(l),e=q,d=g;for(;;){if(d){var
+f=U(l),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
 p=d[2];aZ(a,0,f,e,o(a));aZ(k,0,f,e+o(a)|0,h);var
-e=(e+o(a)|0)+h|0,d=p;continue}aZ(a,0,f,e,o(a))}return ak(f)}}}return id}function
-ie(e,d,c,b){var
+e=(e+o(a)|0)+h|0,d=p;continue}aZ(a,0,f,e,o(a))}return ak(f)}}}return ih}function
+ii(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw ax;if(ar(e,a)===b)return a;var
 a=a+1|0;continue}}function
-ig(b,a,d){var
-c=o(b);if(0<=a&&!(c<a))try{ie(b,c,a,d);var
-e=1;return e}catch(a){a=a1(a);if(a===ax)return 0;throw a}return aI(ih)}function
-ii(b,a){return ig(b,0,a)}function
-eV(f,b){var
+ij(b,a,d){var
+c=o(b);if(0<=a&&!(c<a))try{ii(b,c,a,d);var
+e=1;return e}catch(a){a=a1(a);if(a===ax)return 0;throw a}return aI(ik)}function
+il(b,a){return ij(b,0,a)}function
+eX(f,b){var
 c=[0,0],d=[0,o(b)],e=o(b)-1|0;if(!(e<0)){var
 a=e;for(;;){if(ar(b,a)===f){var
 h=c[1];c[1]=[0,an(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
 g=c[1];return[0,an(b,0,d[1]),g]}function
-eW(b,a){return rp(aK(b),a)}var
-ij=ez;function
-bX(b,c){if(0===b)return[0];if(0<=b){var
+eY(b,a){return rt(aK(b),a)}var
+im=eB;function
+bZ(b,c){if(0===b)return[0];if(0<=b){var
 d=a0(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return aI(ik)}function
-eX(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return ri(e,c,d,b,a);return aI(il)}function
-im(d,b){var
+a=h;continue}break}}return d}return aI(io)}function
+eZ(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return rm(e,c,d,b,a);return aI(ip)}function
+iq(d,b){var
 c=b.length-1;if(0===c)return[0];var
 f=a0(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-dp(c){var
+dr(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-dq(a){if(a){var
+ds(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=a0(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-iq=[_,ip,ci(0)];function
-ir(a){throw iq}function
-is(a){var
-c=a[1];a[1]=ir;try{var
-b=e(c,0);rZ(a,b);return b}catch(b){b=a1(b);a[1]=function(a){throw b};throw b}}function
-cw(a){var
-b=1<=a?a:1,c=bW<b?bW:b,d=V(c);return[0,d,0,c,d]}function
-cx(a){return eR(a[1],0,a[2])}function
-eY(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bW<b[1])if((d+c|0)<=bW)b[1]=bW;else
-eG(iv);var
-e=V(b[1]);eS(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,it]}throw[0,P,iu]}}function
+it=[_,is,cm(0)];function
+iu(a){throw it}function
+iv(a){var
+c=a[1];a[1]=iu;try{var
+b=e(c,0);r4(a,b);return b}catch(b){b=a1(b);a[1]=function(a){throw b};throw b}}function
+cz(a){var
+b=1<=a?a:1,c=bY<b?bY:b,d=U(c);return[0,d,0,c,d]}function
+cA(a){return eT(a[1],0,a[2])}function
+cB(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bY<b[1])if((d+c|0)<=bY)b[1]=bY;else
+eI(iy);var
+e=U(b[1]);eU(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,iw]}throw[0,P,ix]}}function
 aJ(a,c){var
-b=a[2];if(a[3]<=b)eY(a,1);L(a[1],b,c);a[2]=b+1|0;return 0}function
+b=a[2];if(a[3]<=b)cB(a,1);C(a[1],b,c);a[2]=b+1|0;return 0}function
 bA(a,c){var
-b=o(c),d=a[2]+b|0;if(a[3]<d)eY(a,b);aZ(c,0,a[1],a[2],b);a[2]=d;return 0}function
-dr(a){return 5===a[2]?12:-6}function
-eZ(a){return[0,0,V(a)]}function
-e0(a,g){var
+b=o(c),d=a[2]+b|0;if(a[3]<d)cB(a,b);aZ(c,0,a[1],a[2],b);a[2]=d;return 0}function
+dt(a){return 5===a[2]?12:-6}function
+e0(a){return[0,0,U(a)]}function
+e1(a,g){var
 b=aC(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=V(eP(b*2|0,c));eS(a[2],0,e,0,b);a[2]=e;var
+e=U(eR(b*2|0,c));eU(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-bB(a,b){e0(a,1);bv(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+bB(a,b){e1(a,1);bv(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
 ag(a,c){var
-b=o(c);e0(a,b);a3(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-e1(a){return eR(a[2],0,a[1])}function
-ds(b,c){var
+b=o(c);e1(a,b);a3(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+e2(a){return eT(a[2],0,a[1])}function
+du(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];ag(b,iE);var
+d=a[1];ag(b,iH);var
 a=d;continue;case
 1:var
-e=a[1];ag(b,iF);var
+e=a[1];ag(b,iI);var
 a=e;continue;case
 2:var
-f=a[1];ag(b,iG);var
+f=a[1];ag(b,iJ);var
 a=f;continue;case
 3:var
-g=a[1];ag(b,iH);var
+g=a[1];ag(b,iK);var
 a=g;continue;case
 4:var
-h=a[1];ag(b,iI);var
+h=a[1];ag(b,iL);var
 a=h;continue;case
 5:var
-i=a[1];ag(b,iJ);var
+i=a[1];ag(b,iM);var
 a=i;continue;case
 6:var
-j=a[1];ag(b,iK);var
+j=a[1];ag(b,iN);var
 a=j;continue;case
 7:var
-k=a[1];ag(b,iL);var
+k=a[1];ag(b,iO);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];ag(b,iM);ds(b,m);ag(b,iN);var
+l=a[2],m=a[1];ag(b,iP);du(b,m);ag(b,iQ);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];ag(b,iO);ds(b,o);ag(b,iP);var
+n=a[3],o=a[1];ag(b,iR);du(b,o);ag(b,iS);var
 a=n;continue;case
 10:var
-p=a[1];ag(b,iQ);var
+p=a[1];ag(b,iT);var
 a=p;continue;case
 11:var
-q=a[1];ag(b,iR);var
+q=a[1];ag(b,iU);var
 a=q;continue;case
 12:var
-r=a[1];ag(b,iS);var
+r=a[1];ag(b,iV);var
 a=r;continue;case
 13:var
-s=a[1];ag(b,iT);var
+s=a[1];ag(b,iW);var
 a=s;continue;default:var
-t=a[1];ag(b,iU);var
+t=a[1];ag(b,iX);var
 a=t;continue}}function
-U(a){if(typeof
+T(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,U(a[1])];case
-1:return[1,U(a[1])];case
-2:return[2,U(a[1])];case
-3:return[3,U(a[1])];case
-4:return[4,U(a[1])];case
-5:return[5,U(a[1])];case
-6:return[6,U(a[1])];case
-7:return[7,U(a[1])];case
+0:return[0,T(a[1])];case
+1:return[1,T(a[1])];case
+2:return[2,T(a[1])];case
+3:return[3,T(a[1])];case
+4:return[4,T(a[1])];case
+5:return[5,T(a[1])];case
+6:return[6,T(a[1])];case
+7:return[7,T(a[1])];case
 8:var
-b=a[1];return[8,b,U(a[2])];case
+b=a[1];return[8,b,T(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,U(a[3])];case
-10:return[10,U(a[1])];case
-11:return[11,U(a[1])];case
-12:return[12,U(a[1])];case
-13:return[13,U(a[1])];default:return[14,U(a[1])]}}function
+c=a[2],d=a[1];return[9,c,d,T(a[3])];case
+10:return[10,T(a[1])];case
+11:return[11,T(a[1])];case
+12:return[12,T(a[1])];case
+13:return[13,T(a[1])];default:return[14,T(a[1])]}}function
 ah(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
@@ -1190,9 +1195,9 @@ d=ah(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,f
 3:var
 f=ah(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
 4:var
-g=ah(a[1]),P=g[4],Q=g[3],R=g[2],S=g[1],T=function(a){e(R,0);return 0};return[0,function(a){e(S,0);return 0},T,Q,P];case
+g=ah(a[1]),P=g[4],Q=g[3],R=g[2],S=g[1],U=function(a){e(R,0);return 0};return[0,function(a){e(S,0);return 0},U,Q,P];case
 5:var
-h=ah(a[1]),V=h[4],W=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,W,V];case
+h=ah(a[1]),V=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,V];case
 6:var
 i=ah(a[1]),$=i[4],aa=i[3],ab=i[2],ac=i[1],ad=function(a){e(ab,0);return 0};return[0,function(a){e(ac,0);return 0},ad,aa,$];case
 7:var
@@ -1200,7 +1205,7 @@ j=ah(a[1]),ae=j[4],af=j[3],ag=j[2],ai=j[1],aj=function(a){e(ag,0);return 0};retu
 8:var
 k=ah(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=ah(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ah(X(U(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=ah(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ah(W(T(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
 n=ah(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
@@ -1210,7 +1215,7 @@ p=ah(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};retu
 13:var
 q=ah(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
 r=ah(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-X(c,b){var
+W(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1221,12 +1226,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,P,iV]}else
+9:a=6;break;default:throw[0,P,iY]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,X(t,b[1])];case
+0:return[0,W(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1237,7 +1242,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,X(u,b[1])];case
+1:return[1,W(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1249,7 +1254,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,X(v,b[1])];case
+2:return[2,W(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1261,7 +1266,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,X(w,b[1])];case
+3:return[3,W(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1273,7 +1278,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,X(x,b[1])];case
+4:return[4,W(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1285,7 +1290,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,X(y,b[1])];case
+5:return[5,W(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1297,7 +1302,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,X(z,b[1])];case
+6:return[6,W(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1309,7 +1314,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,X(A,b[1])];case
+7:return[7,W(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1322,40 +1327,40 @@ m=0,B=c[2],C=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-D=b[1],E=X(B,b[2]);return[8,X(C,D),E];case
+D=b[1],E=W(B,b[2]);return[8,W(C,D),E];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,P,i4];break;case
+14:a=4;break;default:m=1}if(m)throw[0,P,i7];break;case
 9:var
 n=0,F=c[3],G=c[2],H=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-I=b[3],J=b[2],K=b[1],s=ah(X(U(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,X(F,I)];case
+I=b[3],J=b[2],K=b[1],s=ah(W(T(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,W(F,I)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,P,i5];break;case
+14:a=4;break;default:n=1}if(n)throw[0,P,i8];break;case
 10:var
 M=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,X(M,b[1])];throw[0,P,i6];case
+b!=="number"&&10===b[0])return[10,W(M,b[1])];throw[0,P,i9];case
 11:var
 o=0,N=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,X(N,b[1])];default:o=1}if(o)throw[0,P,i7];break;case
+11:return[11,W(N,b[1])];default:o=1}if(o)throw[0,P,i_];break;case
 12:var
 p=0,O=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,X(O,b[1])];default:p=1}if(p)throw[0,P,i8];break;case
+12:return[12,W(O,b[1])];default:p=1}if(p)throw[0,P,i$];break;case
 13:var
 q=0,Q=c[1];if(typeof
 b==="number")q=1;else
@@ -1363,7 +1368,7 @@ switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,X(Q,b[1])];default:q=1}if(q)throw[0,P,i9];break;default:var
+13:return[13,W(Q,b[1])];default:q=1}if(q)throw[0,P,ja];break;default:var
 r=0,R=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
@@ -1371,25 +1376,25 @@ switch(b[0]){case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,X(R,b[1])];default:r=1}if(r)throw[0,P,i_]}switch(a){case
-0:throw[0,P,iY];case
-1:throw[0,P,iZ];case
-2:throw[0,P,i0];case
-3:throw[0,P,i1];case
-4:throw[0,P,i2];case
-5:throw[0,P,iW];case
-6:throw[0,P,iX];default:throw[0,P,i3]}}var
-aa=[_,i$,ci(0)];function
-cy(b,a){if(typeof
+14:return[14,W(R,b[1])];default:r=1}if(r)throw[0,P,jb]}switch(a){case
+0:throw[0,P,i1];case
+1:throw[0,P,i2];case
+2:throw[0,P,i3];case
+3:throw[0,P,i4];case
+4:throw[0,P,i5];case
+5:throw[0,P,iZ];case
+6:throw[0,P,i0];default:throw[0,P,i6]}}var
+aa=[_,jc,cm(0)];function
+cC(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
 a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw aa}}function
-bY(e,b,d){var
-a=cy(e,d);if(typeof
+b0(e,b,d){var
+a=cC(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
 c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw aa}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
 as(b,c,a){if(typeof
-b==="number")return[0,0,C(c,a)];else
+b==="number")return[0,0,D(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
@@ -1417,14 +1422,14 @@ a!=="number"&&7===a[0]){var
 n=as(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],w=a[2],x=b[2];if(cl([0,b[1]],[0,o]))throw aa;var
+o=a[1],w=a[2],x=b[2];if(co([0,b[1]],[0,o]))throw aa;var
 p=as(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],B=b[1],D=[0,N(f)];if(cl([0,N(B)],D))throw aa;var
-E=[0,N(d)];if(cl([0,N(A)],E))throw aa;var
-q=ah(X(U(f),d)),F=q[4];e(q[2],0);e(F,0);var
-r=as(N(z),c,y),G=r[2];return[0,[9,f,d,U(r[1])],G]}break;case
+d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],B=b[1],C=[0,N(f)];if(co([0,N(B)],C))throw aa;var
+E=[0,N(d)];if(co([0,N(A)],E))throw aa;var
+q=ah(W(T(f),d)),F=q[4];e(q[2],0);e(F,0);var
+r=as(N(z),c,y),G=r[2];return[0,[9,f,d,T(r[1])],G]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
 s=as(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
@@ -1437,82 +1442,82 @@ u=as(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
 v=as(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw aa}function
-C(b,a){if(typeof
+D(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-s=C(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
+s=D(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-t=C(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
+t=D(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-ad=b[2],u=cy(b[1],a),e=u[2],ae=u[1];if(typeof
+ad=b[2],u=cC(b[1],a),e=u[2],ae=u[1];if(typeof
 e!=="number"&&1===e[0]){var
-v=C(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw aa;case
+v=D(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw aa;case
 3:var
-af=b[2],w=cy(b[1],a),f=w[2],ag=w[1];if(typeof
+af=b[2],w=cC(b[1],a),f=w[2],ag=w[1];if(typeof
 f!=="number"&&1===f[0]){var
-x=C(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw aa;case
+x=D(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw aa;case
 4:var
-ah=b[4],ai=b[1],g=bY(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
+ah=b[4],ai=b[1],g=b0(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-ak=g[2],y=C(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw aa;case
+ak=g[2],y=D(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw aa;case
 5:var
-al=b[4],am=b[1],i=bY(b[2],b[3],a),j=i[3],an=i[1];if(typeof
+al=b[4],am=b[1],i=b0(b[2],b[3],a),j=i[3],an=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-ao=i[2],z=C(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw aa;case
+ao=i[2],z=D(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw aa;case
 6:var
-ap=b[4],aq=b[1],k=bY(b[2],b[3],a),l=k[3],ar=k[1];if(typeof
+ap=b[4],aq=b[1],k=b0(b[2],b[3],a),l=k[3],ar=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-at=k[2],A=C(ap,l[1]);return[0,[6,aq,ar,at,A[1]],A[2]]}throw aa;case
+at=k[2],A=D(ap,l[1]);return[0,[6,aq,ar,at,A[1]],A[2]]}throw aa;case
 7:var
-av=b[4],aw=b[1],m=bY(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=b0(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],B=C(av,n[1]);return[0,[7,aw,ax,ay,B[1]],B[2]]}throw aa;case
+ay=m[2],B=D(av,n[1]);return[0,[7,aw,ax,ay,B[1]],B[2]]}throw aa;case
 8:var
-az=b[4],aA=b[1],o=bY(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=b0(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],D=C(az,p[1]);return[0,[8,aA,aB,aC,D[1]],D[2]]}throw aa;case
+aC=o[2],C=D(az,p[1]);return[0,[8,aA,aB,aC,C[1]],C[2]]}throw aa;case
 9:var
-aD=b[2],E=cy(b[1],a),q=E[2],aE=E[1];if(typeof
+aD=b[2],E=cC(b[1],a),q=E[2],aE=E[1];if(typeof
 q!=="number"&&7===q[0]){var
-F=C(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw aa;case
+F=D(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw aa;case
 10:var
-G=C(b[1],a);return[0,[10,G[1]],G[2]];case
+G=D(b[1],a);return[0,[10,G[1]],G[2]];case
 11:var
-aF=b[1],H=C(b[2],a);return[0,[11,aF,H[1]],H[2]];case
+aF=b[1],H=D(b[2],a);return[0,[11,aF,H[1]],H[2]];case
 12:var
-aG=b[1],I=C(b[2],a);return[0,[12,aG,I[1]],I[2]];case
+aG=b[1],I=D(b[2],a);return[0,[12,aG,I[1]],I[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(cl([0,b[2]],[0,J]))throw aa;var
-K=C(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
+J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(co([0,b[2]],[0,J]))throw aa;var
+K=D(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(cl([0,N(aM)],aO))throw aa;var
-M=C(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
+L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(co([0,N(aM)],aO))throw aa;var
+M=D(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-O=C(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
+O=D(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-P=C(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
+P=D(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
 17:var
-aP=b[1],Q=C(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
+aP=b[1],Q=D(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
 18:var
 R=b[2],r=b[1];if(0===r[0]){var
-V=r[1],aT=V[2],W=C(V[1],a),aU=W[1],X=C(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
-Y=r[1],aV=Y[2],Z=C(Y[1],a),aW=Z[1],_=C(R,Z[2]);return[0,[18,[1,[0,aW,aV]],_[1]],_[2]];case
+V=r[1],aT=V[2],W=D(V[1],a),aU=W[1],X=D(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
+Y=r[1],aV=Y[2],Z=D(Y[1],a),aW=Z[1],_=D(R,Z[2]);return[0,[18,[1,[0,aW,aV]],_[1]],_[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-S=C(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
+S=D(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],T=C(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
+aQ=b[2],aR=b[1],T=D(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],U=C(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
+aS=b[1],U=D(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
@@ -1520,7 +1525,7 @@ c==="number")switch(c){case
 1:return au(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-$=C(d,a[1]);return[0,[23,2,$[1]],$[2]]}throw aa;default:return au(c,d,a)}else
+$=D(d,a[1]);return[0,[23,2,$[1]],$[2]]}throw aa;default:return au(c,d,a)}else
 switch(c[0]){case
 0:return au(c,d,a);case
 1:return au(c,d,a);case
@@ -1535,25 +1540,25 @@ switch(c[0]){case
 aX=c[1],ab=as(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
 10:return au(c,d,a);default:return au(c,d,a)}}throw aa}function
 au(d,c,b){var
-a=C(c,b);return[0,[23,d,a[1]],a[2]]}function
+a=D(c,b);return[0,[23,d,a[1]],a[2]]}function
 av(k,g,a){var
-b=o(a),h=0<=g?k:0,d=dj(g);if(d<=b)return a;var
+b=o(a),h=0<=g?k:0,d=dl(g);if(d<=b)return a;var
 l=2===h?48:32,c=bb(d,l);switch(h){case
 0:a3(a,0,c,0,b);break;case
 1:a3(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==J(a,0)&&45!==J(a,0)&&32!==J(a,0)){e=1;i=1}if(!i){bv(c,0,J(a,0));a3(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==K(a,0)&&45!==K(a,0)&&32!==K(a,0)){e=1;i=1}if(!i){bv(c,0,K(a,0));a3(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===J(a,0)){var
-j=0;if(c1!==J(a,1)&&88!==J(a,1)){f=1;j=1}if(!j){bv(c,1,J(a,1));a3(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=0;if(1<b&&48===K(a,0)){var
+j=0;if(c4!==K(a,1)&&88!==K(a,1)){f=1;j=1}if(!j){bv(c,1,K(a,1));a3(a,2,c,(d-b|0)+2|0,b-2|0)}}else
 f=1;if(f)a3(a,0,c,d-b|0,b)}}return ak(c)}function
 bC(k,b){var
-c=dj(k),a=o(b),d=J(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ec>>>0))e=1}else
+c=dl(k),a=o(b),d=K(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ee>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(c1===J(b,1)||88===J(b,1))j=1;if(j){var
-h=bb(c+2|0,48);bv(h,1,J(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;break;case
+j=0;if(c4===K(b,1)||88===K(b,1))j=1;if(j){var
+h=bb(c+2|0,48);bv(h,1,K(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
@@ -1562,10 +1567,10 @@ h=bb(c+2|0,48);bv(h,1,J(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;
 f=1;if(!f&&a<(c+1|0)){var
 g=bb(c+1|0,48);bv(g,0,d);a3(b,1,g,(c-a|0)+2|0,a-1|0);return ak(g)}}if(e&&a<c){var
 i=bb(c,48);a3(b,0,i,c-a|0,a);return ak(i)}return b}function
-ja(k){var
-j=0,D=o(k);for(;;){if(D<=j)var
+jd(k){var
+j=0,E=o(k);for(;;){if(E<=j)var
 p=k;else{var
-n=ar(k,j)+g9|0,q=0;if(59<n>>>0){if(33<n-61>>>0)q=1}else
+n=ar(k,j)+g$|0,q=0;if(59<n>>>0){if(33<n-61>>>0)q=1}else
 if(2===n)q=1;if(!q){var
 j=j+1|0;continue}var
 e=aK(k),a=[0,0],u=aC(e)-1|0,z=0;if(!(u<0)){var
@@ -1580,34 +1585,34 @@ if(8<=f)g=1;switch(g){case
 m=4;break;case
 1:var
 m=2;break}a[1]=a[1]+m|0;var
-C=i+1|0;if(u!==i){var
-i=C;continue}break}}if(a[1]===aC(e)){var
-s=aC(e),t=V(s);bu(e,0,t,0,s);var
+D=i+1|0;if(u!==i){var
+i=D;continue}break}}if(a[1]===aC(e)){var
+s=aC(e),t=U(s);bu(e,0,t,0,s);var
 w=t}else{var
-b=V(a[1]);a[1]=0;var
+b=U(a[1]);a[1]=0;var
 v=aC(e)-1|0,A=0;if(!(v<0)){var
 h=A;for(;;){var
 c=aL(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(d_<=c)d=1;else
+if(ea<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:L(b,a[1],92);a[1]++;L(b,a[1],98);break;case
-9:L(b,a[1],92);a[1]++;L(b,a[1],116);break;case
-10:L(b,a[1],92);a[1]++;L(b,a[1],110);break;case
-13:L(b,a[1],92);a[1]++;L(b,a[1],114);break;default:d=1}switch(d){case
-1:L(b,a[1],92);a[1]++;L(b,a[1],48+(c/ee|0)|0);a[1]++;L(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;L(b,a[1],48+(c%10|0)|0);break;case
-2:L(b,a[1],92);a[1]++;L(b,a[1],c);break;case
-3:L(b,a[1],c);break}a[1]++;var
+8:C(b,a[1],92);a[1]++;C(b,a[1],98);break;case
+9:C(b,a[1],92);a[1]++;C(b,a[1],116);break;case
+10:C(b,a[1],92);a[1]++;C(b,a[1],110);break;case
+13:C(b,a[1],92);a[1]++;C(b,a[1],114);break;default:d=1}switch(d){case
+1:C(b,a[1],92);a[1]++;C(b,a[1],48+(c/eg|0)|0);a[1]++;C(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;C(b,a[1],48+(c%10|0)|0);break;case
+2:C(b,a[1],92);a[1]++;C(b,a[1],c);break;case
+3:C(b,a[1],c);break}a[1]++;var
 B=h+1|0;if(v!==h){var
 h=B;continue}break}}var
 w=b}var
 p=ak(w)}var
 x=o(p),y=bb(x+2|0,34);aZ(p,0,y,1,x);return ak(y)}}function
-e2(c,f){var
-g=dj(f),e=j1[1];switch(c[2]){case
+e3(c,f){var
+g=dl(f),e=j4[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1615,7 +1620,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=gr;break;case
+a=gt;break;case
 4:var
 a=71;break;case
 5:var
@@ -1625,210 +1630,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=eZ(16);bB(b,37);switch(c[1]){case
+b=e0(16);bB(b,37);switch(c[1]){case
 0:break;case
-1:bB(b,43);break;default:bB(b,32)}if(8<=c[2])bB(b,35);bB(b,46);ag(b,d(s+g));bB(b,a);return e1(b)}function
-cz(m,a){if(13<=m){var
+1:bB(b,43);break;default:bB(b,32)}if(8<=c[2])bB(b,35);bB(b,46);ag(b,d(s+g));bB(b,a);return e2(b)}function
+cD(m,a){if(13<=m){var
 g=[0,0],h=o(a)-1|0,n=0;if(!(h<0)){var
-c=n;for(;;){if(!(9<ar(a,c)+d2>>>0))g[1]++;var
+c=n;for(;;){if(!(9<ar(a,c)+d4>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=V(o(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bv(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=o(a)-1|0,p=0;if(!(l<0)){var
+i=g[1],j=U(o(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bv(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=o(a)-1|0,p=0;if(!(l<0)){var
 b=p;for(;;){var
-f=ar(a,b);if(9<f+d2>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+f=ar(a,b);if(9<f+d4>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
 q=b+1|0;if(l!==b){var
 b=q;continue}break}}return ak(j)}return a}function
-j2(b,c){switch(b){case
-1:var
-a=jc;break;case
-2:var
-a=jd;break;case
-4:var
-a=jf;break;case
-5:var
-a=jg;break;case
-6:var
-a=jh;break;case
-7:var
-a=ji;break;case
-8:var
-a=jj;break;case
-9:var
-a=jk;break;case
-10:var
-a=jl;break;case
-11:var
-a=jm;break;case
-0:case
-13:var
-a=jb;break;case
-3:case
-14:var
-a=je;break;default:var
-a=jn}return cz(b,c$(a,c))}function
-j3(b,c){switch(b){case
-1:var
-a=jC;break;case
-2:var
-a=jD;break;case
-4:var
-a=jF;break;case
-5:var
-a=jG;break;case
-6:var
-a=jH;break;case
-7:var
-a=jI;break;case
-8:var
-a=jJ;break;case
-9:var
-a=jK;break;case
-10:var
-a=jL;break;case
-11:var
-a=jM;break;case
-0:case
-13:var
-a=jB;break;case
-3:case
-14:var
-a=jE;break;default:var
-a=jN}return cz(b,c$(a,c))}function
-j4(b,c){switch(b){case
-1:var
-a=jP;break;case
-2:var
-a=jQ;break;case
-4:var
-a=jS;break;case
-5:var
-a=jT;break;case
-6:var
-a=jU;break;case
-7:var
-a=jV;break;case
-8:var
-a=jW;break;case
-9:var
-a=jX;break;case
-10:var
-a=jY;break;case
-11:var
-a=jZ;break;case
-0:case
-13:var
-a=jO;break;case
-3:case
-14:var
-a=jR;break;default:var
-a=j0}return cz(b,c$(a,c))}function
 j5(b,c){switch(b){case
 1:var
-a=jp;break;case
+a=jf;break;case
 2:var
-a=jq;break;case
+a=jg;break;case
 4:var
-a=js;break;case
+a=ji;break;case
 5:var
-a=jt;break;case
+a=jj;break;case
 6:var
-a=ju;break;case
+a=jk;break;case
 7:var
-a=jv;break;case
+a=jl;break;case
 8:var
-a=jw;break;case
+a=jm;break;case
 9:var
-a=jx;break;case
+a=jn;break;case
 10:var
-a=jy;break;case
+a=jo;break;case
 11:var
-a=jz;break;case
+a=jp;break;case
 0:case
 13:var
-a=jo;break;case
+a=je;break;case
 3:case
 14:var
-a=jr;break;default:var
-a=jA}return cz(b,hy(a,c))}function
+a=jh;break;default:var
+a=jq}return cD(b,db(a,c))}function
+j6(b,c){switch(b){case
+1:var
+a=jF;break;case
+2:var
+a=jG;break;case
+4:var
+a=jI;break;case
+5:var
+a=jJ;break;case
+6:var
+a=jK;break;case
+7:var
+a=jL;break;case
+8:var
+a=jM;break;case
+9:var
+a=jN;break;case
+10:var
+a=jO;break;case
+11:var
+a=jP;break;case
+0:case
+13:var
+a=jE;break;case
+3:case
+14:var
+a=jH;break;default:var
+a=jQ}return cD(b,db(a,c))}function
+j7(b,c){switch(b){case
+1:var
+a=jS;break;case
+2:var
+a=jT;break;case
+4:var
+a=jV;break;case
+5:var
+a=jW;break;case
+6:var
+a=jX;break;case
+7:var
+a=jY;break;case
+8:var
+a=jZ;break;case
+9:var
+a=j0;break;case
+10:var
+a=j1;break;case
+11:var
+a=j2;break;case
+0:case
+13:var
+a=jR;break;case
+3:case
+14:var
+a=jU;break;default:var
+a=j3}return cD(b,db(a,c))}function
+j8(b,c){switch(b){case
+1:var
+a=js;break;case
+2:var
+a=jt;break;case
+4:var
+a=jv;break;case
+5:var
+a=jw;break;case
+6:var
+a=jx;break;case
+7:var
+a=jy;break;case
+8:var
+a=jz;break;case
+9:var
+a=jA;break;case
+10:var
+a=jB;break;case
+11:var
+a=jC;break;case
+0:case
+13:var
+a=jr;break;case
+3:case
+14:var
+a=ju;break;default:var
+a=jD}return cD(b,hA(a,c))}function
 a4(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return rE(b,i,a)}function
+a=32}return rK(b,i,a)}function
 r(c){var
-a=rs(b);return 3===a?b<0.?j7:j8:4<=a?j9:c}switch(c[2]){case
+a=ry(b);return 3===a?b<0.?j_:j$:4<=a?ka:c}switch(c[2]){case
 5:var
-e=hw(e2(c,i),b),d=0,v=o(e);for(;;){if(d===v)var
+e=hy(e3(c,i),b),d=0,v=o(e);for(;;){if(d===v)var
 q=0;else{var
-k=J(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
+k=K(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
 if(21<k-1>>>0)l=1;if(!l){var
 d=d+1|0;continue}var
 q=1}var
-w=q?e:am(e,j6);return r(w)}case
+w=q?e:am(e,j9);return r(w)}case
 6:return j(0);case
 7:var
 h=aK(j(0)),f=aC(h);if(0===f)var
 p=h;else{var
-m=V(f),n=f-1|0,s=0;if(!(n<0)){var
+m=U(f),n=f-1|0,s=0;if(!(n<0)){var
 a=s;for(;;){var
-g=aL(h,a),t=25<g+ec>>>0?g:g+g9|0;L(m,a,t);var
+g=aL(h,a),t=25<g+ee>>>0?g:g+g$|0;C(m,a,t);var
 u=a+1|0;if(n!==a){var
 a=u;continue}break}}var
 p=m}return ak(p);case
-8:return r(j(0));default:return hw(e2(c,i),b)}}function
-cb(d,A,z,x){var
+8:return r(j(0));default:return hy(e3(c,i),b)}}function
+ce(d,A,z,x){var
 b=A,a=z,c=x;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-D=c[1];return function(c){return y(b,[5,a,c],D)};case
+E=c[1];return function(c){return y(b,[5,a,c],E)};case
 1:var
-E=c[1];return function(c){var
+F=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=hX;else
-if(d_<=c)e=1;else
+d=h0;else
+if(ea<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=hY;else
+d=h1;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=hZ;break;case
+d=h2;break;case
 9:var
-d=h0;break;case
+d=h3;break;case
 10:var
-d=h1;break;case
+d=h4;break;case
 13:var
-d=h2;break;default:e=1}switch(e){case
+d=h5;break;default:e=1}switch(e){case
 1:var
-f=V(4);L(f,0,92);L(f,1,48+(c/ee|0)|0);L(f,2,48+((c/10|0)%10|0)|0);L(f,3,48+(c%10|0)|0);var
+f=U(4);C(f,0,92);C(f,1,48+(c/eg|0)|0);C(f,2,48+((c/10|0)%10|0)|0);C(f,3,48+(c%10|0)|0);var
 d=ak(f);break;case
 2:var
-g=V(1);L(g,0,c);var
+g=U(1);C(g,0,c);var
 d=ak(g);break}var
-h=o(d),i=bb(h+2|0,39);aZ(d,0,i,1,h);return y(b,[4,a,ak(i)],E)};case
+h=o(d),i=bb(h+2|0,39);aZ(d,0,i,1,h);return y(b,[4,a,ak(i)],F)};case
 2:var
-F=c[2],G=c[1];return dt(b,a,F,G,function(a){return a});case
-3:return dt(b,a,c[2],c[1],ja);case
-4:return cA(b,a,c[4],c[2],c[3],j2,c[1]);case
-5:return cA(b,a,c[4],c[2],c[3],j3,c[1]);case
-6:return cA(b,a,c[4],c[2],c[3],j4,c[1]);case
-7:return cA(b,a,c[4],c[2],c[3],j5,c[1]);case
+G=c[2],H=c[1];return dv(b,a,G,H,function(a){return a});case
+3:return dv(b,a,c[2],c[1],jd);case
+4:return cE(b,a,c[4],c[2],c[3],j5,c[1]);case
+5:return cE(b,a,c[4],c[2],c[3],j6,c[1]);case
+6:return cE(b,a,c[4],c[2],c[3],j7,c[1]);case
+7:return cE(b,a,c[4],c[2],c[3],j8,c[1]);case
 8:var
 h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
 k==="number"){if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,a4(g,d,c)],h)}:function(c){return y(b,[4,a,a4(g,dr(g),c)],h)};var
+j==="number")return j?function(d,c){return y(b,[4,a,a4(g,d,c)],h)}:function(c){return y(b,[4,a,a4(g,dt(g),c)],h)};var
 ac=j[1];return function(c){return y(b,[4,a,a4(g,ac,c)],h)}}else{if(0===k[0]){var
 n=k[2],p=k[1];if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,av(p,n,a4(g,d,c))],h)}:function(c){return y(b,[4,a,av(p,n,a4(g,dr(g),c))],h)};var
+j==="number")return j?function(d,c){return y(b,[4,a,av(p,n,a4(g,d,c))],h)}:function(c){return y(b,[4,a,av(p,n,a4(g,dt(g),c))],h)};var
 ad=j[1];return function(c){return y(b,[4,a,av(p,n,a4(g,ad,c))],h)}}var
 q=k[1];if(typeof
-j==="number")return j?function(e,d,c){return y(b,[4,a,av(q,e,a4(g,d,c))],h)}:function(d,c){return y(b,[4,a,av(q,d,a4(g,dr(g),c))],h)};var
+j==="number")return j?function(e,d,c){return y(b,[4,a,av(q,e,a4(g,d,c))],h)}:function(d,c){return y(b,[4,a,av(q,d,a4(g,dt(g),c))],h)};var
 ae=j[1];return function(d,c){return y(b,[4,a,av(q,d,a4(g,ae,c))],h)}}case
-9:return dt(b,a,c[2],c[1],hT);case
+9:return dv(b,a,c[2],c[1],hW);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1836,12 +1841,12 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-H=c[3],J=c[2],r=eZ(16);ds(r,J);var
-w=e1(r);return function(c){return y(b,[4,a,w],H)};case
+I=c[3],K=c[2],r=e0(16);du(r,K);var
+w=e2(r);return function(c){return y(b,[4,a,w],I)};case
 14:var
-K=c[3],M=c[2];return function(d){var
-e=d[1],c=C(e,N(U(M)));if(typeof
-c[2]==="number")return y(b,a,I(c[1],K));throw aa};case
+L=c[3],M=c[2];return function(d){var
+e=d[1],c=D(e,N(T(M)));if(typeof
+c[2]==="number")return y(b,a,J(c[1],L));throw aa};case
 15:var
 O=c[1];return function(d,c){return y(b,[6,a,function(a){return i(d,a,c)}],O)};case
 16:var
@@ -1850,13 +1855,13 @@ Q=c[1];return function(c){return y(b,[6,a,c],Q)};case
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
 m=c[1];if(0===m[0]){var
-R=c[2],S=m[1][1],T=0,b=function(b,c,d){return function(a){return y(c,[1,b,[0,a]],d)}}(a,b,R),a=T,c=S;continue}var
+R=c[2],S=m[1][1],V=0,b=function(b,c,d){return function(a){return y(c,[1,b,[0,a]],d)}}(a,b,R),a=V,c=S;continue}var
 W=c[2],X=m[1][1],Y=0,b=function(b,c,d){return function(a){return y(c,[1,b,[1,a]],d)}}(a,b,W),a=Y,c=X;continue;case
-19:throw[0,P,j$];case
+19:throw[0,P,kc];case
 20:var
-Z=c[3],_=[8,a,ka];return function(a){return y(b,_,Z)};case
+Z=c[3],_=[8,a,kd];return function(a){return y(b,_,Z)};case
 21:var
-$=c[2];return function(c){return y(b,[4,a,c$(kb,c)],$)};case
+$=c[2];return function(c){return y(b,[4,a,db(ke,c)],$)};case
 22:var
 ab=c[1];return function(c){return y(b,[5,a,c],ab)};case
 23:var
@@ -1864,7 +1869,7 @@ f=c[2],l=c[1];if(typeof
 l==="number")switch(l){case
 0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
 1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-2:throw[0,P,kc];default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}else
+2:throw[0,P,kf];default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}else
 switch(l[0]){case
 0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
 1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
@@ -1876,10 +1881,10 @@ switch(l[0]){case
 7:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
 8:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
 9:var
-v=l[2];return d<50?dY(d+1|0,b,a,v,f):af(dY,[0,b,a,v,f]);case
+v=l[2];return d<50?d0(d+1|0,b,a,v,f):af(d0,[0,b,a,v,f]);case
 10:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}default:var
-s=c[3],t=c[1],u=e(c[2],0);return d<50?dX(d+1|0,b,a,s,t,u):af(dX,[0,b,a,s,t,u])}}function
-dY(e,d,c,a,b){if(typeof
+s=c[3],t=c[1],u=e(c[2],0);return d<50?dZ(d+1|0,b,a,s,t,u):af(dZ,[0,b,a,s,t,u])}}function
+d0(e,d,c,a,b){if(typeof
 a==="number")return e<50?B(e+1|0,d,c,b):af(B,[0,d,c,b]);else
 switch(a[0]){case
 0:var
@@ -1901,27 +1906,27 @@ m=a[1];return function(a){return ay(d,c,m,b)};case
 8:var
 n=a[2];return function(a){return ay(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],q=X(U(a[1]),p);return function(a){return ay(d,c,al(q,o),b)};case
+o=a[3],p=a[2],q=W(T(a[1]),p);return function(a){return ay(d,c,al(q,o),b)};case
 10:var
 r=a[1];return function(e,a){return ay(d,c,r,b)};case
 11:var
 s=a[1];return function(a){return ay(d,c,s,b)};case
 12:var
 t=a[1];return function(a){return ay(d,c,t,b)};case
-13:throw[0,P,kd];default:throw[0,P,ke]}}function
+13:throw[0,P,kg];default:throw[0,P,kh]}}function
 B(d,b,e,a){var
-c=[8,e,kf];return d<50?cb(d+1|0,b,c,a):af(cb,[0,b,c,a])}function
-dX(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return j_(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?cb(h+1|0,b,g,a):af(cb,[0,b,g,a])}function
-y(a,b,c){return eB(cb(0,a,b,c))}function
-ay(a,b,c,d){return eB(dY(0,a,b,c,d))}function
-j_(a,b,c,d,e){return eB(dX(0,a,b,c,d,e))}function
-dt(f,d,c,a,b){if(typeof
+c=[8,e,ki];return d<50?ce(d+1|0,b,c,a):af(ce,[0,b,c,a])}function
+dZ(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return kb(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?ce(h+1|0,b,g,a):af(ce,[0,b,g,a])}function
+y(a,b,c){return eD(ce(0,a,b,c))}function
+ay(a,b,c,d){return eD(d0(0,a,b,c,d))}function
+kb(a,b,c,d,e){return eD(dZ(0,a,b,c,d,e))}function
+dv(f,d,c,a,b){if(typeof
 a==="number")return function(a){return y(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
 g=a[2],h=a[1];return function(a){return y(f,[4,d,av(h,g,e(b,a))],c)}}var
 i=a[1];return function(g,a){return y(f,[4,d,av(i,g,e(b,a))],c)}}}function
-cA(f,e,d,g,c,b,a){if(typeof
+cE(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
 c==="number")return c?function(g,c){return y(f,[4,e,bC(g,i(b,a,c))],d)}:function(c){return y(f,[4,e,i(b,a,c)],d)};var
 l=c[1];return function(c){return y(f,[4,e,bC(l,i(b,a,c))],d)}}else{if(0===g[0]){var
@@ -1939,29 +1944,29 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=iw;break;case
-1:var
-c=ix;break;case
-2:var
-c=iy;break;case
-3:var
 c=iz;break;case
-4:var
+1:var
 c=iA;break;case
+2:var
+c=iB;break;case
+3:var
+c=iC;break;case
+4:var
+c=iD;break;case
 5:var
-c=iB;break;default:var
-c=iC}else
+c=iE;break;default:var
+c=iF}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=am(iD,eT(1,d[1]))}bc(b,i);return bA(b,c);case
+c=am(iG,eV(1,d[1]))}bc(b,i);return bA(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];bc(b,g);bA(b,kg);var
+j=f[1];bc(b,g);bA(b,kj);var
 a=j;continue}var
-k=f[1];bc(b,g);bA(b,kh);var
+k=f[1];bc(b,g);bA(b,kk);var
 a=k;continue;case
 6:var
 n=a[2];bc(b,a[1]);return bA(b,e(n,0));case
@@ -1973,33 +1978,33 @@ o=a[2];bc(b,a[1]);return aI(o);case
 4:var
 l=a[2];bc(b,a[1]);return bA(b,l);default:var
 m=a[2];bc(b,a[1]);return aJ(b,m)}}function
-cB(b){var
+cF(b){var
 a=b[1];return y(function(b){var
-a=cw(64);bc(a,b);return cx(a)},0,a)}try{var
-rh=hL(rg),e4=rh}catch(a){a=a1(a);if(a!==ax)throw a;try{var
-rf=hL(re),e3=rf}catch(a){a=a1(a);if(a!==ax)throw a;var
-e3=kj}var
-e4=e3}var
-kk=ii(e4,82),cC=[gK,function(z){var
-n=r$(0),b=[0,a0(55,0),0],i=0===n.length-1?[0,0]:n,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
+a=cz(64);bc(a,b);return cA(a)},0,a)}try{var
+rl=hO(rk),e5=rl}catch(a){a=a1(a);if(a!==ax)throw a;try{var
+rj=hO(ri),e4=rj}catch(a){a=a1(a);if(a!==ax)throw a;var
+e4=km}var
+e5=e4}var
+kn=il(e5,82),cG=[gM,function(z){var
+n=se(0),b=[0,a0(55,0),0],i=0===n.length-1?[0,0]:n,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
 y=a+1|0;if(54!==a){var
 a=y;continue}var
-g=[0,ki],l=54+eP(55,j)|0,u=0;if(!(l<0)){var
+g=[0,kl],l=54+eR(55,j)|0,u=0;if(!(l<0)){var
 c=u;for(;;){var
-e=c%55|0,m=hF(c,j),v=k(i,m)[1+m],h=am(g[1],d(s+v));g[1]=rU(h,0,o(h));var
-f=g[1],p=J(f,3)<<24,q=J(f,2)<<16,r=J(f,1)<<8,t=((J(f,0)+r|0)+q|0)+p|0,w=(k(b[1],e)[1+e]^t)&gy;k(b[1],e)[1+e]=w;var
+e=c%55|0,m=hI(c,j),v=k(i,m)[1+m],h=am(g[1],d(s+v));g[1]=rZ(h,0,o(h));var
+f=g[1],p=K(f,3)<<24,q=K(f,2)<<16,r=K(f,1)<<8,t=((K(f,0)+r|0)+q|0)+p|0,w=(k(b[1],e)[1+e]^t)&gA;k(b[1],e)[1+e]=w;var
 x=c+1|0;if(l!==c){var
 c=x;continue}break}}b[2]=0;return b}}];function
-du(h,l){var
-m=h?h[1]:kk,b=16;for(;;){if(!(l<=b)&&!(dl<(b*2|0))){var
+dw(h,l){var
+m=h?h[1]:kn,b=16;for(;;){if(!(l<=b)&&!(dn<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-i=r0(cC),a=c3===i?cC[1]:gK===i?is(cC):cC;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gy,g=a[2];k(a[1],g)[1+g]=f;var
+i=r5(cG),a=c6===i?cG[1]:gM===i?iv(cG):cG;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gA,g=a[2];k(a[1],g)[1+g]=f;var
 j=f}else
 var
 j=0;return[0,0,a0(b,0),j,b]}}function
-e5(D,f){var
-i=f[2],t=(i.length-1)*2|0,u=t<dl?1:0;if(u){var
+e6(D,f){var
+i=f[2],t=(i.length-1)*2|0,u=t<dn?1:0;if(u){var
 j=a0(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=j;var
 m=j.length-1,g=a0(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
 d=z;a:for(;;){var
@@ -2017,79 +2022,79 @@ c=B;continue}break}}var
 r=0}else
 var
 r=l;return r}return u}function
-bd(a,b){return 4<=a.length-1?ry(10,ee,a[3],b)&(a[2].length-1-1|0):aI(kl)}function
-e6(a,c,f){var
+bd(a,b){return 4<=a.length-1?rE(10,eg,a[3],b)&(a[2].length-1-1|0):aI(ko)}function
+e7(a,c,f){var
 d=bd(a,c),g=k(a[2],d)[1+d],b=g;for(;;){if(b){var
 j=b[3];if(0!==aB(b[1],c)){var
 b=j;continue}b[1]=c;b[2]=f;var
 e=0}else
 var
 e=1;if(e){k(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return e5(bd,a);var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return e6(bd,a);var
 i=h}else
 var
 i=e;return i}}var
-cD=[_,km,ci(0)],f=K(0),c=K(1);function
-ao(a){if(hQ(a))return sm(a);throw cD}function
-e7(a){return H(a,c)}function
-az(a){return co(a,f)}function
-cE(b,a){return 0===co(b,a)?1:0}function
-e8(b,a){return co(b,a)<0?1:0}function
-e9(b,a){return 0<co(b,a)?1:0}function
-e_(b,a){return co(b,a)<=0?1:0}function
+cH=[_,kp,cm(0)],f=L(0),c=L(1);function
+ao(a){if(hT(a))return sr(a);throw cH}function
+e8(a){return I(a,c)}function
+az(a){return cr(a,f)}function
+cI(b,a){return 0===cr(b,a)?1:0}function
+e9(b,a){return cr(b,a)<0?1:0}function
+e_(b,a){return 0<cr(b,a)?1:0}function
+e$(b,a){return cr(b,a)<=0?1:0}function
 Q(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return K(bS(b,a));return ba(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return L(bU(b,a));return ba(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return cE(b,a)}function
+a==="number")return b===a?1:0;return cI(b,a)}function
 v(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return e8(b,a)}function
+a==="number")return b<a?1:0;return e9(b,a)}function
 n(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return e_(b,a)}function
+a==="number")return b<=a?1:0;return e$(b,a)}function
 bD(b,a){return n(b,a)?a:b}function
-e$(a){return typeof
-a==="number"?K(a>>1):cq(a,1)}function
-a(a){return hS(b(a,1))}function
-a5(g,f,d,a){if(cE(a,c))return e(d,0);var
+fa(a){return typeof
+a==="number"?L(a>>1):ct(a,1)}function
+a(a){return hV(b(a,1))}function
+a5(g,f,d,a){if(cI(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cE(a,b(cq(a,1),1));return h?e(g,e$(a)):e(f,e$(a))}function
+a==="number"?1===(a&1)?1:0:1-cI(a,b(ct(a,1),1));return h?e(g,fa(a)):e(f,fa(a))}function
 bi(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return K(hu(b,a));return 0===az(a)?f:bV(b,a)}function
+a==="number"&&0<=b&&0<a)return L(hw(b,a));return 0===az(a)?f:bX(b,a)}function
 bE(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return K(hF(b,a));return 0===az(a)?b:H(b,ba(a,bV(b,a)))}function
-ab(b,a){return 0<=az(a)?hR(b,ao(a)):f}function
-fa(a){return 0<az(a)?K(si(a)-1|0):f}function
+a==="number"&&0<=b&&0<a)return L(hI(b,a));return 0===az(a)?b:I(b,ba(a,bX(b,a)))}function
+ab(b,a){return 0<=az(a)?hU(b,ao(a)):f}function
+fb(a){return 0<az(a)?L(sn(a)-1|0):f}function
 bj(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=ao(a);return 0<=d?b(c,d):cq(c,-d|0)}function
-fb(b,a){return bj(b,W(a))}function
+d=ao(a);return 0<=d?b(c,d):ct(c,-d|0)}function
+fc(b,a){return bj(b,V(a))}function
 bk(a){return 0<az(a)?ao(a):0}function
-fc(a){return 0<az(a)?a:c}function
-D(d){var
+fd(a){return 0<az(a)?a:c}function
+E(d){var
 b=0,a=bh(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=dq(b),f=c.length-1;return function(a){var
+c=ds(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-dv(a,h,g){var
+dx(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=bb(b,0);cv(function(a){var
-c=e(h,a);return cv(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=bb(b,0);cy(function(a){var
+c=e(h,a);return cy(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(L(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(C(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
@@ -2098,10 +2103,10 @@ var
 c=e}else
 var
 c=d;return c}}function
-cF(c,b){var
-a=du(0,64);eM(function(f,d){var
-g=K(f),b=bd(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?e5(bd,a):c},b);return function(d){function
+cJ(c,b){var
+a=dw(0,64);eO(function(f,d){var
+g=L(f),b=bd(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
+c=a[2].length-1<<1<a[1]?1:0;return c?e6(bd,a):c},b);return function(d){function
 b(e){var
 a=e;for(;;){if(a){var
 c=a[3],f=a[2];if(0===aB(a[1],d))return[0,f,b(c)];var
@@ -2109,31 +2114,31 @@ a=c;continue}return 0}}var
 c=bd(a,d);return bh(b(k(a[2],c)[1+c]))}}function
 p(a){return a?0:1}function
 bl(a){return a[1]}function
-bZ(a){return a[2]}function
-fd(a){var
-b=a?fd(a[2])+1|0:a;return b}function
+b1(a){return a[2]}function
+fe(a){var
+b=a?fe(a[2])+1|0:a;return b}function
 q(a,b){if(a){var
 c=q(a[2],b);return[0,a[1],c]}return b}function
-dw(b,a){function
+dy(b,a){function
 c(d){function
 b(a){return 1}function
 c(a){return 0}return a5(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return dw(b,a)}return a5(function(a){return 0},d,c,a)}return a5(function(b){function
+d(a){return dy(b,a)}return a5(function(a){return 0},d,c,a)}return a5(function(b){function
 c(a){return 0}function
-d(a){return 0}return a5(function(a){return dw(b,a)},d,c,a)},d,c,b)}function
-fe(a){var
+d(a){return 0}return a5(function(a){return dy(b,a)},d,c,a)},d,c,b)}function
+ff(a){var
 b=a?a[2]:a;return b}function
-dx(e,d,c){var
+dz(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-S(d,c){var
+X(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-cG(a){if(a){var
-b=cG(a[2]);return q(a[1],b)}return a}function
+cK(a){if(a){var
+b=cK(a[2]);return q(a[1],b)}return a}function
 A(b,a){if(a)var
 d=A(b,a[2]),c=[0,e(b,a[1]),d];else
 var
@@ -2143,9 +2148,9 @@ c=aQ(b,a[2]);return q(e(b,a[1]),c)}return a}function
 a6(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=i(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-ff(c,b,a){if(a){var
-d=ff(c,b,a[2]);return i(c,a[1],d)}return b}function
-F(f,d){var
+fg(c,b,a){if(a){var
+d=fg(c,b,a[2]);return i(c,a[1],d)}return b}function
+G(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
@@ -2156,100 +2161,108 @@ t(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-b0(b,f){var
+b2(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],d=a[1];if(e(b,d))return[0,d,b0(b,c)];var
+c=a[2],d=a[1];if(e(b,d))return[0,d,b2(b,c)];var
 a=c;continue}return a}}function
-cH(d,c){var
+cL(d,c){var
 a=c;for(;;){if(a){var
 b=a[1];if(e(d,b))return[0,b];var
 a=a[2];continue}return a}}function
-b1(b,a){if(0===b)return 0;var
+b3(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=b1(e,a[2]),c=[0,a[1],d];else
+d=b3(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-dy(d,c){var
+dA(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-fg(b,a){return 0===a?0:[0,b,fg(b+1|0,a-1|0)]}function
-cI(b,a){return 0===a?0:[0,b,cI(b,a-1|0)]}function
-cJ(f,d,c){var
+fh(b,a){return 0===a?0:[0,b,fh(b+1|0,a-1|0)]}function
+cM(b,a){return 0===a?0:[0,b,cM(b,a-1|0)]}function
+b4(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return S(b,0)}}function
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return X(b,0)}}function
 w(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=m(a,c),b=b[2],a=f;continue}return a}}var
-kn=a(a(a(a(a(c))))),b2=ab(b(c,1),kn);function
+kq=a(a(a(a(a(c))))),b5=ab(b(c,1),kq);function
 bm(a){var
-b=n(W(b2),a);return b?v(a,b2):b}function
-fh(d,f){var
+b=n(V(b5),a);return b?v(a,b5):b}function
+fi(d,f){var
 g=[0,i(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],j=[0,e(d[3],f[1]),0],k=[0,i(d[7],4,j),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),k];return e(d[6],m)}function
-fi(b,a){if(n(f,a))return f;var
-d=bj(b,a);return h(d,f)?h(b,f)?f:c:h(bj(d,W(a)),b)?f:c}function
-fj(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(H(e[9],d),f)}return a[4]}var
-ko=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=ab(b(c,1),ko);function
-fk(d,a){var
+fj(b,a){if(n(f,a))return f;var
+d=bj(b,a);return h(d,f)?h(b,f)?f:c:h(bj(d,V(a)),b)?f:c}function
+fk(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(I(e[9],d),f)}return a[4]}var
+kr=b(b(b(b(b(b(c,1),1),1),1),1),1),cN=ab(b(c,1),kr);function
+fl(d,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
-fl(r,al,q,aM,aL,aK,a,aJ,o){var
-j=a[1],O=H(Q(al,a[2]),o),aN=p(j),am=aN||v(O,fj(q,a,o));if(am){var
-aO=0,aP=j?f:W(cK),aQ=j?f:cK,aR=j?fi(c,O):f,aS=j?bj(c,O):f,aT=j?c:f,aU=fk(r,j),aV=W(c),F=aV,Z=aU,E=f,D=aT,l=aS,w=aR,u=aQ,C=aP,B=aO,t=aJ,aW=fj(q,a,o);for(;;){if(t){var
-_=t[1],$=_[2],x=_[1];if(n(aK,$))return 0;var
-G=e(aM,x);if(G){var
-y=G[1],I=e(aL,$);if(I){var
-g=I[1],aa=v(F,x);if(aa)var
-J=aa;else
+fm(q,p,o,m,l,k,A,b){if(b){var
+r=b[1],s=r[2],a=r[1];if(n(l,s))return 0;var
+c=e(o,a);if(c){var
+d=e(m,s);if(d){var
+f=d[1],t=v(k,a);if(t)var
+g=t;else
 var
-ag=q[1],ah=ag?h(F,x):ag,J=ah?i(r[5],Z,g[7]):ah;if(J){var
-as=g[9],at=g[2],K=H(m(Q(al,H(H(a[2],c),at)),as),o);if(n(aW,K))return 0;var
-au=g[4],av=q[2]?c:y[4],ac=Q(av,au),aw=t[2],ax=[0,g[7],[0,y[6],B]],ay=bD(C,m(y[5],g[6])),ad=m(y[2],g[5]),az=n(u,ad)?u:ad,aA=m(w,fi(ac,K)),aB=m(l,bj(ac,K)),aC=m(D,g[3]),aD=bD(E,m(c,g[2])),F=x,Z=g[7],E=aD,D=aC,l=aB,w=aA,u=az,C=ay,B=ax,t=aw;continue}var
-ae=J}else
+y=p[1],z=y?h(k,a):y,g=z?i(q[5],A,f[7]):z;if(g)var
+j=fm(q,p,o,m,l,a,f[7],b[2]),B=j?[0,[0,[0,c[1],f],j[1]]]:j,u=B;else
 var
-ae=I;var
-af=ae}else
+u=g;var
+w=u}else
 var
-af=G;return af}var
-ai=h(a[2],E);if(ai)var
-aE=q[2],L=aE||h(a[3],D);else
+w=d;var
+x=w}else
 var
-L=ai;if(L){var
-d=a[4],k=a[9],P=q[3];if(P){var
-an=H(P[1],c),s=ab(b(c,1),an);if(h(k,f))var
-z=H(d,c);else{var
-aq=H(H(k,c),o);if(h(d,s))var
-X=H(m(d,d),c);else
+x=c;return x}return ks}function
+fn(r,$,q,aB,aA,az,a,ay,o){var
+j=a[1],J=I(Q($,a[2]),o),aC=p(j),aa=aC||v(J,fk(q,a,o));if(aa){var
+aD=fl(r,j),K=fm(r,q,aB,aA,az,V(c),aD,ay);if(K){var
+aE=K[1],aF=0,aG=j?f:V(cN),aH=j?f:cN,aI=j?fj(c,J):f,aJ=j?bj(c,J):f,aK=j?c:f,D=f,C=aK,l=aJ,w=aI,u=aH,B=aG,A=aF,t=aE,aL=fk(q,a,o);for(;;){if(t){var
+T=t[1],g=T[2],x=T[1],ai=g[9],aj=g[2],E=I(m(Q($,I(I(a[2],c),aj)),ai),o);if(n(aL,E))return 0;var
+ak=g[4],al=q[2]?c:x[4],U=Q(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=bD(B,m(x[5],g[6])),W=m(x[2],g[5]),ap=n(u,W)?u:W,aq=m(w,fj(U,E)),ar=m(l,bj(U,E)),as=m(C,g[3]),D=bD(D,m(c,g[2])),C=as,l=ar,w=aq,u=ap,B=ao,A=an,t=am;continue}var
+Y=h(a[2],D);if(Y)var
+at=q[2],F=at||h(a[3],C);else
 var
-ar=b(c,1),X=H(m(d,d),ar);var
-z=bj(X,aq)}var
-R=n(f,k),T=R?v(d,m(s,s)):R;if(T)var
-ao=h(k,f),A=ao||n(s,d);else
+F=Y;if(F){var
+d=a[4],k=a[9],L=q[3];if(L){var
+ad=I(L[1],c),s=ab(b(c,1),ad);if(h(k,f))var
+y=I(d,c);else{var
+ag=I(I(k,c),o);if(h(d,s))var
+R=I(m(d,d),c);else
 var
-A=T;var
-U=A?n(z,l):A,V=U?v(z,m(l,w)):U;if(V)var
-ap=bj(d,H(k,o)),M=n(m(l,w),ap);else
+ah=b(c,1),R=I(m(d,d),ah);var
+y=bj(R,ag)}var
+M=n(f,k),N=M?v(d,m(s,s)):M;if(N)var
+ae=h(k,f),z=ae||n(s,d);else
 var
-M=V}else
+z=N;var
+O=z?n(y,l):z,P=O?v(y,m(l,w)):O;if(P)var
+af=bj(d,I(k,o)),G=n(m(l,w),af);else
 var
-Y=h(k,f),M=Y?h(d,l):Y;var
-N=M}else
+G=P}else
 var
-N=L;var
-aj=N?h(a[5],u):N,ak=aj?h(a[6],C):aj;if(ak){var
-aF=S(B,0),aG=[0,fk(r,a[1]),aF],aH=e(r[6],aG),aI=e(r[9],aH);return i(r[4],a[7],aI)}return ak}}return am}function
-fm(h,g,f){var
+S=h(k,f),G=S?h(d,l):S;var
+H=G}else
+var
+H=F;var
+Z=H?h(a[5],u):H,_=Z?h(a[6],B):Z;if(_){var
+au=X(A,0),av=[0,fl(r,a[1]),au],aw=e(r[6],av),ax=e(r[9],aw);return i(r[4],a[7],ax)}return _}}var
+ac=K}else
+var
+ac=aa;return ac}function
+fo(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
 i=a[2],b=m(b,c),a=i;continue}return d}return 1}}function
-fn(j){var
-g=bk(fa(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+fp(j){var
+g=bk(fb(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
 k=bE(d,b(a(b(c,1)),1)),i=[0,m(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bi(d,b(a(b(c,1)),1)),f))return i;var
 g=l,d=bi(d,b(a(b(c,1)),1)),e=i;continue}}function
-b3(d){if(v(d,f)){var
-e=fn(W(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fn(d)}function
-b4(d){return v(d,b(a(b(c,1)),1))?m(b(b(b(b(a(c),1),1),1),1),d):m(a(a(a(b(a(b(c,1)),1)))),d)}function
-kp(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+b6(d){if(v(d,f)){var
+e=fp(V(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fp(d)}function
+b7(d){return v(d,b(a(b(c,1)),1))?m(b(b(b(b(a(c),1),1),1),1),d):m(a(a(a(b(a(b(c,1)),1)))),d)}function
+kt(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
 f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(n(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
@@ -2257,14 +2270,14 @@ i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b
 j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,b4(bE(d,b(b(b(b(c,1),1),1),1))),0],o=[0,b4(bi(d,b(b(b(b(c,1),1),1),1))),m],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-dz(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=q(aQ(kp,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-dA(d,f,g){switch(f[0]){case
+m=[0,b7(bE(d,b(b(b(b(c,1),1),1),1))),0],o=[0,b7(bi(d,b(b(b(b(c,1),1),1),1))),m],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+dB(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=q(aQ(kt,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+dC(d,f,g){switch(f[0]){case
 0:var
-z=b3(f[1]);return[0,e(d[2],z),g];case
+z=b6(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=dz(f[1]);return[0,e(d[2],A),g];case
+A=dB(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -2274,39 +2287,39 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=dA(d,i[1],n),m=0,i=i[2],h=B;continue}var
+B=dC(d,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 r=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=q(dz(p[1]),G),I=[0,e(d[2],H),r],J=dA(d,p[2],I),o=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=q(dB(p[1]),G),I=[0,e(d[2],H),r],J=dC(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
 a7(a,b){var
-c=S(dA(a,b,0),0);return e(a[6],c)}function
+c=X(dC(a,b,0),0);return e(a[6],c)}function
 bF(a){return aQ(function(a){var
-d=[0,b4(bE(a,b(b(b(b(c,1),1),1),1))),0];return[0,b4(bi(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-dB(a){return a6(function(b,a){return w(a[8],b)},a,f)}function
-dC(k,j){var
+d=[0,b7(bE(a,b(b(b(b(c,1),1),1),1))),0];return[0,b7(bi(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+dD(a){return a6(function(b,a){return w(a[8],b)},a,f)}function
+dE(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
 i=bD(d,e(k,g[1])),g=g[2],d=i;continue}var
-o=h(d,f)?f:m(fa(d),c);return bD(c,bi(m(o,n),l))}}function
-fo(a){var
+o=h(d,f)?f:m(fb(d),c);return bD(c,bi(m(o,n),l))}}function
+fq(a){var
 b=a[14];return p(t(function(a){return h(a[4],a[3])},b))}function
-cL(b){var
+cO(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-kq(k,j){var
-l=j[14],N=j[10],bh=j[14],bi=dC(function(a){return fo(j)?a[4]:a[3]},bh),bj=Q(b(b(b(b(b(b(c,1),1),1),1),1),1),bi),M=j[6],bn=typeof
-M==="number"?M?[0,a(a(a(a(a(c)))))]:M:[0,M[1]],bo=cL(j),x=[0,j[7],bo,bn,bj],am=cL(j)?f:j[4],L=D(l),aT=n(f,am);if(aT)var
+ku(k,j){var
+l=j[14],N=j[10],bh=j[14],bi=dE(function(a){return fq(j)?a[4]:a[3]},bh),bj=Q(b(b(b(b(b(b(c,1),1),1),1),1),1),bi),M=j[6],bn=typeof
+M==="number"?M?[0,a(a(a(a(a(c)))))]:M:[0,M[1]],bo=cO(j),x=[0,j[7],bo,bn,bj],am=cO(j)?f:j[4],L=E(l),aT=n(f,am);if(aT)var
 aU=x[3],bd=aU?n(c,aU[1]):1,ai=bd;else
 var
 ai=aT;if(ai){var
 O=0,y=N;for(;;){if(y){var
 g=y[1],as=O?i(k[5],O[1],g[1]):1;if(as){var
 ao=bm(g[2]),ap=ao?bm(g[3]):ao,aq=ap?n(g[2],g[3]):ap,ar=aq?v(f,g[4]):aq;if(ar)var
-a1=fh(k,g),a2=e(k[9],a1),at=i(k[4],g[6],a2);else
+a1=fi(k,g),a2=e(k[9],a1),at=i(k[4],g[6],a2);else
 var
 at=ar;var
 P=at}else
@@ -2319,15 +2332,15 @@ aV=1;var
 aj=aV;break}}else
 var
 aj=ai;if(aj){var
-aW=D(N),K=f,ah=0,J=l;for(;;){if(J){var
+aW=E(N),K=f,ah=0,J=l;for(;;){if(J){var
 d=J[1];if(x[1]){var
-a5=d[8],a4=0,U=64,t=cJ(function(a){return[0,a,0]},a5,a4);b:for(;;){if(0===U)var
-V=cG(t);else{var
-a3=U-1|0;if(t){if(t[2]){var
-u=t,E=0;c:for(;;){if(u){var
+a5=d[8],a4=0,T=64,t=b4(function(a){return[0,a,0]},a5,a4);b:for(;;){if(0===T)var
+U=cK(t);else{var
+a3=T-1|0;if(t){if(t[2]){var
+u=t,D=0;c:for(;;){if(u){var
 R=u[2],aw=u[1];if(R){var
 ax=R[1],z=bk(w(aw,w(ax,f))),s=aw,r=ax,o=0;for(;;){if(0===z)var
-T=S(o,q(s,r));else{var
+S=X(o,q(s,r));else{var
 av=z-1|0;if(s){var
 B=s[1];if(r){var
 C=r[1],aE=v(C[1],B[1]),aZ=0;if(aE)var
@@ -2346,40 +2359,40 @@ _=aF}if(!aZ)var
 au=_;if(au){var
 z=av,r=r[2],o=[0,C,o];continue}var
 z=av,s=s[2],o=[0,B,o];continue}var
-T=S(o,q(s,r))}else
+S=X(o,q(s,r))}else
 var
-T=S(o,q(s,r))}var
-u=R[2],E=[0,T,E];continue c}}var
-ay=S(E,u)}else
+S=X(o,q(s,r))}var
+u=R[2],D=[0,S,D];continue c}}var
+ay=X(D,u)}else
 var
-ay=S(E,u);var
-U=a3,t=ay;continue b}}var
-V=cG(t)}else
+ay=X(D,u);var
+T=a3,t=ay;continue b}}var
+U=cK(t)}else
 var
-V=cG(t)}var
-ac=V;break}}else
+U=cK(t)}var
+ac=U;break}}else
 var
 ac=d[8];var
 aM=p(x[1]);if(aM)var
 ad=aM;else{var
-a$=d[8],ba=W(c),X=W(c),az=ba,F=a$;for(;;){if(F){var
-aA=F[1],aB=aA[2],Y=aA[1],aC=v(X,Y);if(aC)var
+a$=d[8],ba=V(c),W=V(c),az=ba,F=a$;for(;;){if(F){var
+aA=F[1],aB=aA[2],Y=aA[1],aC=v(W,Y);if(aC)var
 Z=aC;else
 var
-aD=h(X,Y),Z=aD?v(az,aB):aD;if(Z){var
-X=Y,az=aB,F=F[2];continue}var
+aD=h(W,Y),Z=aD?v(az,aB):aD;if(Z){var
+W=Y,az=aB,F=F[2];continue}var
 aS=Z}else
 var
 aS=1;var
 ad=aS;break}}if(ad){var
-a6=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=fl(k,am,x,aW,L,K,d,ac,bD(f,H(d[9],a6)));if(aN)var
+a6=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=fn(k,am,x,aW,L,K,d,ac,bD(f,I(d[9],a6)));if(aN)var
 G=aN;else
 var
-a9=b(b(a(b(c,1)),1),1),a_=ab(b(c,1),a9),aR=v(d[9],a_),G=aR?fl(k,am,x,aW,L,K,d,ac,f):aR}else
+a9=b(b(a(b(c,1)),1),1),a_=ab(b(c,1),a9),aR=v(d[9],a_),G=aR?fn(k,am,x,aW,L,K,d,ac,f):aR}else
 var
 G=ad;var
-aO=G?v(d[5],cK):G;if(aO)var
-a7=d[6],ae=v(W(cK),a7);else
+aO=G?v(d[5],cN):G;if(aO)var
+a7=d[6],ae=v(V(cN),a7);else
 var
 ae=aO;if(ae){if(ah){var
 aH=ah[1],aI=aH[1],aJ=v(aI,d[2]),an=0;if(aJ){var
@@ -2394,66 +2407,65 @@ ag=af}else
 var
 ag=ae;if(ag){var
 aP=d[1];if(aP)var
-I=aP;else
+H=aP;else
 var
-aQ=d[8],a8=aQ?1:aQ,I=a8}else
+aQ=d[8],a8=aQ?1:aQ,H=a8}else
 var
-I=ag;if(I){var
+H=ag;if(H){var
 bb=J[2],bc=[0,[0,d[2],d[7]]],K=m(K,c),ah=bc,J=bb;continue}var
-aX=I}else
+aX=H}else
 var
 aX=1;var
 ak=aX;break}}else
 var
 ak=aj;if(ak)var
-be=fe(l),bf=function(a){return A(bZ,a[8])},al=fm(dv(w(l,f),bf,l),f,be);else
+be=ff(l),bf=function(a){return A(b1,a[8])},al=fo(dx(w(l,f),bf,l),f,be);else
 var
 al=ak;var
 aY=al?l?1:l:al;if(aY){var
-bg=function(a){return A(bl,a[8])};return fm(dv(w(N,f),bg,l),f,N)}return aY}var
-kr=[0,b(b(a(b(a(c),1)),1),1),0],ks=[0,b(a(a(b(a(c),1))),1),kr],cM=[0,a(b(b(a(b(b(c,1),1)),1),1)),ks],kt=[0,b(b(a(b(a(c),1)),1),1),0],ku=[0,b(a(a(b(a(c),1))),1),kt],bn=[0,a(b(a(b(a(b(c,1)),1)),1)),ku],kv=[0,b(a(b(b(a(c),1),1)),1),0],kw=[0,a(a(b(b(a(c),1),1))),kv],cN=[0,a(b(a(b(a(b(c,1)),1)),1)),kw],kx=[0,b(b(b(a(a(c)),1),1),1),0],dD=[0,a(b(a(b(a(b(c,1)),1)),1)),kx];function
-dE(h,g,f,e,d,a){var
-j=cJ(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-dF(f,e,d,a){var
+bg=function(a){return A(bl,a[8])};return fo(dx(w(N,f),bg,l),f,N)}return aY}var
+kv=[0,b(b(a(b(a(c),1)),1),1),0],kw=[0,b(a(a(b(a(c),1))),1),kv],cP=[0,a(b(b(a(b(b(c,1),1)),1),1)),kw],kx=[0,b(b(a(b(a(c),1)),1),1),0],ky=[0,b(a(a(b(a(c),1))),1),kx],bn=[0,a(b(a(b(a(b(c,1)),1)),1)),ky],kz=[0,b(a(b(b(a(c),1),1)),1),0],kA=[0,a(a(b(b(a(c),1),1))),kz],cQ=[0,a(b(a(b(a(b(c,1)),1)),1)),kA],kB=[0,b(b(b(a(a(c)),1),1),1),0],dF=[0,a(b(a(b(a(b(c,1)),1)),1)),kB];function
+dG(h,g,f,e,d,a){var
+j=b4(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+dH(f,e,d,a){var
 g=i(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bn,[0,e,0],g]}function
 aR(h,g,f,e,d,c,b,a){var
-j=cJ(b,a,0),k=bk(c);return[0,g,f,e,d,i(h[7],k,j)]}function
-fp(l,k,j,h,g){var
-a=g,d=0;for(;;){if(a){var
-e=S(A(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=S(d,0),m=i(l[7],4,f);return[0,k,b(b(c,1),1),cN,[0,j,0],m]}}function
-cO(d,b,a){return[0,b,c,dD,[0,e(d[3],a),0],a]}function
-ky(e,d){var
-h=w(d[10],f),g=w(d[14],f),y=d[14],o=dC(function(a){return a[3]},y),z=d[14],p=dC(function(a){return a[4]},z),A=0,B=d[14];function
+j=b4(b,a,0),k=bk(c);return[0,g,f,e,d,i(h[7],k,j)]}function
+fr(a,h,g,f,d){var
+j=0,k=b4(function(b){var
+c=A(f,b[8]);return i(a[7],4,c)},d,j),l=e(a[6],k);return[0,h,b(b(c,1),1),cQ,[0,g,0],l]}function
+cR(d,b,a){return[0,b,c,dF,[0,e(d[3],a),0],a]}function
+kC(e,d){var
+h=w(d[10],f),g=w(d[14],f),y=d[14],o=dE(function(a){return a[3]},y),z=d[14],p=dE(function(a){return a[4]},z),A=0,B=d[14];function
 C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,a(b(b(a(b(a(c),1)),1),1)),O],R=[0,a(a(b(b(a(a(c)),1),1))),P],T=[0,a(b(a(b(b(a(c),1),1)),1)),R],U=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,cM,[0,g,0],D,C,B),A],r=d[6];if(typeof
+D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,a(b(b(a(b(a(c),1)),1),1)),O],R=[0,a(a(b(b(a(a(c)),1),1))),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],E,cP,[0,g,0],D,C,B),A],r=d[6];if(typeof
 r==="number")if(r)var
 l=0;else{var
-t=fo(d);if(t)var
+t=fq(d);if(t)var
 cf=0,cg=d[14],ch=function(a){return a[4]},ci=Q(b(b(b(c,1),1),1),p),cj=b(b(b(c,1),1),1),ck=[0,b(b(a(b(a(a(c)),1)),1),1),0],cl=[0,b(a(a(a(b(a(c),1)))),1),ck],cm=[0,a(b(a(b(a(a(c)),1)),1)),cl],cn=[0,a(a(a(a(b(a(c),1))))),cm],co=[0,a(a(b(b(b(a(c),1),1),1))),cn],cp=[0,a(a(a(a(a(b(c,1)))))),co],cq=[0,a(b(a(b(b(a(c),1),1)),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cr],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cs],cj,bn,[0,g,[0,p,0]],ci,ch,cg),cf];else
 var
 l=t}else
 var
 ct=0,cu=d[14],cv=function(a){return a[4]},cw=b(b(b(c,1),1),1),cx=b(b(b(c,1),1),1),cy=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cz=[0,a(a(b(b(a(a(c)),1),1))),cy],cA=[0,a(a(b(b(a(a(c)),1),1))),cz],cB=[0,a(b(b(a(b(a(c),1)),1),1)),cA],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(b(b(b(a(c),1),1),1),1)),cD],cF=[0,a(b(a(a(b(a(c),1))),1)),cE],cG=[0,a(a(a(a(a(b(c,1)))))),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(b(b(b(a(c),1),1),1))),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cJ],cx,bn,[0,g,0],cw,cv,cu),ct];var
-V=q(l,U),W=0;if(cL(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,bn,[0,g,0],Z,Y,X);else
+U=q(l,T),V=0;if(cO(d))var
+W=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,bn,[0,g,0],Z,Y,W);else
 var
 b9=d[14],b_=function(a){return a[3]},b$=Q(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,bn,[0,g,[0,o,0]],b$,b_,b9);var
-k=f,j=d[14],n=0,am=[0,s,W];for(;;){if(j){var
+k=f,j=d[14],n=0,am=[0,s,V];for(;;){if(j){var
 v=j[2],u=[0,k,n],k=w(j[1][8],k),j=v,n=u;continue}var
-x=S([0,k,n],0),an=i(e[7],8,x),ao=[0,m(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,bn,ao,an],am],aA=d[14],aB=function(a){return a[5]},aC=b(b(b(c,1),1),1),aD=b(b(b(c,1),1),1),aE=[0,a(a(a(a(b(a(c),1))))),0],aF=[0,a(a(a(b(b(a(c),1),1)))),aE],aG=[0,a(a(a(a(a(b(c,1)))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,b(b(a(b(a(a(c)),1)),1),1),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(b(b(a(a(c)),1),1))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,aR(e,[0,a(a(b(b(b(a(c),1),1),1))),aM],aD,cM,[0,g,0],aC,aB,aA),az],aO=d[10],aP=function(a){return a[4]},aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,dE(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],bn,aP,aO),aN],a2=d[11],a3=[0,a(b(a(b(b(a(c),1),1)),1)),0],a4=[0,a(a(b(b(b(a(c),1),1),1))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,b(b(b(b(a(a(c)),1),1),1),1),a6],a8=[0,a(a(a(a(a(b(c,1)))))),a7],a9=[0,b(b(a(a(b(a(c),1))),1),1),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,dF(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a$],a2),a1],bb=d[12],bc=[0,a(a(b(b(a(a(c)),1),1))),0],bd=[0,a(b(a(a(b(a(c),1))),1)),bc],be=[0,a(a(a(a(a(b(c,1)))))),bd],bf=[0,a(b(b(a(a(a(c))),1),1)),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[0,b(a(a(a(b(a(c),1)))),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,b(b(a(b(a(a(c)),1)),1),1),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(b(a(a(b(a(c),1))),1),1),bk],bm=[0,a(a(a(a(a(b(c,1)))))),bl],bo=[0,b(b(a(a(b(a(c),1))),1),1),bm],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dF(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bb),ba],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dF(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dE(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cM,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return q([0,dE(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cM,bV,bU),bT],V)}}function
-kz(e,d){var
-g=w(d[14],f),j=dB(d[14]),k=0,l=d[14];function
+x=X([0,k,n],0),an=i(e[7],8,x),ao=[0,m(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,bn,ao,an],am],aA=d[14],aB=function(a){return a[5]},aC=b(b(b(c,1),1),1),aD=b(b(b(c,1),1),1),aE=[0,a(a(a(a(b(a(c),1))))),0],aF=[0,a(a(a(b(b(a(c),1),1)))),aE],aG=[0,a(a(a(a(a(b(c,1)))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,b(b(a(b(a(a(c)),1)),1),1),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(b(b(a(a(c)),1),1))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,aR(e,[0,a(a(b(b(b(a(c),1),1),1))),aM],aD,cP,[0,g,0],aC,aB,aA),az],aO=d[10],aP=function(a){return a[4]},aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],bn,aP,aO),aN],a2=d[11],a3=[0,a(b(a(b(b(a(c),1),1)),1)),0],a4=[0,a(a(b(b(b(a(c),1),1),1))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,b(b(b(b(a(a(c)),1),1),1),1),a6],a8=[0,a(a(a(a(a(b(c,1)))))),a7],a9=[0,b(b(a(a(b(a(c),1))),1),1),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a$],a2),a1],bb=d[12],bc=[0,a(a(b(b(a(a(c)),1),1))),0],bd=[0,a(b(a(a(b(a(c),1))),1)),bc],be=[0,a(a(a(a(a(b(c,1)))))),bd],bf=[0,a(b(b(a(a(a(c))),1),1)),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[0,b(a(a(a(b(a(c),1)))),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,b(b(a(b(a(a(c)),1)),1),1),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(b(a(a(b(a(c),1))),1),1),bk],bm=[0,a(a(a(a(a(b(c,1)))))),bl],bo=[0,b(b(a(a(b(a(c),1))),1),1),bm],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bb),ba],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cP,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return q([0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cP,bV,bU),bT],U)}}function
+kD(e,d){var
+g=w(d[14],f),j=dD(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,cN,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,cQ,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,v=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cN,[0,g,0],y,x,v),u];else
+u=0,v=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cQ,[0,g,0],y,x,v),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,cN,[0,g,0],ak,aj,ai),ah];var
-N=q(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,fp(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bZ,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return q([0,fp(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,bl,_),Z],N)}function
-fq(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,cQ,[0,g,0],ak,aj,ai),ah];var
+N=q(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,b1,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return q([0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,bl,_),Z],N)}function
+fs(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
 g=a[1],i=b[1];if(v(i,g))var
@@ -2464,10 +2476,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,fq(d,c[2])]}}return[0,d,0]}function
-fr(a){return ff(fq,0,a)}function
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,fs(d,c[2])]}}return[0,d,0]}function
+ft(a){return fg(fs,0,a)}function
 bG(b,a){return[1,e(b[1],a)]}function
-fs(d){if(typeof
+fu(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -2480,57 +2492,57 @@ s=q(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=q(i,s),j=cL(d);if(j)var
+I=q(i,s),j=cO(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return q(k,I)}function
-kA(g,d){var
+kE(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
 m=q(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bG(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,q([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-kB(g,d,C){var
-m=fs(d),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,w(d[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],L],K],i=d[14],S=0;for(;;){if(i){var
+kF(g,d,C){var
+m=fu(d),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,w(d[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],L],K],i=d[14],S=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=e(g[1],i[1][7])}else
 var
 n=S;var
-T=[1,bF(n)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],X=[0,a(a(a(a(b(a(c),1))))),V],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],T],R],j=d[9];if(j)var
+T=[1,bF(n)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),U],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],T],R],j=d[9];if(j)var
 o=j[1],p=o[1],Z=0,_=0,$=o[2],aa=[3,A(function(a){return[0,a]},$)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],_],ak=p[2],al=[3,A(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,A(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],Z];else
 var
 r=j;var
-aH=q(r,Y),aI=kA(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bG(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a7=[3,A(function(a){return bG(g,a)},a5)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(b(a(a(b(a(c),1))),1)),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ba],a7],a4],bc=bG(g,d[1]),bd=[0,b(a(b(b(a(a(c)),1),1)),1),0],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bi],bc],bb]],bk=[0,b(b(a(b(a(a(c)),1)),1),1),0],bl=[0,a(a(a(a(b(a(c),1))))),bk],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bm],bj],aW],bo=[0,b(a(a(b(b(a(c),1),1))),1),0],bp=[0,a(b(b(b(b(a(c),1),1),1),1)),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(a(a(a(b(c,1)))),1),br],bt=[0,a(a(b(b(b(a(c),1),1),1))),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bu]],bw=[0,a(b(a(b(b(a(c),1),1)),1)),0],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),by],bv],bn]],bA=[0,a(b(b(a(a(a(c))),1),1)),0],bB=[0,a(a(b(b(b(a(c),1),1),1))),bA],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bC],bH=[0,a(a(a(a(b(a(c),1))))),bE],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bJ=[0,a(a(a(a(a(b(c,1)))))),bI],bK=[0,b(a(a(b(b(a(c),1),1))),1),bJ],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),bK],bM=[0,a(b(a(b(b(a(c),1),1)),1)),bL],bN=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bM],bz],aP],bO=bG(g,d[2]),bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bU],bO],0],bW=bG(g,d[1]),bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bV]],b1=[0,b(a(b(b(a(a(c)),1),1)),1),0],b2=[0,a(b(b(b(b(a(c),1),1),1),1)),b1],b4=[0,a(b(a(a(b(a(c),1))),1)),b2],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b0],bN],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,dB(d[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=fs(d),co=[3,A(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+aH=q(r,Y),aI=kE(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bG(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a7=[3,A(function(a){return bG(g,a)},a5)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(b(a(a(b(a(c),1))),1)),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ba],a7],a4],bc=bG(g,d[1]),bd=[0,b(a(b(b(a(a(c)),1),1)),1),0],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bi],bc],bb]],bk=[0,b(b(a(b(a(a(c)),1)),1),1),0],bl=[0,a(a(a(a(b(a(c),1))))),bk],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bm],bj],aW],bo=[0,b(a(a(b(b(a(c),1),1))),1),0],bp=[0,a(b(b(b(b(a(c),1),1),1),1)),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(a(a(a(b(c,1)))),1),br],bt=[0,a(a(b(b(b(a(c),1),1),1))),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bu]],bw=[0,a(b(a(b(b(a(c),1),1)),1)),0],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),by],bv],bn]],bA=[0,a(b(b(a(a(a(c))),1),1)),0],bB=[0,a(a(b(b(b(a(c),1),1),1))),bA],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bC],bH=[0,a(a(a(a(b(a(c),1))))),bE],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bJ=[0,a(a(a(a(a(b(c,1)))))),bI],bK=[0,b(a(a(b(b(a(c),1),1))),1),bJ],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),bK],bM=[0,a(b(a(b(b(a(c),1),1)),1)),bL],bN=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bM],bz],aP],bO=bG(g,d[2]),bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bU],bO],0],bW=bG(g,d[1]),bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bV]],b1=[0,b(a(b(b(a(a(c)),1),1)),1),0],b2=[0,a(b(b(b(b(a(c),1),1),1),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(b(b(b(a(c),1),1),1),1)),b4],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b0],bN],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,dD(d[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=fu(d),co=[3,A(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=d[10],z=k?k[1][3]:f,B=fe(d[10]),h=a6(function(b,a){return bD(b,a[3])},B,z),x=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ab(b(c,1),x))){var
-y=a(b(a(b(a(c),1)),1));if(v(W(ab(b(c,1),y)),h)){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=d[10],z=k?k[1][3]:f,B=ff(d[10]),h=a6(function(b,a){return bD(b,a[3])},B,z),x=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ab(b(c,1),x))){var
+y=a(b(a(b(a(c),1)),1));if(v(V(ab(b(c,1),y)),h)){var
 t=[0,h];u=1}}if(!u)var
-t=[1,b3(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,fr(A(function(a){var
+t=[1,b6(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,ft(A(function(a){var
 b=e(g[9],a[5]),c=[1,bF(e(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,w(d[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,q([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aH)]}}function
-ft(a){return a6(Q,a[4],a[2])}function
-fu(f,e){if(e)var
-d=e[1],h=e[2],i=fu(m(f,ft(d)),h),j=0,k=d[4],l=[3,A(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,m(f,ft(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+fv(a){return a6(Q,a[4],a[2])}function
+fw(f,e){if(e)var
+d=e[1],h=e[2],i=fw(m(f,fv(d)),h),j=0,k=d[4],l=[3,A(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,m(f,fv(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-kC=b(b(b(b(b(c,1),1),1),1),1),bH=ab(b(c,1),kC),kD=b(b(b(b(b(b(c,1),1),1),1),1),1),cP=ab(b(c,1),kD);function
+kG=b(b(b(b(b(c,1),1),1),1),1),bH=ab(b(c,1),kG),kH=b(b(b(b(b(b(c,1),1),1),1),1),1),cS=ab(b(c,1),kH);function
 aA(d,c,a){var
 b=n(d,a);return b?v(a,c):b}function
-kE(a){var
-b=bm(a[2]),d=b?bm(a[3]):b,e=d?aA(c,b2,a[4]):d;return e?bm(a[5]):e}function
-kF(g,aa,d){var
+kI(a){var
+b=bm(a[2]),d=b?bm(a[3]):b,e=d?aA(c,b5,a[4]):d;return e?bm(a[5]):e}function
+kJ(g,aa,d){var
 z=e(g[2],0),l=w(d[10],f),I=d[6],bf=d[14],J=t(function(a){var
 o=aA(f,bH,a[2]),p=o?n(f,a[3]):o,q=p?n(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-k=v(a[4],b2),l=k?aA(f,bH,a[9]):k,d=l?h(a[3],f):l;else
+k=v(a[4],b5),l=k?aA(f,bH,a[9]):k,d=l?h(a[3],f):l;else
 var
 d=h(a[9],f);else
 var
-m=v(a[4],b2),d=m?aA(f,bH,a[9]):m;var
+m=v(a[4],b5),d=m?aA(f,bH,a[9]):m;var
 i=d}else
 var
 i=q;var
@@ -2539,14 +2551,14 @@ u=b(b(b(b(b(c,1),1),1),1),1),j=h(e(g[3],a[7]),u);else
 var
 j=s;if(j){var
 w=a[8];return t(function(a){var
-b=aA(f,bH,a[1]);return b?aA(f,bH,a[2]):b},w)}return j},bf),K=J?t(kE,d[10]):J,L=K?v(dB(d[14]),cP):K;if(L)var
-bg=d[11],o=t(function(a){return aA(f,cP,a)},bg);else
+b=aA(f,bH,a[1]);return b?aA(f,bH,a[2]):b},w)}return j},bf),K=J?t(kI,d[10]):J,L=K?v(dD(d[14]),cS):K;if(L)var
+bg=d[11],o=t(function(a){return aA(f,cS,a)},bg);else
 var
 o=L;if(o)var
-bh=d[12],r=t(function(a){return aA(f,cP,a)},bh);else
+bh=d[12],r=t(function(a){return aA(f,cS,a)},bh);else
 var
 r=o;if(r)var
-bi=d[13],s=t(function(a){return aA(f,cP,a)},bi);else
+bi=d[13],s=t(function(a){return aA(f,cS,a)},bi);else
 var
 s=r;var
 M=s?h(w(d[11],f),l):s,N=M?h(w(d[12],f),l):M,O=N?h(w(d[13],f),l):N;if(O)var
@@ -2566,33 +2578,33 @@ var
 y=x;var
 B=0;if(y){var
 R=d[9];if(R)var
-S=R[1],T=S[1],U=T[2],V=T[1],X=S[2],bn=q(V,q(U,X)),Y=t(function(a){return aA(f,bH,a)},bn),ab=Y?p(h(w(q(V,q(U,X)),f),f)):Y;else{var
+S=R[1],T=S[1],U=T[2],W=T[1],X=S[2],bn=q(W,q(U,X)),Y=t(function(a){return aA(f,bH,a)},bn),ab=Y?p(h(w(q(W,q(U,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
 Z=y;B=1}if(B)var
-ab=Z;if(p(ab))return[0,c,z];if(p(kq(g,d)))return[0,b(c,1),z];var
-ae=w(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cO(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],ak=a7(g,[3,A(function(a){return[1,e(g[1],a[1])]},ad)]),al=[0,b(b(a(b(a(a(c)),1)),1),1),0],am=[0,b(b(b(a(a(a(c))),1),1),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(a(a(a(a(b(c,1)))))),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,cO(g,[0,a(a(b(b(b(a(c),1),1),1))),as],ak),aj],au=d[14];function
+ab=Z;if(p(ab))return[0,c,z];if(p(ku(g,d)))return[0,b(c,1),z];var
+ae=w(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],ak=a7(g,[3,A(function(a){return[1,e(g[1],a[1])]},ad)]),al=[0,b(b(a(b(a(a(c)),1)),1),1),0],am=[0,b(b(b(a(a(a(c))),1),1),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(a(a(a(a(b(c,1)))))),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),as],ak),aj],au=d[14];function
 av(a){return a[1]?c:f}var
-aw=[0,b(b(a(b(a(a(c)),1)),1),1),0],ax=[0,b(b(b(b(a(a(c)),1),1),1),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(b(b(b(a(c),1),1),1))),ay],aB=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,aR(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aB],c,dD,[0,ae,0],c,av,au),at],a1=q(kz(g,d),aC),D=q(ky(g,d),a1),aD=d[16],aE=[0,a(a(b(b(a(a(c)),1),1))),0],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(a(a(a(b(a(c),1))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,cO(g,[0,b(b(a(b(a(a(c)),1)),1),1),aH],aD),0],aJ=0,aK=d[14],aL=cJ(function(a){return a[7]},aK,aJ),aM=e(g[6],aL),aN=[0,b(b(b(b(b(c,1),1),1),1),1),0],aO=[0,w(d[14],f),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),0],aQ=[0,a(a(b(b(a(a(c)),1),1))),aP],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,dD,aO,aM],aI],E=a7(g,kB(g,d,q(D,C))),a2=[0,b(b(a(b(a(a(c)),1)),1),1),0],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,b(a(a(b(b(a(c),1),1))),1),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a8=[0,b(a(a(a(b(a(c),1)))),1),a6],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],F=q(D,q([0,cO(g,[0,a(b(a(a(b(a(c),1))),1)),a9],E),0],C)),G=a7(g,[4,fr(fu(f,F))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],G),ba=bk(bE(W(m(b(b(b(c,1),1),1),a$)),a_)),bb=cI(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,G,[0,e(g[2],bb),0]],H=e(g[6],bc),bd=[0,H,A(function(a){return a[5]},F)],be=[0,e(g[3],H),0],k=[0,i(g[7],8,be),bd],j=f;for(;;){if(k){var
-_=k[1],$=cc(g[8],aa,j,_);if($){var
+aw=[0,b(b(a(b(a(a(c)),1)),1),1),0],ax=[0,b(b(b(b(a(a(c)),1),1),1),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(b(b(b(a(c),1),1),1))),ay],aB=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,aR(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aB],c,dF,[0,ae,0],c,av,au),at],a1=q(kD(g,d),aC),D=q(kC(g,d),a1),aD=d[16],aE=[0,a(a(b(b(a(a(c)),1),1))),0],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(a(a(a(b(a(c),1))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,cR(g,[0,b(b(a(b(a(a(c)),1)),1),1),aH],aD),0],aJ=0,aK=d[14],aL=b4(function(a){return a[7]},aK,aJ),aM=e(g[6],aL),aN=[0,b(b(b(b(b(c,1),1),1),1),1),0],aO=[0,w(d[14],f),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),0],aQ=[0,a(a(b(b(a(a(c)),1),1))),aP],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,dF,aO,aM],aI],E=a7(g,kF(g,d,q(D,C))),a2=[0,b(b(a(b(a(a(c)),1)),1),1),0],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,b(a(a(b(b(a(c),1),1))),1),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a8=[0,b(a(a(a(b(a(c),1)))),1),a6],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],F=q(D,q([0,cR(g,[0,a(b(a(a(b(a(c),1))),1)),a9],E),0],C)),G=a7(g,[4,ft(fw(f,F))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],G),ba=bk(bE(V(m(b(b(b(c,1),1),1),a$)),a_)),bb=cM(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,G,[0,e(g[2],bb),0]],H=e(g[6],bc),bd=[0,H,A(function(a){return a[5]},F)],be=[0,e(g[3],H),0],k=[0,i(g[7],8,be),bd],j=f;for(;;){if(k){var
+_=k[1],$=cf(g[8],aa,j,_);if($){var
 bp=m(j,e(g[3],_)),k=k[2],j=bp;continue}var
 ac=$}else
 var
 ac=h(e(g[3],aa),j);return p(ac)?[0,a(c),z]:[0,f,e(g[9],E)]}}function
-fv(r,q,p,o){var
+fx(r,q,p,o){var
 d=r,i=q,e=p,g=o;for(;;){if(d){var
 j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
 k=n(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
-s=g?Q(b(a(b(c,1)),1),e):e,t=H(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=m(Q(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
-fw=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dG=ab(b(c,1),fw),fx=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),kG=c1;function
-dH(s,g,r,q,p,o){var
-t=Q(g,fx),u=b(b(b(b(b(c,1),1),1),1),1),h=Q(ab(b(c,1),u),t),w=Q(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=Q(ab(b(c,1),x),w),z=m(Q(o,Q(g,fx)),y),k=K(c1),l=Q(h,ab(b(c,1),k)),e=m(dG,bi(Q(z,dG),l)),i=n(f,e),j=i?v(f,h):i;if(j){var
-d=kG,a=e;for(;;){if(0===d){var
-A=Q(p,a);return n(Q(ab(b(c,1),r),dG),A)}var
-d=d-1|0,a=fb(Q(a,a),fw);continue}}return j}var
-cQ=0;function
-b5(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b5(a,e)};return a5(function(a){return b5(a,c)},g,f,b)}return a}function
+s=g?Q(b(a(b(c,1)),1),e):e,t=I(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=m(Q(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
+fy=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dI=ab(b(c,1),fy),fz=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),kK=c4;function
+dJ(s,g,r,q,p,o){var
+t=Q(g,fz),u=b(b(b(b(b(c,1),1),1),1),1),h=Q(ab(b(c,1),u),t),w=Q(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=Q(ab(b(c,1),x),w),z=m(Q(o,Q(g,fz)),y),k=L(c4),l=Q(h,ab(b(c,1),k)),e=m(dI,bi(Q(z,dI),l)),i=n(f,e),j=i?v(f,h):i;if(j){var
+d=kK,a=e;for(;;){if(0===d){var
+A=Q(p,a);return n(Q(ab(b(c,1),r),dI),A)}var
+d=d-1|0,a=fc(Q(a,a),fy);continue}}return j}var
+cT=0;function
+b8(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b8(a,e)};return a5(function(a){return b8(a,c)},g,f,b)}return a}function
 bo(e,a,b){if(b){var
 c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bo(b,a,d),f,c]};return a5(function(b){return[0,d,f,bo(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
@@ -2600,13 +2612,13 @@ j(b){return[0,bo(b,a,0),0,0]}return a5(function(b){return[0,0,0,bo(b,a,0)]},j,i,
 Y(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,S(b,0)]}}function
-fy(d){var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,X(b,0)]}}function
+fA(d){var
 f=n(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?n(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
 i=n(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?n(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-kH=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kI=[0,b(b(a(b(a(a(c)),1)),1),1),kH],kJ=[0,a(b(b(a(b(a(c),1)),1),1)),kI],kK=[0,[0,a(a(a(b(a(a(c)),1)))),kJ],0],kL=[0,b(a(b(b(a(a(c)),1),1)),1),0],kM=[0,a(b(a(b(b(a(c),1),1)),1)),kL],kN=[0,b(b(a(b(a(a(c)),1)),1),1),kM],kO=[0,b(a(a(b(b(a(c),1),1))),1),kN],kP=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kO],kK],kQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],kR=[0,b(a(b(b(a(a(c)),1),1)),1),kQ],kS=[0,a(a(a(a(b(a(c),1))))),kR],kT=[0,b(a(a(b(b(a(c),1),1))),1),kS],kU=[0,a(b(a(b(b(a(c),1),1)),1)),kT],kV=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kU],kP],kW=[0,b(a(a(a(b(a(c),1)))),1),0],kX=[0,a(b(a(b(b(a(c),1),1)),1)),kW],kY=[0,b(b(b(a(b(a(c),1)),1),1),1),kX],kZ=[0,[0,a(a(a(b(a(a(c)),1)))),kY],kV],k0=[0,a(b(b(a(a(a(c))),1),1)),0],k1=[0,b(a(a(a(b(a(c),1)))),1),k0],k2=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k1],kZ],k3=[0,b(a(a(a(b(a(c),1)))),1),0],k4=[0,a(a(a(a(b(a(c),1))))),k3],k5=[0,a(b(b(a(b(a(c),1)),1),1)),k4],k6=[0,a(a(b(b(a(a(c)),1),1))),k5],k7=[0,b(a(b(b(a(a(c)),1),1)),1),k6],k8=[0,a(b(a(b(b(a(c),1),1)),1)),k7],k9=[0,[0,b(a(a(b(a(a(c)),1))),1),k8],k2],k_=[0,b(b(a(b(a(a(c)),1)),1),1),0],k$=[0,a(a(b(b(b(a(c),1),1),1))),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,b(b(b(b(a(a(c)),1),1),1),1),la],lc=[0,b(b(b(a(a(a(c))),1),1),1),lb],ld=[0,[0,a(b(a(b(b(a(c),1),1)),1)),lc],k9],le=[0,b(b(a(b(a(a(c)),1)),1),1),0],lf=[0,a(a(b(b(b(a(c),1),1),1))),le],lg=[0,a(b(a(b(b(a(c),1),1)),1)),lf],lh=[0,b(a(b(a(b(a(c),1)),1)),1),lg],li=[0,a(b(a(b(b(a(c),1),1)),1)),lh],lj=[0,[0,b(a(b(b(a(a(c)),1),1)),1),li],ld],lk=[0,b(b(a(b(a(a(c)),1)),1),1),0],ll=[0,b(b(b(b(a(a(c)),1),1),1),1),lk],lm=[0,a(b(a(b(b(a(c),1),1)),1)),ll],ln=[0,a(a(b(b(b(a(c),1),1),1))),lm],lo=[0,a(a(b(b(b(a(c),1),1),1))),ln],lp=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),lo],lj],lq=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lr=[0,a(b(b(a(b(a(c),1)),1),1)),lq],ls=[0,b(a(b(b(b(a(c),1),1),1)),1),lr],lt=[0,b(a(b(b(a(a(c)),1),1)),1),ls],lu=[0,a(a(a(a(b(a(c),1))))),lt],lv=[0,[0,b(a(a(b(b(a(c),1),1))),1),lu],lp],lw=[0,a(b(a(b(b(a(c),1),1)),1)),0],lx=[0,b(a(b(b(a(a(c)),1),1)),1),lw],ly=[0,a(b(b(a(b(a(c),1)),1),1)),lx],lz=[0,a(b(a(b(a(a(c)),1)),1)),ly],lA=[0,a(b(b(b(a(a(c)),1),1),1)),lz],lB=[0,a(b(a(b(b(a(c),1),1)),1)),lA],lC=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lB],lv],lD=[0,b(b(a(b(a(a(c)),1)),1),1),0],lE=[0,a(b(b(a(b(a(c),1)),1),1)),lD],lF=[0,a(b(a(a(b(a(c),1))),1)),lE],lG=[0,a(b(b(a(b(a(c),1)),1),1)),lF],lH=[0,[0,b(b(a(a(b(a(c),1))),1),1),lG],lC],lI=[0,b(b(a(a(b(a(c),1))),1),1),0],lJ=[0,a(b(b(b(b(a(c),1),1),1),1)),lI],lK=[0,a(a(a(a(b(a(c),1))))),lJ],lL=[0,[0,a(a(a(b(b(a(c),1),1)))),lK],lH],lM=[0,b(b(a(b(a(a(c)),1)),1),1),0],lN=[0,b(a(b(b(a(a(c)),1),1)),1),lM],lO=[0,a(b(b(b(b(a(c),1),1),1),1)),lN],lP=[0,b(b(a(b(a(a(c)),1)),1),1),lO],lQ=[0,[0,a(a(b(b(a(a(c)),1),1))),lP],lL],lR=[0,b(a(a(a(b(a(c),1)))),1),0],lS=[0,a(b(b(b(b(a(c),1),1),1),1)),lR],lT=[0,b(b(a(a(b(a(c),1))),1),1),lS],lU=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lT],lQ],lV=[0,a(b(a(b(b(a(c),1),1)),1)),0],lW=[0,b(b(a(a(b(a(c),1))),1),1),lV],lX=[0,a(b(a(b(a(a(c)),1)),1)),lW],lY=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lX],lU],lZ=[0,b(b(a(a(b(a(c),1))),1),1),0],l0=[0,a(a(a(a(b(a(c),1))))),lZ],l1=[0,a(a(a(a(b(a(c),1))))),l0],l2=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l1],lY],l3=[0,a(b(a(b(b(a(c),1),1)),1)),0],l4=[0,a(a(b(b(a(a(c)),1),1))),l3],l5=[0,[0,a(b(a(b(a(a(c)),1)),1)),l4],l2],l6=[0,b(a(b(b(a(a(c)),1),1)),1),0],l7=[0,a(b(b(b(b(a(c),1),1),1),1)),l6],l8=[0,a(b(a(a(b(a(c),1))),1)),l7],l9=[0,a(b(a(a(b(a(c),1))),1)),l8],l_=[0,a(b(b(b(b(a(c),1),1),1),1)),l9],l$=[0,b(a(b(b(a(a(c)),1),1)),1),l_],ma=[0,[0,a(a(a(b(b(a(c),1),1)))),l$],l5];function
+kL=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kM=[0,b(b(a(b(a(a(c)),1)),1),1),kL],kN=[0,a(b(b(a(b(a(c),1)),1),1)),kM],kO=[0,[0,a(a(a(b(a(a(c)),1)))),kN],0],kP=[0,b(a(b(b(a(a(c)),1),1)),1),0],kQ=[0,a(b(a(b(b(a(c),1),1)),1)),kP],kR=[0,b(b(a(b(a(a(c)),1)),1),1),kQ],kS=[0,b(a(a(b(b(a(c),1),1))),1),kR],kT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kS],kO],kU=[0,a(b(a(b(b(a(c),1),1)),1)),0],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,a(a(a(a(b(a(c),1))))),kV],kX=[0,b(a(a(b(b(a(c),1),1))),1),kW],kY=[0,a(b(a(b(b(a(c),1),1)),1)),kX],kZ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kY],kT],k0=[0,b(a(a(a(b(a(c),1)))),1),0],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(b(a(c),1)),1),1),1),k1],k3=[0,[0,a(a(a(b(a(a(c)),1)))),k2],kZ],k4=[0,a(b(b(a(a(a(c))),1),1)),0],k5=[0,b(a(a(a(b(a(c),1)))),1),k4],k6=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k5],k3],k7=[0,b(a(a(a(b(a(c),1)))),1),0],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,a(a(b(b(a(a(c)),1),1))),k9],k$=[0,b(a(b(b(a(a(c)),1),1)),1),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,[0,b(a(a(b(a(a(c)),1))),1),la],k6],lc=[0,b(b(a(b(a(a(c)),1)),1),1),0],ld=[0,a(a(b(b(b(a(c),1),1),1))),lc],le=[0,a(b(a(b(b(a(c),1),1)),1)),ld],lf=[0,b(b(b(b(a(a(c)),1),1),1),1),le],lg=[0,b(b(b(a(a(a(c))),1),1),1),lf],lh=[0,[0,a(b(a(b(b(a(c),1),1)),1)),lg],lb],li=[0,b(b(a(b(a(a(c)),1)),1),1),0],lj=[0,a(a(b(b(b(a(c),1),1),1))),li],lk=[0,a(b(a(b(b(a(c),1),1)),1)),lj],ll=[0,b(a(b(a(b(a(c),1)),1)),1),lk],lm=[0,a(b(a(b(b(a(c),1),1)),1)),ll],ln=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lm],lh],lo=[0,b(b(a(b(a(a(c)),1)),1),1),0],lp=[0,b(b(b(b(a(a(c)),1),1),1),1),lo],lq=[0,a(b(a(b(b(a(c),1),1)),1)),lp],lr=[0,a(a(b(b(b(a(c),1),1),1))),lq],ls=[0,a(a(b(b(b(a(c),1),1),1))),lr],lt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ls],ln],lu=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lv=[0,a(b(b(a(b(a(c),1)),1),1)),lu],lw=[0,b(a(b(b(b(a(c),1),1),1)),1),lv],lx=[0,b(a(b(b(a(a(c)),1),1)),1),lw],ly=[0,a(a(a(a(b(a(c),1))))),lx],lz=[0,[0,b(a(a(b(b(a(c),1),1))),1),ly],lt],lA=[0,a(b(a(b(b(a(c),1),1)),1)),0],lB=[0,b(a(b(b(a(a(c)),1),1)),1),lA],lC=[0,a(b(b(a(b(a(c),1)),1),1)),lB],lD=[0,a(b(a(b(a(a(c)),1)),1)),lC],lE=[0,a(b(b(b(a(a(c)),1),1),1)),lD],lF=[0,a(b(a(b(b(a(c),1),1)),1)),lE],lG=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lF],lz],lH=[0,b(b(a(b(a(a(c)),1)),1),1),0],lI=[0,a(b(b(a(b(a(c),1)),1),1)),lH],lJ=[0,a(b(a(a(b(a(c),1))),1)),lI],lK=[0,a(b(b(a(b(a(c),1)),1),1)),lJ],lL=[0,[0,b(b(a(a(b(a(c),1))),1),1),lK],lG],lM=[0,b(b(a(a(b(a(c),1))),1),1),0],lN=[0,a(b(b(b(b(a(c),1),1),1),1)),lM],lO=[0,a(a(a(a(b(a(c),1))))),lN],lP=[0,[0,a(a(a(b(b(a(c),1),1)))),lO],lL],lQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],lR=[0,b(a(b(b(a(a(c)),1),1)),1),lQ],lS=[0,a(b(b(b(b(a(c),1),1),1),1)),lR],lT=[0,b(b(a(b(a(a(c)),1)),1),1),lS],lU=[0,[0,a(a(b(b(a(a(c)),1),1))),lT],lP],lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(b(b(b(b(a(c),1),1),1),1)),lV],lX=[0,b(b(a(a(b(a(c),1))),1),1),lW],lY=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lX],lU],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],l0=[0,b(b(a(a(b(a(c),1))),1),1),lZ],l1=[0,a(b(a(b(a(a(c)),1)),1)),l0],l2=[0,[0,b(a(b(b(a(a(c)),1),1)),1),l1],lY],l3=[0,b(b(a(a(b(a(c),1))),1),1),0],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l2],l7=[0,a(b(a(b(b(a(c),1),1)),1)),0],l8=[0,a(a(b(b(a(a(c)),1),1))),l7],l9=[0,[0,a(b(a(b(a(a(c)),1)),1)),l8],l6],l_=[0,b(a(b(b(a(a(c)),1),1)),1),0],l$=[0,a(b(b(b(b(a(c),1),1),1),1)),l_],ma=[0,a(b(a(a(b(a(c),1))),1)),l$],mb=[0,a(b(a(a(b(a(c),1))),1)),ma],mc=[0,a(b(b(b(b(a(c),1),1),1),1)),mb],md=[0,b(a(b(b(a(a(c)),1),1)),1),mc],me=[0,[0,a(a(a(b(b(a(c),1),1)))),md],l9];function
 R(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
@@ -2614,32 +2626,32 @@ b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-dI(d){var
+dK(d){var
 i=0;if(d){var
-f=fy(d[1]);if(f)var
+f=fA(d[1]);if(f)var
 j=d[2],e=t(function(d){var
-e=fy(d);if(e)var
+e=fA(d);if(e)var
 f=e;else{var
 g=n(b(b(b(b(a(c),1),1),1),1),d);if(g)return n(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=p(F(function(a){return R(d,a)},ma));i=1}else
+h=p(G(function(a){return R(d,a)},me));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:dz(d)}function
-fz(g){var
-e=10,f=fd(g);for(;;){if(0!==e){var
+h=g;return h?d:dB(d)}function
+fB(g){var
+e=10,f=fe(g);for(;;){if(0!==e){var
 k=e-1|0;if(0!==f){var
 e=k,f=f-1|0;continue}}var
-m=cI(b(b(b(b(a(c),1),1),1),1),e),i=q(S(g,0),m),d=b1(9,i);for(;;){if(d){var
+m=cM(b(b(b(b(a(c),1),1),1),1),e),i=q(X(g,0),m),d=b3(9,i);for(;;){if(d){var
 l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
-n=S([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+n=X([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-j=d;return S(dy(9,i),j)}}}function
+j=d;return X(dA(9,i),j)}}}function
 be(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
@@ -2648,35 +2660,35 @@ be(b,a){switch(a[0]){case
 c=a[1];return[3,A(function(a){return be(b,a)},c)];default:var
 d=a[1];return[4,A(function(a){var
 c=be(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cR(d,c){switch(c[0]){case
+cU(d,c){switch(c[0]){case
 3:var
-j=c[1];return t(function(a){return cR(d,a)},j);case
+j=c[1];return t(function(a){return cU(d,a)},j);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?i(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?t(function(a){return cR(d,a[2])},h):e}default:return 1}}function
+e=1;return e?t(function(a){return cU(d,a[2])},h):e}default:return 1}}function
 x(c,d,b){if(4===b[0]){var
-f=e(c[2],d),g=b[1],a=cH(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+f=e(c[2],d),g=b[1],a=cL(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
 ac(e,d,c){var
 a=x(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-T(e,d,c){var
+S(e,d,c){var
 a=x(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
 bf(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-dJ(a){return 1===a[0]?[0,a[1]]:0}function
-dK(d,g){var
+dL(a){return 1===a[0]?[0,a[1]]:0}function
+dM(d,g){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=ac(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=T(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
 v=0,y=i[1],j=Y(function(j){var
 o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=ac(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=T(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=Y(dJ,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],E=[0,a(a(b(b(a(a(c)),1),1))),C],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=bf(x(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=w(k,f),I=D(k),J=dI(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=S(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
+i=Y(dL,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],F=[0,b(a(b(b(b(a(c),1),1),1)),1),D],G=bf(x(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=w(k,f),I=E(k),J=dK(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
 var
 l=i;var
 m=l}else
@@ -2685,7 +2697,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},y,v);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=bf(x(d,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=dI(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=bf(x(d,[0,a(a(b(b(a(a(c)),1),1))),D],g)),G=j[1],H=dK(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
 var
 k=j;var
 l=k}else
@@ -2694,15 +2706,15 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-cS(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cS(b,c)]];var
+cV(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cV(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fA(g,m,i,d){if(i){if(d){var
+fC(g,m,i,d){if(i){if(d){var
 n=d[1],j=i[1];if(0===n[0]){var
 k=e(j[2],n[1]);if(k){var
-o=k[1],l=fA(g,m,i[2],d[2]);if(l){var
+o=k[1],l=fC(g,m,i[2],d[2]);if(l){var
 q=l[1],u=0;if(!h(e(g[3],o),f)){var
 v=0;if(p(m)&&j[4])v=1;if(!v){var
 w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],r=[0,e(g[6],[0,j[1],x]),q];u=1}}if(!u)var
@@ -2712,21 +2724,21 @@ var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return d}return d?0:mb}function
-fB(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=q(cS(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-cT(c,e,b,d){var
-a=fA(c,e,b[2],d),f=a?[0,fB(c,b[1],a[1])]:a;return f}function
-b6(j,g,d){var
+t=k;return t}return 0}return d}return d?0:mf}function
+fD(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=q(cV(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+cW(c,e,b,d){var
+a=fC(c,e,b[2],d),f=a?[0,fD(c,b[1],a[1])]:a;return f}function
+b9(j,g,d){var
 m=a(b(a(b(a(c),1)),1)),k=v(d,ab(b(c,1),m));if(k)var
-n=a(b(a(b(a(c),1)),1)),f=v(W(ab(b(c,1),n)),d);else
+n=a(b(a(b(a(c),1)),1)),f=v(V(ab(b(c,1),n)),d);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],d):f;case
 1:var
 l=p(f);if(l){var
-o=b3(d),q=e(j[2],o);return i(j[4],g[1],q)}return l;default:return 0}}function
-fC(b,ad,ac,ab,aa,$,_,Z,Y){var
+o=b6(d),q=e(j[2],o);return i(j[4],g[1],q)}return l;default:return 0}}function
+fE(b,ad,ac,ab,aa,$,_,Z,Y){var
 q=ab,g=aa,f=$,d=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(d)if(c){var
 v=e(ac,c[1]);if(v){var
 w=q[1],R=v[1],ae=d[1],af=f[1],ag=g[1];if(3===R[0]){var
@@ -2734,15 +2746,15 @@ j=R[1];if(j){var
 k=j[2],y=j[1];if(0===y[0])if(k){var
 l=k[2],z=k[1],A=y[1];if(3===z[0]){var
 x=0;if(l){var
-m=l[2],U=0;if(m){var
-n=m[2],V=0;if(n){var
-o=n[2],W=0;if(o){var
-p=o[2],X=0;if(p)if(p[2]){var
-a=0;U=1;V=1;W=1;X=1}else{var
+m=l[2],T=0;if(m){var
+n=m[2],U=0;if(n){var
+o=n[2],V=0;if(o){var
+p=o[2],W=0;if(p)if(p[2]){var
+a=0;T=1;U=1;V=1;W=1}else{var
 B=z[1],r=e(ad,A);if(r){var
-C=r[1],s=cT(b,1,C,B);if(s){var
-t=cT(b,0,C,B);if(t)var
-D=i(b[4],s[1],w[1]),E=D?b6(b,l[1],w[2]):D,F=E?b6(b,m[1],w[3]):E,G=F?b6(b,n[1],ag):F,H=G?b6(b,o[1],af):G,I=H?b6(b,p[1],ae):H,J=I?[0,[0,A,t[1]]]:I;else
+C=r[1],s=cW(b,1,C,B);if(s){var
+t=cW(b,0,C,B);if(t)var
+D=i(b[4],s[1],w[1]),E=D?b9(b,l[1],w[2]):D,F=E?b9(b,m[1],w[3]):E,G=F?b9(b,n[1],ag):F,H=G?b9(b,o[1],af):G,I=H?b9(b,p[1],ae):H,J=I?[0,[0,A,t[1]]]:I;else
 var
 J=t;var
 K=J}else
@@ -2753,16 +2765,16 @@ var
 L=r;var
 M=L}else
 var
-M=p;if(!X)var
+M=p;if(!W)var
 N=M}else
 var
-N=o;if(!W)var
+N=o;if(!V)var
 O=N}else
 var
-O=n;if(!V)var
+O=n;if(!U)var
 P=O}else
 var
-P=m;if(!U){var
+P=m;if(!T){var
 Q=P;x=1}}else{var
 Q=l;x=1}if(x)var
 a=Q}else
@@ -2777,10 +2789,10 @@ a=j}else
 var
 a=0;if(a){var
 q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
-T=a}else
+S=a}else
 var
-T=v;var
-h=T}else
+S=v;var
+h=S}else
 var
 h=c;else
 var
@@ -2788,41 +2800,41 @@ h=d;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:d?0:c?0:[0,S(u,0)]}}function
-fD(d,h,g){var
+h=g;return h}return g?0:f?0:d?0:c?0:[0,X(u,0)]}}function
+fF(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=fD(d,m(b,c),f);return[0,a[1],i]}var
+i=fF(d,m(b,c),f);return[0,a[1],i]}var
 b=m(b,c),a=f;continue}return a}}function
-fE(d,o,j){var
+fG(d,o,j){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=T(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=S(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
 h=e(o,k[1]);if(h)var
-l=h[1],y=g[1],w=0,z=D(l[2]),i=Y(function(o){if(3===o[0]){var
+l=h[1],y=g[1],w=0,z=E(l[2]),i=Y(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=e(z,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=Y(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cS(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cV(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,w),A=i?[0,fB(d,l[1],i[1])]:i,m=A;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,w),A=i?[0,fD(d,l[1],i[1])]:i,m=A;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-mc(d,t,j){var
+mg(d,t,j){var
 K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,b(a(a(a(b(a(c),1)))),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],k=ac(d,[0,a(a(b(a(b(a(c),1)),1))),M],j);if(k){var
 l=k[1],N=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=ac(d,[0,a(a(a(a(b(a(c),1))))),N],j);if(m){var
 u=m[1],O=[0,a(b(a(b(b(a(c),1),1)),1)),0],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(a(b(a(c),1))),1),1),P],S=[0,a(b(b(b(b(a(c),1),1),1),1)),Q],n=x(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b3(o[1])];break;case
+g=[0,b6(o[1])];break;case
 1:var
 g=[0,e(d[1],o[1])];break;default:var
 g=0}if(g){var
@@ -2834,16 +2846,16 @@ w=p;else
 var
 ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],w=R(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(w){if(f){var
 I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=fz(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+J=fB(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
 var
-q=fz(f)}else
+q=fB(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
 z=e(d[2],y),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(R(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
-A=function(a){return fE(d,t,a)};else{var
+A=function(a){return fG(d,t,a)};else{var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!R(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,e(d[6],[0,l,[0,u,[0,z,0]]])];var
 A=function(o){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
@@ -2851,7 +2863,7 @@ j=f[1];if(0===j[0]){var
 s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=x(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],y=k[1],i=e(D(l[2]),y);if(i)var
+l=h[1],y=k[1],i=e(E(l[2]),y);if(i)var
 z=[0,i[1][1],0],A=[0,b(a(a(a(b(c,1)))),1),0],B=[0,e(d[2],A),z],m=[0,e(d[6],[0,l[1],B])];else
 var
 m=i;var
@@ -2866,10 +2878,10 @@ B=s;var
 C=B}else
 var
 C=r;var
-E=C}else
+D=C}else
 var
-E=g;var
-F=E}else
+D=g;var
+F=D}else
 var
 F=n;var
 G=F}else
@@ -2878,22 +2890,22 @@ G=m;var
 H=G}else
 var
 H=k;return H}function
-fF(g,f,e){var
+fH(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=i(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-fG(a){var
+fI(a){var
 b=a[2];return a6(function(b,a){return a[4]?Q(b,a[3]):b},b,c)}function
-fH(c,b){var
+fJ(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-fI(c,b){var
-a=b5(b,c);return a?a[1]:f}function
-me(d,g,L){var
-j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=ac(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),U=0;if(J){var
-a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],K=T(d,[0,b(a(a(b(a(a(c)),1))),1),a5],j),o=0;if(K){var
+fK(c,b){var
+a=b8(b,c);return a?a[1]:f}function
+mi(d,g,L){var
+j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=ac(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),T=0;if(J){var
+a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],K=S(d,[0,b(a(a(b(a(a(c)),1))),1),a5],j),o=0;if(K){var
 u=K[1];if(u){var
 y=u[2],an=u[1];if(0===an[0])if(y){var
 ao=y[1];if(0===ao[0]&&!y[2]){var
@@ -2907,39 +2919,39 @@ var
 at=u}else
 var
 at=K;if(!o){var
-au=at;U=1}}else{var
-au=J;U=1}if(U)var
+au=at;T=1}}else{var
+au=J;T=1}if(T)var
 k=au;var
-av=k?cR(d,j):k;if(av)var
+av=k?cU(d,j):k;if(av)var
 bd=a7(d,be(d,j)),aw=i(d[4],g[15],bd);else
 var
 aw=av;if(p(aw))return a(b(c,1));var
 bf=[0,b(a(b(b(a(a(c)),1),1)),1),0],bg=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bh=[0,a(b(a(a(b(a(c),1))),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bk=[0,b(a(b(b(a(a(c)),1),1)),1),bj],ax=x(d,[0,a(a(a(b(b(a(c),1),1)))),bk],j);if(ax){var
-ay=ax[1],bl=[0,a(a(b(b(a(a(c)),1),1))),0],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bp=[0,a(a(a(a(b(a(c),1))))),bn],az=T(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
-M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=T(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=T(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
-N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=T(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=T(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
+ay=ax[1],bl=[0,a(a(b(b(a(a(c)),1),1))),0],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bp=[0,a(a(a(a(b(a(c),1))))),bn],az=S(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
+M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=S(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=S(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
+N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=S(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=S(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
 bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=ac(d,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
 bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=ac(d,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aH=Y(function(a){return dK(d,a)},M,bV);if(aH){var
+bV=0,aH=Y(function(a){return dM(d,a)},M,bV);if(aH){var
 O=aH[1],aI=i(d[4],aF[1],g[1]),bW=aI?i(d[4],aG[1],g[2]):aI;if(p(bW))return b(a(c),1);var
-aJ=D(O),bX=L[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aK=fC(d,aJ,D(aB),b1,b0,bZ,bY,bX,0);if(aK){var
-P=aK[1],b2=function(a){return[0,a[1],0]},b3=fD(dv(w(M,f),b2,P),f,M),b4=a7(d,[3,A(function(a){return be(d,a)},b3)]);if(p(i(d[4],g[16],b4)))return a(a(c));var
-b5=0,aL=Y(function(a){return mc(d,aJ,a)},N,b5);if(aL){if(p(fF(d,aL[1],g[8])))return b(b(b(c,1),1),1);var
+aJ=E(O),bX=L[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aK=fE(d,aJ,E(aB),b1,b0,bZ,bY,bX,0);if(aK){var
+P=aK[1],b2=function(a){return[0,a[1],0]},b3=fF(dx(w(M,f),b2,P),f,M),b4=a7(d,[3,A(function(a){return be(d,a)},b3)]);if(p(i(d[4],g[16],b4)))return a(a(c));var
+b5=0,aL=Y(function(a){return mg(d,aJ,a)},N,b5);if(aL){if(p(fH(d,aL[1],g[8])))return b(b(b(c,1),1),1);var
 aM=g[9],b6=aE[1],b7=aD[1];if(aM){var
-W=aM[1],X=W[1],Z=X[2],B=function(c){function
+V=aM[1],W=V[1],Z=W[2],B=function(c){function
 a(a){var
-b=n(f,a);return b?v(a,c):b}return function(b){return t(a,b)}},aO=D(N),aP=X[1],_=e(B(w(b7,f)),aP),$=_?e(B(w(N,f)),Z):_;if($)var
-aQ=W[2],C=e(B(w(b6,f)),aQ);else
+b=n(f,a);return b?v(a,c):b}return function(b){return t(a,b)}},aO=E(N),aP=W[1],_=e(B(w(b7,f)),aP),$=_?e(B(w(N,f)),Z):_;if($)var
+aQ=V[2],C=e(B(w(b6,f)),aQ);else
 var
 C=$;var
-V=0;if(C){var
-aa=p(F(function(o){var
+U=0;if(C){var
+aa=p(G(function(o){var
 g=e(aO,o);if(g){var
 p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
 k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return R(e(d[1],f[1]),n)}return 1}return 1},Z));if(aa){var
-ab=aa;V=1}else
+ab=aa;U=1}else
 var
 Q=t(function(E){if(3===E[0]){var
 j=E[1];if(j){var
@@ -2983,28 +2995,28 @@ C=k;var
 D=C}else
 var
 D=j;return D}return 0},aB)}else{var
-ab=C;V=1}if(V)var
+ab=C;U=1}if(U)var
 Q=ab}else
 var
 Q=1;if(p(Q))return a(b(b(c,1),1));var
-b8=L[3];if(F(function(a){return a[3]},O))if(g[9]||g[7])var
+b8=L[3];if(G(function(a){return a[3]},O))if(g[9]||g[7])var
 z=0;else{var
-aS=D(P),q=P,l=b8,H=0,aT=D(O);for(;;){if(q){if(l){var
-ak=l[1],I=q[1],E=e(aT,I[1]),aN=0;if(E){var
-ad=E[1];if(ad[3]){var
-G=e(aS,ak);if(G){var
-ae=G[1],af=h(ae[1],I[1]),ag=af?i(d[4],ae[2],I[2]):af;if(ag)var
-aR=fG(ad),ah=[0,[0,[0,fc(m(ak,c)),aR]]];else
+aS=E(P),q=P,l=b8,H=0,aT=E(O);for(;;){if(q){if(l){var
+ak=l[1],I=q[1],D=e(aT,I[1]),aN=0;if(D){var
+ad=D[1];if(ad[3]){var
+F=e(aS,ak);if(F){var
+ae=F[1],af=h(ae[1],I[1]),ag=af?i(d[4],ae[2],I[2]):af;if(ag)var
+aR=fI(ad),ah=[0,[0,[0,fd(m(ak,c)),aR]]];else
 var
 ah=ag;var
 ai=ah}else
 var
-ai=G;var
+ai=F;var
 r=ai;aN=1}else
 var
-aj=md}else
+aj=mh}else
 var
-aj=E;if(!aN)var
+aj=D;if(!aN)var
 r=aj;if(r){var
 q=q[2],l=l[2],H=[0,r[1],H];continue}var
 al=r}else
@@ -3012,28 +3024,28 @@ var
 al=l;var
 s=al}else
 var
-s=l?0:[0,S(H,0)];if(s)var
-am=D(s[1]),aU=g[14],z=t(function(g){var
-b=g[8],a=cQ;for(;;){if(b){var
-d=fH(am,b[1][1]);if(d)var
-e=d[1][1],f=bo(e,m(fI(a,e),c),a);else
+s=l?0:[0,X(H,0)];if(s)var
+am=E(s[1]),aU=g[14],z=t(function(g){var
+b=g[8],a=cT;for(;;){if(b){var
+d=fJ(am,b[1][1]);if(d)var
+e=d[1][1],f=bo(e,m(fK(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 i=g[8];return t(function(d){var
-b=fH(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(fI(a,c[1]),e)}return 1},i)}},aU);else
+b=fJ(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fK(a,c[1]),e)}return 1},i)}},aU);else
 var
 z=s;break}}else
 var
 z=1;return p(z)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-mf(d,C,a,B){var
-s=kF(d,C,a),x=0;if(h(s[1],f)){var
-i=fv(e(d[1],a[3]),f,c,0),y=0;if(i){var
+mj(d,C,a,B){var
+s=kJ(d,C,a),x=0;if(h(s[1],f)){var
+i=fx(e(d[1],a[3]),f,c,0),y=0;if(i){var
 l=i[1],j=l[2],k=l[1],m=n(f,k),o=m?v(f,j):m;if(o){var
 q=a[4],z=a[10],u=t(function(a){var
-b=dH(k,j,q,a[2],a[4],a[5]);if(b){var
-d=H(a[5],c);return p(dH(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+b=dJ(k,j,q,a[2],a[4],a[5]);if(b){var
+d=I(a[5],c);return p(dJ(k,j,q,a[2],a[4],d))}return b},z);y=1}else
 var
 r=o}else
 var
@@ -3041,49 +3053,49 @@ r=i;if(!y)var
 u=r;if(p(u)){var
 A=e(d[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
 g=s;if(h(g[1],f)){var
-w=me(d,a,B);return h(w,f)?g:[0,w,e(d[2],0)]}return g}function
-fJ(g,l,k,d,b){if(b){var
+w=mi(d,a,B);return h(w,f)?g:[0,w,e(d[2],0)]}return g}function
+fL(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cc(g,a,d,o)]]:q;return v}return 0}var
-j=fJ(g,l,H(k,c),d,p);if(j)var
-r=j[1],s=r[2],w=cc(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cf(g,a,d,o)]]:q;return v}return 0}var
+j=fL(g,l,I(k,c),d,p);if(j)var
+r=j[1],s=r[2],w=cf(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
 t=j;var
 u=t}else
 var
 u=b;return u}function
-cU(g,p,o,n,m,l){var
+cX(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
 e=d[1],j=i(p,e,a);if(j){var
-q=[0,[0,[0,e,2],a],c],a=cc(g,e,2,a),c=q,b=h;continue}return j}var
-f=fJ(g,o,d[1],d[2],c);if(f){var
+q=[0,[0,[0,e,2],a],c],a=cf(g,e,2,a),c=q,b=h;continue}return j}var
+f=fL(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-fK(c,b,a){return a?i(c,b,a[1]):a}function
-fL(f,e,d){var
+fM(c,b,a){return a?i(c,b,a[1]):a}function
+fN(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=F(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fM(c,a,b){var
-d=a[2]?0:mg,e=a[1];return q(A(function(a){return fK(c,a,b)},e),d)}function
-fN(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=G(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fO(c,a,b){var
+d=a[2]?0:mk,e=a[1];return q(A(function(a){return fM(c,a,b)},e),d)}function
+fP(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return fL(d,a,aQ(function(a){return fM(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fL(d,0,aQ(function(a){return fM(c,g,a)},a))}function
-mh(b,a){if(typeof
+f=e[1];return fN(d,a,aQ(function(a){return fO(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fN(d,0,aQ(function(a){return fO(c,g,a)},a))}function
+ml(b,a){if(typeof
 a==="number")return 1;var
 f=a[1],c=t(function(a){var
-c=b[1][1];return F(function(b){return h(a,b)},c)},f);if(c){var
+c=b[1][1];return G(function(b){return h(a,b)},c)},f);if(c){var
 d=a[2];if(!d)return p(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-dL(g,f,d){var
+dN(g,f,d){var
 a=e(g,d);if(a)var
-i=a[1][8],b=cH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+i=a[1][8],b=cL(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-fO(d,k,j,i,g){var
+fQ(d,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
 l=a[1][8],f=t(function(m){return function(c){var
 b=p(e(k,c[1]));if(b)var
@@ -3091,148 +3103,148 @@ f=b;else{var
 a=e(d,c[2]);if(a){var
 g=a[1][8];return t(function(f){var
 i=p(e(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dL(d,f[1],m);if(a){var
-b=dL(d,l,a[1]);if(b)return h(b[1],k);var
+k=f[2],l=c[1],a=dN(d,f[1],m);if(a){var
+b=dN(d,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
 f=a}return f}}(b),l);if(f){var
 n=a[2],b=m(b,c),a=n;continue}return f}return 1}}function
-fP(h,g,f,a){return F(function(a){var
-b=a[8];return F(function(b){var
+fR(h,g,f,a){return G(function(a){var
+b=a[8];return G(function(b){var
 c=e(g,b[1]);if(c){var
 a=e(h,b[2]);if(a){var
-i=a[1][8];return F(function(a){return e(f,a[1])},i)}var
+i=a[1][8];return G(function(a){return e(f,a[1])},i)}var
 d=a}else
 var
 d=c;return d},b)},a)}function
-fQ(b,k){var
+fS(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=v(e,f)?0:dx(bk(e),b,0);if(g){var
-l=c[2],m=g[1];if(F(function(b){return function(a){return h(b,a)}}(m),l)){var
+c=a[1],d=a[2],e=c[1],g=v(e,f)?0:dz(bk(e),b,0);if(g){var
+l=c[2],m=g[1];if(G(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=fQ(b,d);if(i)return i;var
+i=fS(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-cV(a){var
-b=a[2],c=a[3]?[0,a[1],mi]:[0,a[1],0];return[0,0,c,b]}function
-fS(c,b){var
-a=b5(b,c),d=a?a[1]:a;return d}function
-b7(b,c,a){return b?bo(b[1],c,a):a}function
-dM(b){var
-a=b[2],c=a?a[1]:a;return c}function
-fT(b,a){return 1}function
+cY(a){var
+b=a[2],c=a[3]?[0,a[1],mm]:[0,a[1],0];return[0,0,c,b]}function
 fU(c,b){var
-a=b5(b,c);return a?a[1]:f}function
-mk(h,e,a){var
+a=b8(b,c),d=a?a[1]:a;return d}function
+b_(b,c,a){return b?bo(b[1],c,a):a}function
+dO(b){var
+a=b[2],c=a?a[1]:a;return c}function
+fV(b,a){return 1}function
+fW(c,b){var
+a=b8(b,c);return a?a[1]:f}function
+mo(h,e,a){var
 g=0;if(typeof
 e==="number"){var
 d=2<=e?1:0;if(!d){var
 b=d;g=1}}if(!g)var
 b=h[2];if(b){var
-f=b[1];return bo(f,m(fU(a,f),c),a)}return a}function
-ml(c,b,a){if(typeof
+f=b[1];return bo(f,m(fW(a,f),c),a)}return a}function
+mp(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-mm(b,a){return 1}function
+mq(b,a){return 1}function
 g(a,b){switch(a[0]){case
 0:return e(b,a[1]);case
 1:return[1,a[1]];default:return[2,a[1]]}}function
-G(b,a){return b?mo:[1,a]}function
-aD(b,a){return b?mp:[2,a]}function
+H(b,a){return b?ms:[1,a]}function
+aD(b,a){return b?mt:[2,a]}function
 u(a,b){return a?[0,a[1]]:[1,b]}function
-fV(d,f){var
+fX(d,f){var
 g=bF(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
-mq=cI(f,32);function
-mr(d){var
+mu=cM(f,32);function
+mv(d){var
 e=n(b(b(b(b(a(c),1),1),1),1),d),f=e?n(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
 h=n(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return n(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
 aS(b,f,a){if(1===a[0]){var
-c=a[1],d=h(e(b[3],c),f);return d?t(mr,e(b[1],c)):d}return 0}function
+c=a[1],d=h(e(b[3],c),f);return d?t(mv,e(b[1],c)):d}return 0}function
 aE(a){return 1===a[0]?1:0}function
-cW(e,d,a){if(0===a[0]){var
+cZ(e,d,a){if(0===a[0]){var
 b=a[1],c=n(e,b);return c?n(b,d):c}return 0}function
-fW(a){return 2===a[0]?a[1]:0}function
-ms(a){return 2===a[0]?1:0}function
-fX(b,a){return 3===a[0]?t(b,a[1]):0}function
-fY(b){if(4===b[0]){var
+fY(a){return 2===a[0]?a[1]:0}function
+mw(a){return 2===a[0]?1:0}function
+fZ(b,a){return 3===a[0]?t(b,a[1]):0}function
+f0(b){if(4===b[0]){var
 a=b[1];if(a){var
 c=[0,a[1],a[2]];return t(function(a){return aE(a[2])},c)}return a}return 0}function
-fZ(a){return 1}var
-mt=a(b(a(b(a(c),1)),1)),dN=H(ab(b(c,1),mt),c);function
+f1(a){return 1}var
+mx=a(b(a(b(a(c),1)),1)),dP=I(ab(b(c,1),mx),c);function
 aF(d,c,b){var
 a=x(d,c,[4,b]),e=a?1:a;return e}function
 bI(c,b,a){return ac(c,b,[4,a])}function
-cX(e,d,c){var
+c0(e,d,c){var
 a=x(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
 aw(a,f,d,c){var
 b=bI(a,f,c);if(b){var
 g=e(a[2],d);return i(a[4],b[1],g)}return b}function
-f0(a,c,f,b){var
+f2(a,c,f,b){var
 d=t(function(c){return aF(a,c[1],b)},c);return d?t(function(b){var
-d=q(c,f);return F(function(c){var
+d=q(c,f);return G(function(c){var
 f=e(a[2],c[1]),d=i(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
-f1(d,k,h){function
-s(a){return cW(c,dN,a)}var
-t=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],s],w=b(b(b(b(a(c),1),1),1),1),x=H(ab(b(c,1),w),c);function
-l(a){return cW(f,x,a)}function
+f3(d,k,h){function
+s(a){return cZ(c,dP,a)}var
+t=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],s],w=b(b(b(b(a(c),1),1),1),1),x=I(ab(b(c,1),w),c);function
+l(a){return cZ(f,x,a)}function
 i(a){var
 b=k?a:k;return b}var
 y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(R(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aS(d,F,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],E]),S=0,T=b(b(b(b(b(b(c,1),1),1),1),1),1),U=function(a){return aS(d,T,a)},V=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),V],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,b(b(a(b(a(a(c)),1)),1),1),Z],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ac=[0,a(b(a(a(b(a(c),1))),1)),aa],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],U],S],aj=[0,a(a(b(b(a(a(c)),1),1))),0],ak=[0,b(b(a(b(a(a(c)),1)),1),1),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],fZ],ai],as=function(a){return fX(aE,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aB=b(b(b(b(b(b(c,1),1),1),1),1),1),aC=function(a){return aS(d,aB,a)},aD=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aD],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aC],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aE],aN],a4=[0,b(a(b(b(a(a(c)),1),1)),1),0],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a7=[0,a(b(a(a(b(a(c),1))),1)),a5],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aE],a3],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aS(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aS(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aE],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aE],bK],Q]];else{var
+E=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aS(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),H],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],E]),S=0,T=b(b(b(b(b(b(c,1),1),1),1),1),1),U=function(a){return aS(d,T,a)},W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,b(b(a(b(a(a(c)),1)),1),1),Z],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ac=[0,a(b(a(a(b(a(c),1))),1)),aa],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],U],S],aj=[0,a(a(b(b(a(a(c)),1),1))),0],ak=[0,b(b(a(b(a(a(c)),1)),1),1),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],f1],ai],as=function(a){return fZ(aE,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aB=b(b(b(b(b(b(c,1),1),1),1),1),1),aC=function(a){return aS(d,aB,a)},aD=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aD],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aC],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aE],aN],a4=[0,b(a(b(b(a(a(c)),1),1)),1),0],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a7=[0,a(b(a(a(b(a(c),1))),1)),a5],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aE],a3],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aS(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aS(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aE],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aE],bK],Q]];else{var
 b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(R(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aS(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aS(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=W(c),cf=function(a){return cW(ce,dN,a)},cg=function(a){return fX(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fZ],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aE],cq]],b9]];else{var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aS(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aS(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=V(c),cf=function(a){return cZ(ce,dP,a)},cg=function(a){return fZ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],f1],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aE],cq]],b9]];else{var
 cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(R(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
-cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fW],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aS(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cQ=[0,b(a(a(a(b(a(c),1)))),1),0],cR=[0,a(b(a(b(b(a(c),1),1)),1)),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(a(b(b(a(a(c)),1),1))),cS],cU=[0,a(b(a(b(b(a(c),1),1)),1)),cT],cV=[0,b(a(b(b(a(a(c)),1),1)),1),cU],cX=[0,a(a(a(a(b(a(c),1))))),cV],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fW],cP],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fY],c0],c9=0,c_=function(a){return cW(f,dN,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aE],da]],c8]];else{var
+cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fY],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aS(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cQ=[0,b(a(a(a(b(a(c),1)))),1),0],cR=[0,a(b(a(b(b(a(c),1),1)),1)),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(a(b(b(a(a(c)),1),1))),cS],cU=[0,a(b(a(b(b(a(c),1),1)),1)),cT],cV=[0,b(a(b(b(a(a(c)),1),1)),1),cU],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,b(a(a(b(b(a(c),1),1))),1),cW],cY=[0,b(a(a(a(b(a(c),1)))),1),cX],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cY],fY],cP],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],f0],c0],c9=0,c_=function(a){return cZ(f,dP,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aE],da]],c8]];else{var
 dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
 dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
-j=e(d[1],i[1]),g=a6(function(e,d){if(n(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&v(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return m(e,c)},j,f),h=n(c,g);return h?n(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],fY],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aE],0]],dE]];else{var
-dL=[0,b(b(a(a(b(a(c),1))),1),1),0],dM=[0,a(b(b(b(b(a(c),1),1),1),1)),dL],dO=[0,a(a(b(b(a(a(c)),1),1))),dM],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+j=e(d[1],i[1]),g=a6(function(e,d){if(n(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&v(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return m(e,c)},j,f),h=n(c,g);return h?n(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],f0],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aE],0]],dE]];else{var
+dL=[0,b(b(a(a(b(a(c),1))),1),1),0],dM=[0,a(b(b(b(b(a(c),1),1),1),1)),dL],dN=[0,a(a(b(b(a(a(c)),1),1))),dM],dO=[0,a(b(a(b(a(a(c)),1)),1)),dN],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dO],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
 dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aE],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aE],dV],0]];else{var
 dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=R(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],ms],0],0]];else
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],mw],0],0]];else
 var
 g=r}}}}}if(g)var
 o=g[1],bQ=o[2],bR=o[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return aS(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=q(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],p=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aE],bX],bQ]];else
 var
 p=g;return p}var
-mu=[0,a(b(a(b(b(a(c),1),1)),1)),0],mv=[0,b(b(a(b(b(a(c),1),1)),1),1),mu],mw=[0,a(b(b(b(b(a(c),1),1),1),1)),mv],mx=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mw],c],0],my=b(c,1),mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,b(a(b(b(a(a(c)),1),1)),1),mz],mB=[0,a(b(a(b(b(a(c),1),1)),1)),mA],mC=[0,a(a(a(b(a(a(c)),1)))),mB],mD=[0,a(a(b(b(a(a(c)),1),1))),mC],mE=[0,b(a(a(a(b(a(c),1)))),1),mD],mF=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mE],my],mx],mG=b(a(c),1),mH=[0,a(a(b(a(b(a(c),1)),1))),0],mI=[0,a(a(a(a(b(a(c),1))))),mH],mJ=[0,a(a(a(a(b(a(c),1))))),mI],mK=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mJ],mG],mF],mL=b(a(c),1),mM=[0,a(b(a(b(b(a(c),1),1)),1)),0],mN=[0,b(b(a(b(a(a(c)),1)),1),1),mM],mO=[0,a(b(a(b(a(a(c)),1)),1)),mN],mP=[0,a(a(b(b(b(a(c),1),1),1))),mO],mQ=[0,a(b(a(b(b(a(c),1),1)),1)),mP],mR=[0,b(b(b(a(a(a(c))),1),1),1),mQ],mS=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mR],mL],mK],mT=a(b(c,1)),mU=[0,a(a(b(b(a(a(c)),1),1))),0],mV=[0,a(a(b(b(a(a(c)),1),1))),mU],mW=[0,a(a(a(a(b(a(c),1))))),mV],mX=[0,b(a(b(b(a(a(c)),1),1)),1),mW],mY=[0,a(a(b(b(b(a(c),1),1),1))),mX],mZ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mY],mT],mS],m0=b(b(c,1),1),m1=[0,a(a(b(b(a(a(c)),1),1))),0],m2=[0,a(b(a(a(b(a(c),1))),1)),m1],m3=[0,a(a(a(a(a(b(c,1)))))),m2],m4=[0,b(b(a(b(a(a(c)),1)),1),1),m3],m5=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m4],m0],mZ],m6=a(c),m7=[0,b(b(a(b(a(a(c)),1)),1),1),0],m8=[0,b(a(a(a(b(a(c),1)))),1),m7],m9=[0,a(b(a(b(b(a(c),1),1)),1)),m8],m_=[0,b(a(b(b(a(a(c)),1),1)),1),m9],m$=[0,a(b(b(b(b(a(c),1),1),1),1)),m_],na=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),m$],m6],m5],nb=b(c,1),nc=[0,a(a(b(b(a(a(c)),1),1))),0],nd=[0,b(b(a(b(a(a(c)),1)),1),1),nc],ne=[0,b(a(a(a(b(a(c),1)))),1),nd],nf=[0,a(b(b(b(b(a(c),1),1),1),1)),ne],ng=[0,b(b(a(b(a(a(c)),1)),1),1),nf],nh=[0,a(a(b(b(a(a(c)),1),1))),ng],ni=[0,b(a(a(a(b(a(c),1)))),1),nh],nj=[0,a(a(a(a(b(a(c),1))))),ni],nk=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),nj],nb],na],nl=b(c,1),nm=[0,b(a(a(a(b(a(c),1)))),1),0],nn=[0,a(b(a(b(b(a(c),1),1)),1)),nm],no=[0,b(a(a(b(a(a(c)),1))),1),nn],np=[0,a(b(b(a(b(a(c),1)),1),1)),no],nq=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),np],nl],nk],nr=[0,a(a(a(b(a(a(c)),1)))),0],ns=[0,a(a(a(a(b(a(c),1))))),nr],nt=[0,b(b(a(b(b(a(c),1),1)),1),1),ns],nu=[0,a(b(b(b(b(a(c),1),1),1),1)),nt],nv=[0,b(b(b(a(b(a(c),1)),1),1),1),nu],nw=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nv],c],nq];function
-f2(j,d,i){var
+my=[0,a(b(a(b(b(a(c),1),1)),1)),0],mz=[0,b(b(a(b(b(a(c),1),1)),1),1),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mA],c],0],mC=b(c,1),mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(b(a(b(b(a(c),1),1)),1)),mE],mG=[0,a(a(a(b(a(a(c)),1)))),mF],mH=[0,a(a(b(b(a(a(c)),1),1))),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mI],mC],mB],mK=b(a(c),1),mL=[0,a(a(b(a(b(a(c),1)),1))),0],mM=[0,a(a(a(a(b(a(c),1))))),mL],mN=[0,a(a(a(a(b(a(c),1))))),mM],mO=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mN],mK],mJ],mP=b(a(c),1),mQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],mR=[0,b(b(a(b(a(a(c)),1)),1),1),mQ],mS=[0,a(b(a(b(a(a(c)),1)),1)),mR],mT=[0,a(a(b(b(b(a(c),1),1),1))),mS],mU=[0,a(b(a(b(b(a(c),1),1)),1)),mT],mV=[0,b(b(b(a(a(a(c))),1),1),1),mU],mW=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mV],mP],mO],mX=a(b(c,1)),mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,a(a(b(b(a(a(c)),1),1))),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,b(a(b(b(a(a(c)),1),1)),1),m0],m2=[0,a(a(b(b(b(a(c),1),1),1))),m1],m3=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m2],mX],mW],m4=b(b(c,1),1),m5=[0,a(a(b(b(a(a(c)),1),1))),0],m6=[0,a(b(a(a(b(a(c),1))),1)),m5],m7=[0,a(a(a(a(a(b(c,1)))))),m6],m8=[0,b(b(a(b(a(a(c)),1)),1),1),m7],m9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m8],m4],m3],m_=a(c),m$=[0,b(b(a(b(a(a(c)),1)),1),1),0],na=[0,b(a(a(a(b(a(c),1)))),1),m$],nb=[0,a(b(a(b(b(a(c),1),1)),1)),na],nc=[0,b(a(b(b(a(a(c)),1),1)),1),nb],nd=[0,a(b(b(b(b(a(c),1),1),1),1)),nc],ne=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),nd],m_],m9],nf=b(c,1),ng=[0,a(a(b(b(a(a(c)),1),1))),0],nh=[0,b(b(a(b(a(a(c)),1)),1),1),ng],ni=[0,b(a(a(a(b(a(c),1)))),1),nh],nj=[0,a(b(b(b(b(a(c),1),1),1),1)),ni],nk=[0,b(b(a(b(a(a(c)),1)),1),1),nj],nl=[0,a(a(b(b(a(a(c)),1),1))),nk],nm=[0,b(a(a(a(b(a(c),1)))),1),nl],nn=[0,a(a(a(a(b(a(c),1))))),nm],no=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),nn],nf],ne],np=b(c,1),nq=[0,b(a(a(a(b(a(c),1)))),1),0],nr=[0,a(b(a(b(b(a(c),1),1)),1)),nq],ns=[0,b(a(a(b(a(a(c)),1))),1),nr],nt=[0,a(b(b(a(b(a(c),1)),1),1)),ns],nu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),nt],np],no],nv=[0,a(a(a(b(a(a(c)),1)))),0],nw=[0,a(a(a(a(b(a(c),1))))),nv],nx=[0,b(b(a(b(b(a(c),1),1)),1),1),nw],ny=[0,a(b(b(b(b(a(c),1),1),1),1)),nx],nz=[0,b(b(b(a(b(a(c),1)),1),1),1),ny],nA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nz],c],nu];function
+f4(j,d,i){var
 f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!R(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
 m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),o];if(!R(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=cH(function(e){var
+e=cL(function(e){var
 f=aF(j,e[1],i);if(f){var
 k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=R(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=R(e[1],v);else
 var
-h=g;return p(h)}return f},nw),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-nx(f,l){function
+h=g;return p(h)}return f},nA),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+nB(f,l){function
 d(c,b){var
 a=ac(f,c,l);if(a){var
 d=e(f[2],b);return i(f[4],a[1],d)}return a}var
 m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(d([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return ny;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nz:g;return O}var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return nC;var
+G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nD:g;return O}var
 P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(a(a(b(b(a(c),1),1))),1),T],V=[0,b(b(a(b(b(a(c),1),1)),1),1),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(b(b(a(b(a(c),1)),1),1)),W],h=d([0,a(a(b(a(b(a(c),1)),1))),X],U);if(h){var
-Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ab))return nA;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?nB:j}else
+Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ab))return nE;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?nF:j}else
 var
 k=h;return k}function
-b8(a,b){var
-c=dI(e(a[1],b));return e(a[2],c)}function
-f3(d,q,p){if(p){var
-S=p[2],U=function(a){function
-b(b){return[0,[0,a,b]]}return g(f3(d,q,S),b)},h=p[1],r=function(g){var
+b$(a,b){var
+c=dK(e(a[1],b));return e(a[2],c)}function
+f5(d,q,p){if(p){var
+T=p[2],U=function(a){function
+b(b){return[0,[0,a,b]]}return g(f5(d,q,T),b)},h=p[1],r=function(g){var
 j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),j],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
 m=e(d[2],g);return i(d[4],f[1],m)}return f},m=function(C){var
 j=x(d,C,h);if(j){var
 k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
 m=f[1];if(0===m[0]){var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),w],g=T(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
+u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),w],g=S(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
 z=0,A=g[1],i=Y(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
@@ -3245,18 +3257,18 @@ var
 e=0}else
 var
 e=f;if(e)var
-l=fE(d,q,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
+l=fG(d,q,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
 var
 o=e;var
 p=o}else
 var
-p=j;return p},j=function(a){return e(d[6],a)},s=nx(d,h);if(s)var
+p=j;return p},j=function(a){return e(d[6],a)},s=nB(d,h);if(s)var
 k=s[1],w=function(l){function
 f(m){function
 f(f){function
 h(h){function
-n(f){if(i(d[4],f[1],f[2]))return b8(d,f[1]);var
-g=[0,b8(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b8(d,f[1]),m])}if(1===k)var
+n(f){if(i(d[4],f[1],f[2]))return b$(d,f[1]);var
+g=[0,b$(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b$(d,f[1]),m])}if(1===k)var
 o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
 if(k)var
 ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
@@ -3269,26 +3281,26 @@ S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=A(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cS(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
+D=A(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cV(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
 n=b(b(a(b(c,1)),1),1),o=0;return g(u(Y(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
 e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(u(T(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(u(S(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
 n=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(m([0,a(a(b(b(a(a(c)),1),1))),s]),n),f)},y=b(b(a(b(c,1)),1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(u(m([0,b(a(a(b(b(a(c),1),1))),1),D]),y),w);else{var
 E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
 H=function(i){function
 k(k){function
 l(l){if(0===l[0]){var
 h=l[1],m=function(L){var
-f=b3(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b8(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},o=a(b(a(c),1));return g(aD(n(f,h),o),m)}return[2,a(b(a(c),1))]}var
+f=b6(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b$(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},o=a(b(a(c),1));return g(aD(n(f,h),o),m)}return[2,a(b(a(c),1))]}var
 m=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(u(x(d,[0,b(a(a(b(a(a(c)),1))),1),r],h),m),l)}var
 l=b(b(a(b(c,1)),1),1),m=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(u(m([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
 K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
 M=function(f){function
 i(i){function
 k(g){var
-h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b8(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
+h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b$(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
 l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(ac(d,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
 k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),i)},N=b(b(a(b(c,1)),1),1),O=[0,b(b(a(a(b(a(c),1))),1),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],o=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),Q],h);if(o)var
 t=o[1],R=0===t[0]?e(q,t[1]):0,v=R;else
@@ -3296,15 +3308,15 @@ var
 v=o;var
 l=g(u(v,N),M)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nC}function
-nD(c){if(3===c[0]){var
+l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nG}function
+nH(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-nE(d,O,t){function
+nI(d,O,t){function
 g(b){if(0===b[0]){var
 a=e(O,b[1]);if(a){var
-c=a[1];return 3===c[0]?Y(nD,c[1],0):0}return a}return 0}if(3===t[0]){var
+c=a[1];return 3===c[0]?Y(nH,c[1],0):0}return a}return 0}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],j=l[1],h=u[1];switch(j[0]){case
@@ -3347,15 +3359,15 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-dO(b,a){return F(function(b){var
+dQ(b,a){return G(function(b){var
 c=n(b[1],a);return c?v(a,b[2]):c},b)}function
-f4(b,a){if(b){if(a){var
+f6(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=f4(b[2],a[2]);if(c)var
+c=f6(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:nG}function
-f5(d,f,k){var
+f=c;return f}return 0}return a}return a?0:nK}function
+f7(d,f,k){var
 h=k[1];function
 i(i){function
 j(l){function
@@ -3367,10 +3379,10 @@ n(H){function
 v(o){function
 n(y){function
 f(w){var
-n=D(l),p=D(k[2]),f=cF(d,A(bZ,m)),h=D(t);function
+n=E(l),p=E(k[2]),f=cJ(d,A(b1,m)),h=E(t);function
 q(h){function
 k(g){var
-q=D(i);function
+q=E(i);function
 k(m){var
 f=e(n,m);if(f){var
 i=f[1];if(3===i[0]){var
@@ -3393,38 +3405,38 @@ h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-r=D(m),s=D(j);return[0,[0,i,D(i),s,r,l,f,h,k,g,o]]}var
-q=b(b(a(b(c,1)),1),1),r=0,s=D(j);return g(u(Y(function(h){if(3===h[0]){var
+r=E(m),s=E(j);return[0,[0,i,E(i),s,r,l,f,h,k,g,o]]}var
+q=b(b(a(b(c,1)),1),1),r=0,s=E(j);return g(u(Y(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=e(s,f[1]);return c?cT(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(u(Y(function(a){return nE(d,h,a)},s,v),r),q)}var
+c=e(s,f[1]);return c?cW(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
+r=b(b(a(b(c,1)),1),1),v=0;return g(u(Y(function(a){return nI(d,h,a)},s,v),r),q)}var
 n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],w=x(d,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(aD(w,n),f)}var
 q=b(a(a(c)),1);return g(aD(p(f[7]),q),n)}var
-w=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],E=[0,b(a(a(a(b(a(c),1)))),1),C],F=[0,a(a(a(a(b(a(c),1))))),E],n=x(d,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(n){var
+w=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],F=[0,a(a(a(a(b(a(c),1))))),D],n=x(d,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(n){var
 o=n[1];if(3===o[0])var
-G=o[1],q=f3(d,D(j),G);else
+G=o[1],q=f5(d,E(j),G);else
 var
 q=[1,b(b(a(b(c,1)),1),1)];var
 r=q}else
 var
-r=nH;return g(r,v)}var
+r=nL;return g(r,v)}var
 o=a(a(c)),q=f[9]?0:1;return g(aD(q,o),n)}var
-n=b(b(a(b(c,1)),1),1),o=k[2],q=f[13],r=f[12],v=f[11],w=f[10],y=D(l);return g(u(fC(d,D(j),y,w,v,r,q,o,0),n),m)}var
-m=b(b(a(b(c,1)),1),1),n=0;return g(u(Y(function(a){return dK(d,a)},i,n),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(u(T(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],h),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),o],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(a(a(a(b(a(c),1))))),s];return g(u(T(d,[0,b(a(a(b(b(a(c),1),1))),1),t],h),m),j)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(T(d,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
-j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(u(T(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),j),i)}function
-dP(d,Q,P,O,f){return a7(d,be(d,[3,A(function(u){var
+n=b(b(a(b(c,1)),1),1),o=k[2],q=f[13],r=f[12],v=f[11],w=f[10],y=E(l);return g(u(fE(d,E(j),y,w,v,r,q,o,0),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=0;return g(u(Y(function(a){return dM(d,a)},i,n),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(u(S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],h),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),o],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(a(a(a(b(a(c),1))))),s];return g(u(S(d,[0,b(a(a(b(b(a(c),1),1))),1),t],h),m),j)}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(S(d,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
+j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(u(S(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),j),i)}function
+dR(d,Q,P,O,f){return a7(d,be(d,[3,A(function(u){var
 h=Q,g=P;for(;;){var
 n=0;if(h)if(g){var
 p=g[1],q=h[1];if(0===p[0]){var
-E=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),E],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=ac(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
+D=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=ac(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
 h=h[2],g=g[2];continue}var
-I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=T(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
-N=p[1],l=e(D(k[1]),N);if(l){var
+I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=S(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
+N=p[1],l=e(E(k[1]),N);if(l){var
 r=l[1];if(1===r[0]){var
 f=[0,r[1]];o=1}else{var
 f=0;o=1}}else
@@ -3452,30 +3464,30 @@ A=z}else
 var
 A=e(d[2],0);var
 v=A}return[1,v]}},f)]))}function
-f6(h,g,f){var
-d=e(D(g),f);if(d){var
+f8(h,g,f){var
+d=e(E(g),f);if(d){var
 i=d[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return bf(x(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return d}function
-dQ(j,i,g,c,a){var
+dS(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
 d=a[2];return t(function(a){var
-c=f6(j,i,a[1]);if(c)var
+c=f8(j,i,a[1]);if(c)var
 d=c;else{var
-k=a[1],b=e(D(g),k);if(b){var
+k=a[1],b=e(E(g),k);if(b){var
 f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return F(function(a){return h(m,a)},l)}return 0}var
+l=a[2],m=f[1];return G(function(a){return h(m,a)},l)}return 0}var
 d=b}return d},d)}return b}function
-f7(d,o,r,j,l){var
-y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],H=[0,b(a(b(b(b(a(c),1),1),1)),1),E],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),H],j));if(q)var
+f9(d,o,r,j,l){var
+y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),F],j));if(q)var
 I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],O=[0,a(a(a(a(b(a(c),1))))),N],P=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,b(a(a(a(b(a(c),1)))),1),P],k=p(aF(d,[0,a(b(a(b(a(a(c)),1)),1)),R],j));else
 var
 k=q;var
-S=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),S],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ab],W,j)){var
+T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ab],W,j)){var
 ad=function(y){function
 s(a){return[0,[0,a]]}var
 z=p(l);function
 k(I){function
 J(l){if(z)var
-B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(a(a(b(b(a(c),1),1))),1),J],L=[0,b(a(a(a(b(a(c),1)))),1),K],e=aF(d,[0,a(b(a(b(a(a(c)),1)),1)),L],j);else
+B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),F],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(a(a(b(b(a(c),1),1))),1),J],L=[0,b(a(a(a(b(a(c),1)))),1),K],e=aF(d,[0,a(b(a(b(a(a(c)),1)),1)),L],j);else
 var
 e=z;var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(a(a(b(a(a(c)),1))),1),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],R=[0,a(b(a(b(b(a(c),1),1)),1)),P],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,b(a(b(b(b(a(c),1),1),1)),1),S],o=x(d,[0,a(a(a(a(b(a(c),1))))),T],[4,j]);if(o)var
@@ -3487,7 +3499,7 @@ j=w(l,f);function
 o(p){function
 j(q){function
 j(d){var
-b=r[2],a=b0(function(g){var
+b=r[2],a=b2(function(g){var
 i=g[2],b=A(bl,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
@@ -3495,7 +3507,7 @@ f=e}else
 var
 f=a;return f}return a?0:1}},b),e=a6(function(b,a){return Q(b,a[2])},d,c),g=A(bl,d),i=n(e,w(a,f));return[0,[0,A(bl,a),i,g]]}var
 o=b(a(a(b(c,1))),1),p=0;return g(u(Y(function(h){var
-j=cH(function(a){return i(d[4],a[1],h[1])},k);if(j){var
+j=cL(function(a){return i(d[4],a[1],h[1])},k);if(j){var
 l=j[1][2];if(1===l[0]){var
 g=f,a=h[2],o=l[1];for(;;){if(a){if(!i(d[4],a[1],o)){var
 n=a[2],g=m(g,c),a=n;continue}var
@@ -3504,92 +3516,92 @@ var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
 q=e?[0,[0,0,w(h[2],f)]]:e;return q},l,p),o),j)}var
-o=b(a(a(b(c,1))),1);return g(G(t(function(a){return F(function(b){return i(d[4],a[1],b[1])},l)},k),o),j)}var
-p=b(a(a(b(c,1))),1),q=e?v(w(k,f),j):h(w(k,f),j);return g(G(q,p),o)}var
+o=b(a(a(b(c,1))),1);return g(H(t(function(a){return G(function(b){return i(d[4],a[1],b[1])},l)},k),o),j)}var
+p=b(a(a(b(c,1))),1),q=e?v(w(k,f),j):h(w(k,f),j);return g(H(q,p),o)}var
 W=b(a(a(b(c,1))),1);if(l)var
 q=1;else{var
 y=p(e);if(y)var
 X=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),X],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),ac],j));else
 var
-q=y}return g(G(q,W),V)}var
-K=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),s],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],e=T(d,[0,b(b(b(b(a(a(c)),1),1),1),1),C],I);if(e){var
+q=y}return g(H(q,W),V)}var
+K=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),s],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],e=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),C],I);if(e){var
 D=0,E=e[1],k=Y(function(h){var
 k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bf(x(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=T(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=Y(dJ,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=S(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=Y(dL,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=e;return j}return nF},E,D);if(k)var
-H=k[1],l=[0,aQ(function(a){var
-b=a?[0,a[1],0]:a;return b},H)];else
+j=e;return j}return nJ},E,D);if(k)var
+F=k[1],l=[0,aQ(function(a){var
+b=a?[0,a[1],0]:a;return b},F)];else
 var
 l=k;var
 o=l}else
 var
 o=e;return g(u(o,K),J)}var
-q=b(b(a(b(c,1)),1),1);return g(g(u(e(o[2],r[1]),q),k),s)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(G(p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
+q=b(b(a(b(c,1)),1),1);return g(g(u(e(o[2],r[1]),q),k),s)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(H(p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
 am(ag){var
 k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),k],n=[0,b(b(a(a(b(a(c),1))),1),1),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(aw(d,[0,a(a(a(a(b(a(c),1))))),A],t,j)){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),G];if(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
 J=function(f){function
-h(a){return nJ}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=ac(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(G(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(u(e(o[2],r[1]),K),J)}return nK}function
-L(a){return nL}var
+h(a){return nN}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=ac(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(H(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(u(e(o[2],r[1]),K),J)}return nO}function
+L(a){return nP}var
 M=a(a(a(b(c,1)))),h=p(l);if(h)var
 N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=aw(d,[0,a(a(a(a(b(a(c),1))))),Z],T,j);else
 var
 f=h;if(f)var
 _=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(a(b(a(a(c)),1)))),ab],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),af],j));else
 var
-i=f;return g(G(i,M),L)}var
+i=f;return g(H(i,M),L)}var
 an=a(a(a(b(c,1))));if(k)var
 ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(b(b(a(a(c)),1),1))),aq],as=[0,a(b(a(b(b(a(c),1),1)),1)),ar],s=p(aF(d,[0,b(a(b(b(a(a(c)),1),1)),1),as],j));else
 var
-s=k;return g(G(s,an),am)}function
-dR(a,d,c,b){var
+s=k;return g(H(s,an),am)}function
+dT(a,d,c,b){var
 e=a[10],f=m(a[9],b),g=q(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-f8(b,a){return b0(function(a){return p(h(a[1],b))},a)}function
-f9(j,i){var
-g=H(j[2],i);if(!v(i,c)&&!v(g,f)){var
+f_(b,a){return b2(function(a){return p(h(a[1],b))},a)}function
+f$(j,i){var
+g=I(j[2],i);if(!v(i,c)&&!v(g,f)){var
 m=bk(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-nN=[0,b(b(b(a(a(c)),1),1),1),0],nO=[0,b(b(b(b(a(c),1),1),1),1),nN],nP=[0,a(a(b(b(a(c),1),1))),nO],nQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nP],0],nR=[0,a(a(a(b(a(c),1)))),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],nQ],nV=[0,a(b(a(b(a(c),1)),1)),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,b(b(a(b(a(c),1)),1),1),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,a(a(b(b(a(c),1),1))),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(a(b(b(a(c),1),1)),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(a(b(b(a(c),1),1))),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,a(b(b(b(a(c),1),1),1)),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(a(b(b(a(c),1),1))),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(a(a(b(a(c),1)))),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,b(a(b(b(a(c),1),1)),1),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(b(b(a(c),1),1))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,b(a(b(b(a(c),1),1)),1),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,b(a(b(b(a(c),1),1)),1),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,b(a(b(b(a(c),1),1)),1),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,a(b(b(b(a(c),1),1),1)),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,b(a(b(b(a(c),1),1)),1),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,b(a(a(b(a(c),1))),1),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,a(b(b(b(a(c),1),1),1)),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,a(b(a(b(a(c),1)),1)),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,b(b(a(b(a(c),1)),1),1),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow],oB=[0,a(a(b(b(a(c),1),1))),0],oC=[0,b(b(b(b(a(c),1),1),1),1),oB],oD=[0,a(b(b(b(a(c),1),1),1)),oC],oE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oD],oA],oF=[0,b(a(b(b(a(c),1),1)),1),0],oG=[0,b(b(b(b(a(c),1),1),1),1),oF],oH=[0,a(b(b(b(a(c),1),1),1)),oG],oI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oH],oE],oJ=[0,a(b(b(b(a(c),1),1),1)),0],oK=[0,b(b(b(b(a(c),1),1),1),1),oJ],oL=[0,a(b(b(b(a(c),1),1),1)),oK],oM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oL],oI];function
-oN(d,n,m,e){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),o],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),E],I=[0,a(a(a(a(b(a(c),1))))),H],h=bI(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
-J=h[1],K=n[1],j=F(function(f){var
+nR=[0,b(b(b(a(a(c)),1),1),1),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],0],nV=[0,a(a(a(b(a(c),1)))),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(a(b(a(c),1)),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,a(a(b(b(a(c),1),1))),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(b(a(b(a(c),1)),1),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(a(b(b(a(c),1),1))),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,b(a(b(b(a(c),1),1)),1),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(a(b(b(a(c),1),1))),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(b(b(b(a(c),1),1),1)),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(a(b(b(a(c),1),1))),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(a(b(a(c),1)))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,b(a(b(b(a(c),1),1)),1),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,a(a(b(b(a(c),1),1))),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,b(a(b(b(a(c),1),1)),1),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,b(a(b(b(a(c),1),1)),1),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,b(a(b(b(a(c),1),1)),1),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,a(b(b(b(a(c),1),1),1)),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,b(a(b(b(a(c),1),1)),1),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,b(a(a(b(a(c),1))),1),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,a(b(a(b(a(c),1)),1)),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow],oB=[0,b(b(a(b(a(c),1)),1),1),0],oC=[0,b(b(b(b(a(c),1),1),1),1),oB],oD=[0,a(b(b(b(a(c),1),1),1)),oC],oE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oD],oA],oF=[0,a(a(b(b(a(c),1),1))),0],oG=[0,b(b(b(b(a(c),1),1),1),1),oF],oH=[0,a(b(b(b(a(c),1),1),1)),oG],oI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oH],oE],oJ=[0,b(a(b(b(a(c),1),1)),1),0],oK=[0,b(b(b(b(a(c),1),1),1),1),oJ],oL=[0,a(b(b(b(a(c),1),1),1)),oK],oM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oL],oI],oN=[0,a(b(b(b(a(c),1),1),1)),0],oO=[0,b(b(b(b(a(c),1),1),1),1),oN],oP=[0,a(b(b(b(a(c),1),1),1)),oO],oQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oP],oM];function
+oR(d,n,m,e){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),o],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],I=[0,a(a(a(a(b(a(c),1))))),F],h=bI(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
+J=h[1],K=n[1],j=G(function(f){var
 g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],j=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),j],f);return e?i(d[4],e[1],J):e},K);else
 var
 j=h;function
 L(a){return[0,m]}var
-M=b(a(a(a(c))),1),l=F(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oM);if(l)if(k)var
+M=b(a(a(a(c))),1),l=G(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oQ);if(l)if(k)var
 f=k;else
 if(j)var
 N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(b(a(b(b(a(c),1),1)),1),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],f=p(aw(d,[0,a(a(b(b(b(a(c),1),1),1))),T],Q,e));else
 var
 f=j;else
 var
-f=l;return g(G(f,M),L)}function
-f_(d,l,j,s,o){if(o){var
-B=o[2],C=function(a){return f_(d,l,a,m(s,c),B)},k=o[1],r=function(C){function
+f=l;return g(H(f,M),L)}function
+ga(d,l,j,s,o){if(o){var
+B=o[2],C=function(a){return ga(d,l,a,m(s,c),B)},k=o[1],r=function(C){function
 o(y){var
 o=e(d[1],y);function
 z(z){function
 r(r){function
 y(ar){var
-S=[0,b(b(a(a(b(a(c),1))),1),1),0],U=[0,b(b(a(a(b(a(c),1))),1),1),S],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U];if(R(o,[0,a(a(b(b(b(a(c),1),1),1))),V])){var
+T=[0,b(b(a(a(b(a(c),1))),1),1),0],U=[0,b(b(a(a(b(a(c),1))),1),1),T],W=[0,a(b(b(b(b(a(c),1),1),1),1)),U];if(R(o,[0,a(a(b(b(b(a(c),1),1),1))),W])){var
 r=function(z){function
 n(E){var
 r=m(j[2],c);function
-o(I){function
+o(F){function
 D(m){function
-I(J){function
+F(J){function
 y(n){function
 y(n){var
 o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],u=[0,b(b(a(b(a(a(c)),1)),1),1),p],w=[0,a(b(b(b(b(a(c),1),1),1),1)),u],y=[0,b(b(a(b(a(a(c)),1)),1),1),w],f=x(d,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
@@ -3600,40 +3612,40 @@ e=0}else
 var
 e=f;function
 B(l){function
-f(a){return a?a[1]:W(c)}var
-g=W(b(c,1)),a=e;for(;;){if(a){var
+f(a){return a?a[1]:V(c)}var
+g=V(b(c,1)),a=e;for(;;){if(a){var
 i=a[1],j=v(g,i);if(j){var
 g=i,a=a[2];continue}var
 d=j}else
 var
 d=1;var
-k=d?t(function(a){return F(function(b){return h(f(b),a)},l)},e):d;return k?t(function(a){var
-b=f(a);return F(function(a){return h(b,a)},e)},l):k}}var
-C=j[10],D=j[9],G=[0,[0,[0,[0,m[3],B],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bI(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,E,j[6]],L=j[5],M=j[4],N=q(A(function(a){return[0,a[2][1],m[1]]},M),L),O=q(j[4],[0,[0,r,[0,m[1],s]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,G,D,C]]}function
+k=d?t(function(a){return G(function(b){return h(f(b),a)},l)},e):d;return k?t(function(a){var
+b=f(a);return G(function(a){return h(b,a)},e)},l):k}}var
+C=j[10],D=j[9],F=[0,[0,[0,[0,m[3],B],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bI(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,E,j[6]],L=j[5],M=j[4],N=q(A(function(a){return[0,a[2][1],m[1]]},M),L),O=q(j[4],[0,[0,r,[0,m[1],s]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,F,D,C]]}function
 o(p){function
 v(z){var
-k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=T(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
+k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
 t(g){var
 e=l[10];return[0,A(function(y){var
 e=y[1],j=m[1];if(typeof
-e==="number")return nI;else{if(0===e[0]){var
-k=e[4],l=e[2],i=dQ(d,h,g,j,l);if(i)var
+e==="number")return nM;else{if(0===e[0]){var
+k=e[4],l=e[2],i=dS(d,h,g,j,l);if(i)var
 r=l[2],o=aQ(function(e){var
-g=f6(d,h,e[1]);if(g)var
-k=e[2],j=0,l=b1(bk(e[1]),h),i=[0,[0,w(b0(function(e){var
+g=f8(d,h,e[1]);if(g)var
+k=e[2],j=0,l=b3(bk(e[1]),h),i=[0,[0,w(b2(function(e){var
 f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return bf(x(d,[0,a(a(a(a(b(a(c),1))))),l],e))},l),f),k],j];else
 var
 i=g;return i},r);else
 var
 o=i;var
-p=dQ(d,h,g,j,e[3]),s=p?[0,dP(d,h,g,n,A(bZ,k))]:p,t=i?[0,dP(d,h,g,n,A(bl,k))]:i;return[0,t,s,o]}var
-q=dQ(d,h,g,j,e[1]),u=0,v=q?[0,dP(d,h,g,n,[0,e[2],0])]:q;return[0,0,v,u]}},e)]}var
+p=dS(d,h,g,j,e[3]),s=p?[0,dR(d,h,g,n,A(b1,k))]:p,t=i?[0,dR(d,h,g,n,A(bl,k))]:i;return[0,t,s,o]}var
+q=dS(d,h,g,j,e[1]),u=0,v=q?[0,dR(d,h,g,n,[0,e[2],0])]:q;return[0,0,v,u]}},e)]}var
 v=b(b(a(b(c,1)),1),1),j=m[3][1],y=j?e(l[5],j[1]):j;return g(u(y,v),t)}var
-y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=T(d,[0,a(a(a(a(b(a(c),1))))),s],p),j=h?h[1]:h;function
+y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=S(d,[0,a(a(a(a(b(a(c),1))))),s],p),j=h?h[1]:h;function
 k(g,f){var
 h=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),k],g);return e?i(d[4],e[1],f):e}var
 o=t(function(g){var
-h=F(function(a){return k(a,g[1])},j);if(h){var
+h=G(function(a){return k(a,g[1])},j);if(h){var
 l=g[2];if(4===l[0]){var
 f=l[1];if(f){if(f[2])return 0;var
 m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=e(d[2],u),n=i(d[4],m[1],v);if(n){var
@@ -3641,9 +3653,9 @@ w=m[2];return aS(d,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
 o=n}else
 var
 o=f;return o}return 0}return h},n),z=o?t(function(e){var
-g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=bf(x(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:F(function(a){return k(e,a[1])},n)},j):o;return g(G(z,y),v)}var
+g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=bf(x(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:G(function(a){return k(e,a[1])},n)},j):o;return g(H(z,y),v)}var
 p=b(b(a(b(c,1)),1),1);return g(g(u(e(l[2],m[1]),p),o),y)}var
-B=a(b(a(a(c)),1)),C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],H=[0,b(b(b(b(a(a(c)),1),1),1),1),D],n=x(d,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(n)var
+B=a(b(a(a(c)),1)),C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],n=x(d,[0,a(a(a(a(b(a(c),1))))),F],[4,k]);if(n)var
 o=n[1],I=4===o[0]?[0,o[1]]:0,p=I;else
 var
 p=n;return g(u(p,B),y)}var
@@ -3652,11 +3664,11 @@ y=j[1];if(y)var
 B=b(b(b(b(b(b(c,1),1),1),1),1),1),n=v(w(j[4],f),B);else
 var
 n=y;if(n)var
-C=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),D=p[1][2][2],o=v(H(H(s,c),D),C);else
+C=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),D=p[1][2][2],o=v(I(I(s,c),D),C);else
 var
 o=n}else
 var
-o=1;return g(G(o,J),I)}var
+o=1;return g(H(o,J),F)}var
 n=e(l[6],z);if(n)var
 o=n[2],m=n[1],B=function(j){var
 i=j[1];function
@@ -3664,13 +3676,13 @@ k(j){function
 k(k){function
 r(G){function
 n(b){var
-a=T(d,b,j),c=a?a[1]:a;return c}function
+a=S(d,b,j),c=a?a[1]:a;return c}function
 p(q){function
 d(a){var
-b=fG(k);return[0,[0,i,a,[0,[0,m,o],h(w([0,m,o],f),b)]]]}var
+b=fI(k);return[0,[0,i,a,[0,[0,m,o],h(w([0,m,o],f),b)]]]}var
 j=b(b(a(b(c,1)),1),1),n=0,p=[0,m,o];return g(u(Y(function(c){var
 a=e(l[5],c);if(a)var
-b=f4(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+b=f6(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
 var
 d=a;return d},p,n),j),d)}var
 r=b(c,1),s=[0,b(a(a(a(b(a(c),1)))),1),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],y=[0,b(b(b(b(a(a(c)),1),1),1),1),v],z=n([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=q(n([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(aD(t(function(e){var
@@ -3680,102 +3692,105 @@ n=b(b(a(b(c,1)),1),1);return g(u(e(l[3],i),n),k)}var
 n=b(b(a(b(c,1)),1),1);return g(u(e(l[2],i),n),k)},C=b(b(a(b(c,1)),1),1),y=g(u(e(l[4],m),C),B);else
 var
 y=[1,a(b(a(b(c,1)),1))];return g(y,D)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],n=cX(d,[0,a(a(b(b(a(a(c)),1),1))),C],k),D=n?h(n[1],r):n;return g(G(D,y),o)}var
+y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],n=c0(d,[0,a(a(b(b(a(a(c)),1),1))),C],k),D=n?h(n[1],r):n;return g(H(D,y),o)}var
 o=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),y],k),o),n)},y=b(a(b(a(c),1)),1),z=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),z],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(u(bI(d,[0,a(a(b(b(b(a(c),1),1),1))),C],k),y),r)}var
 X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(R(o,[0,a(a(a(a(b(a(c),1))))),ab])){var
 D=function(e){function
 i(b){function
 a(a){function
 b(b){var
-c=f8(e,j[4]),d=b?dR(j,c,[0,[1,a[2],b[1]],0],a[2]):dR(j,c,0,f);return[0,d]}return g(f7(d,l,a[1],k,0),b)}return g(f9(j,e),a)}var
-m=a(b(b(a(c),1),1)),n=j[4];return g(G(F(function(a){return h(a[1],e)},n),m),i)},E=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(u(cX(d,[0,a(a(b(b(a(a(c)),1),1))),J],k),E),D)}var
+c=f_(e,j[4]),d=b?dT(j,c,[0,[1,a[2],b[1]],0],a[2]):dT(j,c,0,f);return[0,d]}return g(f9(d,l,a[1],k,0),b)}return g(f$(j,e),a)}var
+m=a(b(b(a(c),1),1)),n=j[4];return g(H(G(function(a){return h(a[1],e)},n),m),i)},E=b(a(b(a(c),1)),1),F=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),F];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),J],k),E),D)}var
 ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ai])){var
 K=function(f){function
 h(h){function
 e(e){function
 h(d){var
-g=f8(f,j[4]);return d?[0,dR(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(f7(d,l,e[1],k,1),h)}return g(f9(j,f),e)}var
-i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aF(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(G(s,i),h)},L=b(a(b(a(c),1)),1),M=[0,a(b(b(b(a(a(c)),1),1),1)),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M];return g(u(cX(d,[0,a(a(b(b(a(a(c)),1),1))),N],k),L),K)}var
-aj=[0,b(b(a(a(b(a(c),1))),1),1),0],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,a(a(b(b(a(a(c)),1),1))),ak],am=[0,a(b(a(b(a(a(c)),1)),1)),al],an=[0,b(a(a(b(b(a(c),1),1))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ao]))return oN(d,l,j,k);var
+g=f_(f,j[4]);return d?[0,dT(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(f9(d,l,e[1],k,1),h)}return g(f$(j,f),e)}var
+i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aF(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(H(s,i),h)},L=b(a(b(a(c),1)),1),M=[0,a(b(b(b(a(a(c)),1),1),1)),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),N],k),L),K)}var
+aj=[0,b(b(a(a(b(a(c),1))),1),1),0],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,a(a(b(b(a(a(c)),1),1))),ak],am=[0,a(b(a(b(a(a(c)),1)),1)),al],an=[0,b(a(a(b(b(a(c),1),1))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ao]))return oR(d,l,j,k);var
 ap=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aq=[0,b(a(a(a(b(a(c),1)))),1),ap];if(R(o,[0,a(b(a(b(b(a(c),1),1)),1)),aq])){var
 O=function(p){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bf(x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},P=a(b(b(a(c),1),1)),Q=j[1]?f:c;return g(G(n(w(j[4],f),Q),P),O)}return[1,a(b(b(a(c),1),1))]}var
-z=b(a(b(a(c),1)),1);return g(G(f0(d,r[1],r[2],k),z),y)}var
-y=b(a(b(a(c),1)),1);return g(u(f1(d,j[1],o),y),r)}var
-r=f2(d,o,k),B=r?[2,r[1]]:oO;return g(B,z)}var
-r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),o)},y=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(G(z,y),r),C)}return[0,j]}function
-f$(b,a){var
-c=cF(b,a);return t(function(d){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bf(x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},P=a(b(b(a(c),1),1)),Q=j[1]?f:c;return g(H(n(w(j[4],f),Q),P),O)}return[1,a(b(b(a(c),1),1))]}var
+z=b(a(b(a(c),1)),1);return g(H(f2(d,r[1],r[2],k),z),y)}var
+y=b(a(b(a(c),1)),1);return g(u(f3(d,j[1],o),y),r)}var
+r=f4(d,o,k),B=r?[2,r[1]]:oS;return g(B,z)}var
+r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),o)},y=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(H(z,y),r),C)}return[0,j]}function
+gb(b,a){var
+c=cJ(b,a);return t(function(d){var
 a=e(c,d);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-dS(h,g,f){var
+dU(h,g,f){var
 d=e(g[2],f);if(d){var
 i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bf(x(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
-ga(d,c,b){var
+gc(d,c,b){var
 a=e(d[4],b);return a?h(a[1][1],c):a}function
-dT(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
-oQ(c){var
+dV(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
+oU(c){var
 a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return q(e,d)}function
-gb(f,a){if(a)var
-b=e(f,a[1]),g=b?fc(m(b[1],c)):c,d=[0,g];else
+gd(f,a){if(a)var
+b=e(f,a[1]),g=b?fd(m(b[1],c)):c,d=[0,g];else
 var
 d=a;return d}function
-gc(b,e,a){var
-c=S(a[8],0);function
+ge(b,e,a){var
+c=X(a[8],0);function
 d(f){var
-a=dx(e,f[2][1],oR),c=a[3],d=gb(b,a[2]);return[0,gb(b,a[1]),d,c]}return A(function(a){return dT(d,a)},c)}var
-oT=b(c,1),oU=a(c),gd=b(b(c,1),1),bp=oV.slice(),oX=oW.slice(),dU=a0(7,bX(16,function(a){return a})),bK=1;for(;;){var
-rc=im(function(c){return function(a){var
-b=c-1|0;return k(k(dU,b)[1+b],a)[1+a]}}(bK),oX);k(dU,bK)[1+bK]=rc;var
-rd=bK+1|0;if(6!==bK){var
-bK=rd;continue}var
-b9=a0(16,0),ap=function(b,a){return b9[1+b[1+a]]},z=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},ge=function(b,aJ,aI,aH){var
+a=dz(e,f[2][1],oV),c=a[3],d=gd(b,a[2]);return[0,gd(b,a[1]),d,c]}return A(function(a){return dV(d,a)},c)}var
+oX=b(c,1),oY=a(c),gf=b(b(c,1),1),bp=oZ.slice(),o1=o0.slice(),dW=a0(7,bZ(16,function(a){return a})),bK=1;for(;;){var
+rg=iq(function(c){return function(a){var
+b=c-1|0;return k(k(dW,b)[1+b],a)[1+a]}}(bK),o1);k(dW,bK)[1+bK]=rg;var
+rh=bK+1|0;if(6!==bK){var
+bK=rh;continue}var
+ca=a0(16,0),ap=function(b,a){return ca[1+b[1+a]]},z=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},gg=function(b,aJ,aI,aH){var
 aK=k(b,0)[1],aL=k(b,1)[2],aM=k(b,2)[3],aN=k(b,3)[4],aO=k(b,4)[5],aP=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(bp,0)[1],aT=k(bp,1)[2],aU=k(bp,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=k(bp,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,y=aN,x=aM,w=aL,v=aK;for(;;){var
-a=k(dU,d)[1+d],I=(v+e|0)+ap(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+ap(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+ap(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+ap(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+ap(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+ap(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+ap(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+ap(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+ap(a,8)|0,an=z(aj^am,16),ao=ac+an|0,aq=z(X^ao,12),i=(am+aq|0)+ap(a,9)|0,j=z(an^i,8),l=ao+j|0,ar=z(aq^l,7),as=(U+ad|0)+ap(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+ap(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+ap(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+ap(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+ap(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+ap(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
+a=k(dW,d)[1+d],I=(v+e|0)+ap(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+ap(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+ap(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+ap(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+ap(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+ap(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+ap(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+ap(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+ap(a,8)|0,an=z(aj^am,16),ao=ac+an|0,aq=z(X^ao,12),i=(am+aq|0)+ap(a,9)|0,j=z(an^i,8),l=ao+j|0,ar=z(aq^l,7),as=(U+ad|0)+ap(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+ap(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+ap(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+ap(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+ap(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+ap(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
 d=a2,H=j,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,y=s,x=p,w=m,v=i;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dV=function(h,m,e,l,g){if(1===l){var
-v=m-(aV*e|0)|0,K=aV,w=rR(aV,v)?K:v,i=eI(1,(w+63|0)/64|0),n=i-1|0,L=aV*e|0,E=0;if(n<0)var
+c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dX=function(h,m,e,l,g){if(1===l){var
+v=m-(aV*e|0)|0,J=aV,w=rW(aV,v)?J:v,i=eK(1,(w+63|0)/64|0),n=i-1|0,L=aV*e|0,E=0;if(n<0)var
 o=bp;else{var
 a=E,p=bp;for(;;){var
 j=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===j){var
 b=0;for(;;){var
-x=ro(aK(h),q+(4*b|0)|0)&-1;k(b9,b)[1+b]=x;var
+x=rs(aK(h),q+(4*b|0)|0)&-1;k(ca,b)[1+b]=x;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?J(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(b9,c)[1+c]=C;var
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?K(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(ca,c)[1+c]=C;var
 D=c+1|0;if(15!==c){var
 c=D;continue}break}}var
 r=a===(i-1|0)?1:0;if(r)var
 F=g?8:g,s=2|F;else
 var
 s=r;var
-t=0===a?1:0,G=t?1:t,u=ge(p,e,j,G|s),H=a+1|0;if(n!==a){var
+t=0===a?1:0,G=t?1:t,u=gg(p,e,j,G|s),H=a+1|0;if(n!==a){var
 a=H,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=dV(h,m,e,d,0),N=dV(h,m,e+d|0,l-d|0,0);eX(M,0,b9,0,8);eX(N,0,b9,8,8);var
-I=g?8:g;return ge(bp,0,64,4|I)}},gf=function(a){var
-b=o(a),c=dV(a,b,0,eI(1,(b+g8|0)/aV|0),1);return eU(32,function(a){var
-b=a/4|0;return dk((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&br)})},oY=bX(ce,K),dW=function(a){return dm(o(a),function(c){var
-b=J(a,c);return k(oY,b)[1+b]})},oZ=function(a){var
-c=cw(64);cv(function(a){var
+M=dX(h,m,e,d,0),N=dX(h,m,e+d|0,l-d|0,0);eZ(M,0,ca,0,8);eZ(N,0,ca,8,8);var
+I=g?8:g;return gg(bp,0,64,4|I)}},gh=function(a){var
+b=o(a),c=dX(a,b,0,eK(1,(b+g_|0)/aV|0),1);return eW(32,function(a){var
+b=a/4|0;return dm((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&br)})},o2=bZ(ci,L),dY=function(a){return dp(o(a),function(c){var
+b=K(a,c);return k(o2,b)[1+b]})},o3=function(a){var
+c=cz(64);cy(function(a){var
 d=typeof
-a==="number"?a&br:ao(H(a,b(cq(a,8),8)));return aJ(c,d)},a);return cx(c)},o0=function(a,c){var
-f=cw(hh);cv(function(c){if(hQ(c)){var
-i=a-1|0,k=ao(c),l=0;if(!(i<0)){var
-d=l;for(;;){var
-j=8*d|0,m=j<32?j:31;aJ(f,k>>m&br);var
-n=d+1|0;if(i!==d){var
-d=n;continue}break}}return 0}var
-g=8*a|0,e=sl(H(c,b(cq(c,g),g))),h=o(e),p=a<=h?an(e,0,a):am(e,eT(a-h|0,0));return bA(f,p)},c);return cx(f)},o1=function(d,b,c){var
+a==="number"?a&br:ao(I(a,b(ct(a,8),8)));return aJ(c,d)},a);return cA(c)},o4=function(c,d){var
+a=cz(hj);cy(function(d){if(hT(d)){var
+g=ao(d);if(8===c){var
+i=a[2]+8|0,n=hB(g);if(a[3]<i)cB(a,8);rx(a[1],a[2],n);a[2]=i;return 0}if(4===c){var
+h=a[2]+4|0;if(a[3]<h)cB(a,4);rw(a[1],a[2],g);a[2]=h;return 0}var
+l=c-1|0,p=0;if(!(l<0)){var
+e=p;for(;;){var
+m=8*e|0,q=m<32?m:31;aJ(a,g>>q&br);var
+r=e+1|0;if(l!==e){var
+e=r;continue}break}}return 0}var
+j=8*c|0,f=sq(I(d,b(ct(d,j),j))),k=o(f),s=c<=k?an(f,0,c):am(f,eV(c-k|0,0));return bA(a,s)},d);return cA(a)},o5=function(d,b,c){var
 e=o(c),i=0<=az(b)?1:0;if(i){var
-j=e_(b,K(o(d)-e|0));if(j){var
+j=e$(b,L(o(d)-e|0));if(j){var
 a=0,l=ao(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
@@ -3784,14 +3799,14 @@ a=a+1|0;continue}var
 g=h}return g}}var
 k=j}else
 var
-k=i;return k},o3=function(a){return dn(o2,a)},o4=function(b,a){return r9(b,a)<0?1:0},j=[0,dW,oZ,function(a){return K(o(a))},ij,o4,o3,o0,o1,gf],b_=[_,o5,ci(0)],O=function(a){throw[0,b_,a]},b$=function(d){var
+k=i;return k},o7=function(a){return dq(o6,a)},o8=function(b,a){return sc(b,a)<0?1:0},j=[0,dY,o3,function(a){return L(o(a))},im,o8,o7,o4,o5,gh],cb=[_,o9,cm(0)],O=function(a){throw[0,cb,a]},cc=function(d){var
 f=o(d),a=[0,0];function
-c(b){return a[1]<f?J(d,a[1]):O(o6)}function
+c(b){return a[1]<f?K(d,a[1]):O(o_)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return O(e(cB(o7),d))}function
+d=a[1];return O(e(cF(o$),d))}function
 k(l){g(34);var
-b=cw(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return cx(b)}if(92===e){a[1]++;var
+b=cz(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return cA(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -3800,43 +3815,43 @@ k=0;switch(i){case
 12:aJ(b,10);break;case
 16:aJ(b,13);break;case
 18:aJ(b,9);break;case
-19:if(f<(a[1]+4|0))O(o8);else
-aJ(b,dk(hB(am(o9,an(d,a[1],4)))&br));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aJ(b,h);continue}aJ(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))O(pa);else
+aJ(b,dm(hE(am(pb,an(d,a[1],4)))&br));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aJ(b,h);continue}aJ(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return o_}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return pc}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bh(e)]}}if(123===b){a[1]++;if(g1===c(0)){a[1]++;return o$}var
+e=[0,h(0),e];continue}g(93);return[2,bh(e)]}}if(123===b){a[1]++;if(g3===c(0)){a[1]++;return pd}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(g1);return[3,bh(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(g3);return[3,bh(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<J(d,a[1])+d2>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<K(d,a[1])+d4>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<J(d,a[1])+ec>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},ai=function(b,a){if(3===a[0])try{var
-c=h9(b,a[1]);return c}catch(a){a=a1(a);if(a===ax)return O(am(pb,b));throw a}return O(pa)},bJ=function(a){return 1===a[0]?a[1]:O(pc)},bq=function(a){if(0===a[0]){var
-b=a[1];return 40<o(b)?O(pd):eE(b)}return O(pe)},ca=function(a){return 2===a[0]?a[1]:O(pf)},cY=function(a){switch(a[0]){case
+o=25<K(d,a[1])+ee>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},ai=function(b,a){if(3===a[0])try{var
+c=ia(b,a[1]);return c}catch(a){a=a1(a);if(a===ax)return O(am(pf,b));throw a}return O(pe)},bJ=function(a){return 1===a[0]?a[1]:O(pg)},bq=function(a){if(0===a[0]){var
+b=a[1];return 40<o(b)?O(ph):eG(b)}return O(pi)},cd=function(a){return 2===a[0]?a[1]:O(pj)},c1=function(a){switch(a[0]){case
 0:return[0,bq(a)];case
 1:return[1,a[1]];case
-2:return[3,a2(cY,a[1])];case
+2:return[3,a2(c1,a[1])];case
 3:var
 c=a[1];return[4,a2(function(a){var
-b=cY(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return eA(b,pk)?eA(b,pl)?O(pm):pn:po}},pp=function(l,i){var
-a=cY(b$(l));function
+b=c1(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return eC(b,po)?eC(b,pp)?O(pq):pr:ps}},pt=function(l,i){var
+a=c1(cc(l));function
 b(b){var
-c=T(j,dW(b),a);return c?c[1]:O(am(pq,b))}var
-m=0,n=b(pr),d=Y(function(a){return dK(j,a)},n,m),o=d?d[1]:O(pw),e=dq(o),q=du(0,64),f=du(0,64);function
+c=S(j,dY(b),a);return c?c[1]:O(am(pu,b))}var
+m=0,n=b(pv),d=Y(function(a){return dM(j,a)},n,m),o=d?d[1]:O(pA),e=ds(o),q=dw(0,64),f=dw(0,64);function
 g(d,c,b){var
-a=cT(j,d,c,b);return a?a[1]:O(ps)}var
-p=b(pt);eM(function(m,d){if(3===d[0]){var
+a=cW(j,d,c,b);return a?a[1]:O(pw)}var
+p=b(px);eO(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
 f=b[1];if(0===f[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=az(a)&&e8(a,K(e.length-1))){var
-l=ao(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pv,o=[0,K(m),[0,a,n]];return e6(q,g(1,c,j),o)}}}}}}return O(pu)},p);var
-h=eO(eL(0,function(M,L){var
-g=L[1],s=bd(q,g),l=k(q[2],s)[1+s];if(l){var
+j=i[1],a=f[1];if(0<=az(a)&&e9(a,L(e.length-1))){var
+l=ao(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pz,o=[0,L(m),[0,a,n]];return e7(q,g(1,c,j),o)}}}}}}return O(py)},p);var
+h=eQ(eN(0,function(M,K){var
+g=K[1],s=bd(q,g),l=k(q[2],s)[1+s];if(l){var
 m=l[3],F=l[2];if(0===aB(g,l[1]))var
 a=[0,F];else
 if(m){var
@@ -3862,7 +3877,7 @@ J=o[3],t=0===aB(o[1],b)?1:0;if(!t){var
 o=J;continue}var
 w=t}else
 var
-w=0;if(1-w)e6(f,b,K(M));var
+w=0;if(1-w)e7(f,b,L(M));var
 r=bd(f,b),h=k(f[2],r)[1+r];if(h){var
 i=h[3],z=h[2];if(0===aB(b,h[1]))var
 p=z;else{if(!i)throw ax;var
@@ -3874,12 +3889,12 @@ d=C;for(;;){if(!d)throw ax;var
 x=d[2],y=d[3];if(0!==aB(b,d[1])){var
 d=y;continue}var
 p=x;break}}}}return[0,v[1],p]}throw ax}}var
-N=W(c);return[0,W(c),N]},i));return[0,a,h[1],h[2]]},gg=function(d){var
-u=o(d);if(u<8)O(px);var
-i=hA(eW(d,0)),P=i<2?1:0,Q=P||((u-8|0)<i?1:0);if(Q)O(py);var
-R=b$(an(d,8,i));function
+N=V(c);return[0,V(c),N]},i));return[0,a,h[1],h[2]]},gi=function(d){var
+u=o(d);if(u<8)O(pB);var
+i=hD(eY(d,0)),P=i<2?1:0,Q=P||((u-8|0)<i?1:0);if(Q)O(pC);var
+R=cc(an(d,8,i));function
 q(b){var
-c=ca(ai(pz,ai(b,R)));if(c){var
+c=cd(ai(pD,ai(b,R)));if(c){var
 d=c[2];if(d&&!d[2]){var
 a=ao(bq(c[1])),e=ao(bq(d[1]));if(0<=a&&!(e<a)&&!(u<((8+i|0)+e|0)))return[0,(8+i|0)+a|0,e-a|0];return O(b)}}return O(b)}function
 e(b){var
@@ -3887,66 +3902,66 @@ a=q(b);return an(d,a[1],a[2])}function
 a(f,e){var
 a=q(e),g=a[1];function
 h(e){var
-a=eE(hy(io,eW(d,g+(8*e|0)|0)));if(!f&&!(0<=az(a)))return m(a,b(c,64));return a}return bX(a[2]/8|0,h)}function
+a=eG(hA(ir,eY(d,g+(8*e|0)|0)));if(!f&&!(0<=az(a)))return m(a,b(c,64));return a}return bZ(a[2]/8|0,h)}function
 l(c){var
 a=q(c),e=a[1];function
 f(c){function
-a(a){return J(d,(e+(4*c|0)|0)+a|0)}var
-f=b(K(a(3)),24),g=a(2)<<16,h=a(1)<<8;return m(K((a(0)+h|0)+g|0),f)}return bX(a[2]/4|0,f)}var
-h=b$(e(pA)),y=l(pB),n=y.length-1;if(0===n)O(pC);var
-z=a2(bJ,ca(ai(pD,h)));if(h8(function(a){return 1-eN(a,pE)},z))O(pF);function
-r(a){return eN(a,z)}function
+a(a){return K(d,(e+(4*c|0)|0)+a|0)}var
+f=b(L(a(3)),24),g=a(2)<<16,h=a(1)<<8;return m(L((a(0)+h|0)+g|0),f)}return bZ(a[2]/4|0,f)}var
+h=cc(e(pE)),y=l(pF),n=y.length-1;if(0===n)O(pG);var
+z=a2(bJ,cd(ai(pH,h)));if(h$(function(a){return 1-eP(a,pI)},z))O(pJ);function
+r(a){return eP(a,z)}function
 A(c){var
-a=q(c),p=a[1],i=hu(a[2],n);return bX(n,function(n){var
-j=an(d,p+bS(i,n)|0,i),c=o(j)-1|0;if(c<0)var
+a=q(c),p=a[1],i=hw(a[2],n);return bZ(n,function(n){var
+j=an(d,p+bU(i,n)|0,i),c=o(j)-1|0;if(c<0)var
 e=f;else{var
 a=c,g=f;for(;;){var
-k=K(J(j,a)),h=m(b(g,8),k),l=a-1|0;if(0!==a){var
+k=L(K(j,a)),h=m(b(g,8),k),l=a-1|0;if(0!==a){var
 a=l,g=h;continue}var
 e=h;break}}return e})}var
-s=ai(pG,h);if(r(pH))var
+s=ai(pK,h);if(r(pL))var
 p=1;else
 var
-N=r(ql),p=N?[0,bq(ai(qm,s))]:N;var
-B=a0(n,f),C=1===p?B:A(qk);if(typeof
+N=r(qp),p=N?[0,bq(ai(qq,s))]:N;var
+B=a0(n,f),C=1===p?B:A(qo);if(typeof
 p==="number")if(p)var
-S=l(pI),w=S,v=a(0,pJ);else{try{var
-av=A(qh),M=av}catch(a){a=a1(a);if(a[1]!==b_)throw a;var
+S=l(pM),w=S,v=a(0,pN);else{try{var
+av=A(ql),M=av}catch(a){a=a1(a);if(a[1]!==cb)throw a;var
 M=C}var
 w=B,v=M}else
 var
-aw=l(qi),w=aw,v=a(0,qj);var
-T=a(1,pK),U=a(1,pL),D=a(0,pM),V=e(pN),X=e(pO),Y=l(pP),Z=l(pQ),g=bJ(ai(pR,s)),t=bq(ai(pS,s)),_=az(t)<0?1:0,$=_||e9(t,K(64));if($)O(pT);var
-E=a(1,pU),aa=a(1,pV),F=a(0,pW),G=dq(ca(b$(e(pX))));function
+aw=l(qm),w=aw,v=a(0,qn);var
+T=a(1,pO),U=a(1,pP),D=a(0,pQ),W=e(pR),X=e(pS),Y=l(pT),Z=l(pU),g=bJ(ai(pV,s)),t=bq(ai(pW,s)),_=az(t)<0?1:0,$=_||e_(t,L(64));if($)O(pX);var
+E=a(1,pY),aa=a(1,pZ),F=a(0,p0),G=ds(cd(cc(e(p1))));function
 ab(a){var
-q=ao(t),r=k(F,a)[1+a],s=k(E,a)[1+a];if(64<o(g))O(ph);var
-v=fv(dW(g),f,c,0);if(v){var
+q=ao(t),r=k(F,a)[1+a],s=k(E,a)[1+a];if(64<o(g))O(pl);var
+v=fx(dY(g),f,c,0);if(v){var
 w=v[1],p=w[2],x=w[1],y=function(a){var
-c=K(64),d=b(ba(p,K(eb)),32),e=b(ba(x,s),32);if(e9(bV(m(ba(a,ba(p,K(eb))),e),d),c))O(pi);return dH(x,p,K(q),s,r,a)},h=0,D=dn(pg,eV(46,g)),A=o(g);for(;;){if(A<=h)var
+c=L(64),d=b(ba(p,L(ed)),32),e=b(ba(x,s),32);if(e_(bX(m(ba(a,ba(p,L(ed))),e),d),c))O(pm);return dJ(x,p,L(q),s,r,a)},h=0,D=dq(pk,eX(46,g)),A=o(g);for(;;){if(A<=h)var
 l=0;else{if(ar(g,h)!==46){var
 h=h+1|0;continue}var
 l=[0,h]}var
-I=l?(o(g)-l[1]|0)-1|0:l,J=hR(K(10),I),i=ba(K(eb),J),n=W(ba(eE(D),s)),C=W(bV(W(b(n,32)),i));if(cE(r,b(c,q)))var
+H=l?(o(g)-l[1]|0)-1|0:l,J=hU(L(10),H),i=ba(L(ed),J),n=V(ba(eG(D),s)),C=V(bX(V(b(n,32)),i));if(cI(r,b(c,q)))var
 d=C;else
 var
-L=Math.log(eF(r))-q*0.693147180559945286,u=b(n,32),B=H(u,ba(i,bV(u,i))),M=bV(b(n,32),i),N=eF(i),d=m(M,sj(Math.ceil(eF(B)/N-L*4294967296.)));var
-z=y(d)?y(e7(d))?e7(d):d:hS(d);break}}else
+K=Math.log(eH(r))-q*0.693147180559945286,u=b(n,32),B=I(u,ba(i,bX(u,i))),M=bX(b(n,32),i),N=eH(i),d=m(M,so(Math.ceil(eH(B)/N-K*4294967296.)));var
+z=y(d)?y(e8(d))?e8(d):d:hV(d);break}}else
 var
-z=O(pj);var
-P=F[1+a],Q=k(aa,a)[1+a],R=E[1+a],e=[0,bJ(k(G,a)[1+a]),R,Q,P,z,pY],S=gf(fh(j,e));return[0,e[1],e[2],e[3],e[4],e[5],S]}var
-ac=dm(n,function(a){var
+z=O(pn);var
+P=F[1+a],Q=k(aa,a)[1+a],R=E[1+a],e=[0,bJ(k(G,a)[1+a]),R,Q,P,z,p2],S=gh(fi(j,e));return[0,e[1],e[2],e[3],e[4],e[5],S]}var
+ac=dp(n,function(a){var
 d=a+1|0,g=k(w,a)[1+a],b=ao(k(D,d)[1+d])-1|0,c=0;for(;;){if(b<ao(k(D,a)[1+a])){var
-h=an(X,32*a|0,32),i=k(U,a)[1+a],j=k(T,a)[1+a],l=k(v,a)[1+a],m=k(C,a)[1+a],n=k(y,a)[1+a];return[0,0!==J(V,a)?1:0,n,m,l,j,i,h,c,g]}var
-e=k(Z,b)[1+b],f=[0,[0,k(Y,b)[1+b],e],c],b=b-1|0,c=f;continue}}),I=dm(G.length-1,ab),ad=ai(p0,ai(pZ,h));function
-x(a){return a2(bq,ca(ai(a,ai(p1,h))))}var
-ae=pp(e(p2),I),af=e(p3),ag=e(p4),ah=dp(a(0,p5)),aj=dp(a(0,p6)),ak=dp(a(0,p7));if(r(p8))var
-al=x(p9),am=x(p_),L=[0,[0,[0,x(p$),am],al]];else
+h=an(X,32*a|0,32),i=k(U,a)[1+a],j=k(T,a)[1+a],l=k(v,a)[1+a],m=k(C,a)[1+a],n=k(y,a)[1+a];return[0,0!==K(W,a)?1:0,n,m,l,j,i,h,c,g]}var
+e=k(Z,b)[1+b],f=[0,[0,k(Y,b)[1+b],e],c],b=b-1|0,c=f;continue}}),H=dp(G.length-1,ab),ad=ai(p4,ai(p3,h));function
+x(a){return a2(bq,cd(ai(a,ai(p5,h))))}var
+ae=pt(e(p6),H),af=e(p7),ag=e(p8),ah=dr(a(0,p9)),aj=dr(a(0,p_)),ak=dr(a(0,p$));if(r(qa))var
+al=x(qb),am=x(qc),J=[0,[0,[0,x(qd),am],al]];else
 var
-L=0;var
-ap=ca(ai(qa,ad)),aq=a2(function(a){return bJ(a)},ap),as=r(qb),at=bq(ai(qc,s)),au=bJ(ai(qe,ai(qd,h)));return[0,[0,bJ(ai(qg,ai(qf,h))),au,g,t,at,p,as,aq,L,I,ak,aj,ah,ac,ag,af],ae]},qn=function(h){var
+J=0;var
+ap=cd(ai(qe,ad)),aq=a2(function(a){return bJ(a)},ap),as=r(qf),at=bq(ai(qg,s)),au=bJ(ai(qi,ai(qh,h)));return[0,[0,bJ(ai(qk,ai(qj,h))),au,g,t,at,p,as,aq,J,H,ak,aj,ah,ac,ag,af],ae]},qr=function(h){var
 c=aK(h);function
 b(a,f){if(a===aC(c))return 0;var
-d=hq(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+d=hs(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
@@ -3955,48 +3970,48 @@ b=e(d,0);if(b){var
 a=[0,b[1],a],d=b[2];continue}return bh(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return dn(qp,a2(function(a){return e(cB(qo),a)},a))},qr=qq.slice(),gh=function(e){try{var
-g=gg(e)}catch(a){a=a1(a);if(a[1]===b_){var
-c=a[2],p=0;if(8<o(c)&&ez(an(c,0,8),qs)){var
+a=f(500,g);return dq(qt,a2(function(a){return e(cF(qs),a)},a))},qv=qu.slice(),gj=function(e){try{var
+g=gi(e)}catch(a){a=a1(a);if(a[1]===cb){var
+c=a[2],p=0;if(8<o(c)&&eB(an(c,0,8),qw)){var
 f=c;p=1}if(!p)var
-f=am(qt,c);return[0,0,f]}if(a!==cu&&a!==ct){if(a[1]!==cr&&a[1]!==cs&&a!==cD&&a!==di&&a!==ax)throw a;return qv}return qu}var
+f=am(qx,c);return[0,0,f]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cH&&a!==dk&&a!==ax)throw a;return qz}return qy}var
 a=g[1];try{var
-h=mf(j,e,a,g[2])}catch(a){a=a1(a);if(a!==cD&&a!==cu&&a!==ct)throw a;return qw}var
+h=mj(j,e,a,g[2])}catch(a){a=a1(a);if(a!==cH&&a!==cx&&a!==cw)throw a;return qA}var
 l=h[1];if(0===az(l)){var
-r=a[14],s=h4(a[14]),b=h7(function(b,a){return a},s,r),m=a[6],q=0;if(typeof
+r=a[14],s=h7(a[14]),b=h_(function(b,a){return a},s,r),m=a[6],q=0;if(typeof
 m==="number"&&m)if(0<az(b[9]))var
-t=dh(b[9]),u=dh(b[4]),d=i(cB(qx),u,t);else
+t=dj(b[9]),u=dj(b[4]),d=i(cF(qB),u,t);else
 var
-d=am(dh(b[4]),qz);else
+d=am(dj(b[4]),qD);else
 q=1;if(q)var
-x=a[7]?qA:qB,d=am(dh(b[3]),x);var
-v=qn(h[2]),w=h3(a[14]);return[0,1,cc(cB(qy),w,d,v)]}var
-n=ao(l);return[0,0,am(qC,k(qr,n)[1+n])]},gi=[_,qD,ci(0)],qF=qE.slice(),qY=qX.slice(),qZ=function(e){if(16777216<=o(e))throw[0,gi,q0];var
-f=cY(b$(e));if(4===f[0]){var
+x=a[7]?qE:qF,d=am(dj(b[3]),x);var
+v=qr(h[2]),w=h6(a[14]);return[0,1,cf(cF(qC),w,d,v)]}var
+n=ao(l);return[0,0,am(qG,k(qv,n)[1+n])]},gk=[_,qH,cm(0)],qJ=qI.slice(),q2=q1.slice(),q3=function(e){if(16777216<=o(e))throw[0,gk,q4];var
+f=c1(cc(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(eA(d[1],q2)){var
+c=a[2],d=a[1];if(eC(d[1],q6)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bh(b)}}throw[0,b_,q1]},q3=function(s,ax,aU,y){var
-E=o(y)-1|0;for(;;){if(0<=E){if(ar(y,E)!==10){var
-E=E-1|0;continue}var
-O=[0,E]}else
+a=c;continue}return bh(b)}}throw[0,cb,q5]},q7=function(s,ax,aU,y){var
+D=o(y)-1|0;for(;;){if(0<=D){if(ar(y,D)!==10){var
+D=D-1|0;continue}var
+O=[0,D]}else
 var
 O=0;var
-I=O?O[1]+1|0:O,P=an(y,I,o(y)-I|0),ay=an(y,0,I),ad=o(ay),z=function(a){var
-b=a<ad?1:0,c=b?J(ay,a):b;return c},B=function(a){return bt===(z(a)&192)?1:0},d=0;for(;;){var
-ae=ad<=d?1:0,V=0;if(ae){var
-af=ae;V=1}else{var
+F=O?O[1]+1|0:O,P=an(y,F,o(y)-F|0),ay=an(y,0,F),ad=o(ay),z=function(a){var
+b=a<ad?1:0,c=b?K(ay,a):b;return c},B=function(a){return bt===(z(a)&192)?1:0},d=0;for(;;){var
+ae=ad<=d?1:0,U=0;if(ae){var
+af=ae;U=1}else{var
 r=z(d);if(!(bt<=r)){var
 d=d+1|0;continue}var
-aC=0;if(194<=r&&!(d8<=r)){var
+aC=0;if(194<=r&&!(d_<=r)){var
 av=B(d+1|0);if(av){var
 d=d+2|0;continue}var
-U=av;aC=1}if(!aC){var
-aE=0;if(d8<=r&&!(d9<=r)){var
+T=av;aC=1}if(!aC){var
+aE=0;if(d_<=r&&!(d$<=r)){var
 aq=B(d+1|0);if(aq){var
 as=B(d+2|0);if(as){var
-aS=d8!==r?1:0,at=aS||(gV<=z(d+1|0)?1:0);if(at){var
-aT=237!==r?1:0,au=aT||(z(d+1|0)<gV?1:0);if(au){var
+aS=d_!==r?1:0,at=aS||(gX<=z(d+1|0)?1:0);if(at){var
+aT=237!==r?1:0,au=aT||(z(d+1|0)<gX?1:0);if(au){var
 d=d+3|0;continue}var
 N=au}else
 var
@@ -4005,14 +4020,14 @@ var
 N=as}else
 var
 N=aq;var
-U=N;aE=1}if(!aE){var
-ag=d9<=r?1:0;if(ag){var
+T=N;aE=1}if(!aE){var
+ag=d$<=r?1:0;if(ag){var
 ah=r<245?1:0;if(ah){var
 ai=B(d+1|0);if(ai){var
 aj=B(d+2|0);if(aj){var
 ak=B(d+3|0);if(ak){var
-aP=d9!==r?1:0,al=aP||(go<=z(d+1|0)?1:0);if(al){var
-aR=244!==r?1:0,ap=aR||(z(d+1|0)<go?1:0);if(ap){var
+aP=d$!==r?1:0,al=aP||(gq<=z(d+1|0)?1:0);if(al){var
+aR=244!==r?1:0,ap=aR||(z(d+1|0)<gq?1:0);if(ap){var
 d=d+4|0;continue}var
 v=ap}else
 var
@@ -4027,113 +4042,113 @@ var
 v=ah}else
 var
 v=ag;var
-af=v;V=1}}}if(V)var
-U=af;if(U){var
-aV=0===I?0:eV(10,an(y,0,I-1|0)),C=a2(qZ,aV),aN=function(k){if(C){var
+af=v;U=1}}}if(U)var
+T=af;if(T){var
+aV=0===F?0:eX(10,an(y,0,F-1|0)),C=a2(q3,aV),aN=function(k){if(C){var
 d=function(d){function
 r(i){function
 k(r){function
 l(r){function
 k(M){function
 L(J){function
-E(k){function
+D(k){function
 N(u){function
 r(m){var
 d=i[10],l=s[14],a=k?k[1]?0:k[2]?0:1:k;if(d){if(d[1]){var
-h=a?oT:c;return[0,h]}var
-g=D(l);return t(function(a){if(a){var
+h=a?oX:c;return[0,h]}var
+g=E(l);return t(function(a){if(a){var
 b=e(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=a?gd:oU;return[0,j]}var
-l=i[8];if(F(function(a){if(0===a[0])return 0;var
+j=a?gf:oY;return[0,j]}var
+l=i[8];if(G(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},l))var
 n=function(h){var
-k=cF(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return G(t(function(a){if(0===a[0]){var
-l=a[3],m=a[2],g=S(i[8],0),h=function(c){var
-a=e(k,c[2][2]),b=F(function(a){return dO(l,a)},a);return[0,F(function(a){return dO(m,a)},a),b]},j=A(function(a){return dT(h,a)},g),d=a[1],c=0,b=cU(ml,function(e,f){var
+k=cJ(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return H(t(function(a){if(0===a[0]){var
+l=a[3],m=a[2],g=X(i[8],0),h=function(c){var
+a=e(k,c[2][2]),b=G(function(a){return dQ(l,a)},a);return[0,G(function(a){return dQ(m,a)},a),b]},j=A(function(a){return dV(h,a)},g),d=a[1],c=0,b=cX(mp,function(e,f){var
 a=f[1],g=a?e[2]:a,b=p(g);if(b){var
-c=d?f[2]:d,h=c?e[1]:c;return p(h)}return b},mm,mn,c,j),f=b?1:b;return f}return 1},g),f)},o=a(b(b(c,1),1)),q=d[7],h=g(aD(t(function(a){if(0===a[0])return 1;var
-b=a[1],j=d[9],k=d[8];return p(F(function(l){var
+c=d?f[2]:d,h=c?e[1]:c;return p(h)}return b},mq,mr,c,j),f=b?1:b;return f}return 1},g),f)},o=a(b(b(c,1),1)),q=d[7],h=g(aD(t(function(a){if(0===a[0])return 1;var
+b=a[1],j=d[9],k=d[8];return p(G(function(l){var
 b=f,a=j;for(;;){if(a){var
-d=e(k,b),g=d?dO(l,b):d;if(!g){var
+d=e(k,b),g=d?dQ(l,b):d;if(!g){var
 i=a[2],b=m(b,c),a=i;continue}var
 h=g}else
 var
 h=a;return h}},b))},q),o),n);else
 var
-h=oS;return g(h,r)}var
-O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],y=cF(j,aQ(function(a){return 0===a[0]?aQ(oQ,a[1][2][1]):0},K)),o=Q,l=P;for(;;){if(l){var
+h=oW;return g(h,r)}var
+O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],y=cJ(j,aQ(function(a){return 0===a[0]?aQ(oU,a[1][2][1]):0},K)),o=Q,l=P;for(;;){if(l){var
 q=l[1][1];if(typeof
 q==="number")var
 h=1;else
 if(0===q[0])var
-L=gc(y,o,i),v=q[1],B=0,C=[0,cQ,cQ],E=function(l){return function(j,k){var
-a=cV(j)[2];return t(function(i){var
+L=ge(y,o,i),v=q[1],B=0,C=[0,cT,cT],D=function(l){return function(j,k){var
+a=cY(j)[2];return t(function(i){var
 a=j[2],n=k[2],o=k[1];function
-c(a){return fS(o,a)}if(2===l)return a?p(c(a[1])):1;if(3<=l){if(i){var
+c(a){return fU(o,a)}if(2===l)return a?p(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=dw(a[1],f),e=d?1:d;else
+d=dy(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=p(e),m=g?p(fS(n,f)):g,b=m}else
+g=p(e),m=g?p(fU(n,f)):g,b=m}else
 var
 b=1;if(b){if(a)return p(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),r=cU(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(v),r=cX(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=fR;break;case
+a=fT;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?cV(b):fR;break;default:var
-a=cV(b)}else
-switch(fQ(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?cY(b):fT;break;default:var
+a=cY(b)}else
+switch(fS(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,mj,b[2]];break;default:var
-a=cV(b)}var
-j=b7(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=b7(dM(a),1,k);else
+a=[0,1,mn,b[2]];break;default:var
+a=cY(b)}var
+j=b_(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=b_(dO(a),1,k);else
 var
 h=c[1];var
-d=b7(a[3],0,h)}else
+d=b_(a[3],0,h)}else
 if(f)var
-l=c[1],d=b7(dM(a),1,l);else
+l=c[1],d=b_(dO(a),1,l);else
 if(a[1])var
-m=c[1],d=b7(dM(a),1,m);else
+m=c[1],d=b_(dO(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),E,fT,C,B,L),H=r?1:r,h=H;else{var
+d=c[1];return[0,d,j]}}(v),D,fV,C,B,L),F=r?1:r,h=F;else{var
 w=q[3],x=n(f,w);if(x)var
-M=gc(y,o,i),I=0,u=cU(mk,function(e){return function(b,d){var
-a=b[2];return a?n(m(fU(d,a[1]),c),e):1}}(w),fT,cQ,I,M),J=u?1:u,h=J;else
+M=ge(y,o,i),I=0,u=cX(mo,function(e){return function(b,d){var
+a=b[2];return a?n(m(fW(d,a[1]),c),e):1}}(w),fV,cT,I,M),J=u?1:u,h=J;else
 var
 h=x}if(h){var
 o=o+1|0,l=l[2];continue}var
 z=h}else
 var
-z=1;return g(G(z,O),N)}}var
-I=a(a(a(a(c)))),B=S(i[8],0),C=A(function(a){return dT(bl,a)},B),o=s[14],y=H(w(o,f),c),z=D(o);function
-l(a,b){return dL(z,a,b)}var
+z=1;return g(H(z,O),N)}}var
+F=a(a(a(a(c)))),B=X(i[8],0),C=A(function(a){return dV(bl,a)},B),o=s[14],y=I(w(o,f),c),z=E(o);function
+l(a,b){return dN(z,a,b)}var
 q=0,r=[0,[0,y],0];function
 v(a,d){var
 k=a[1][1],g=t(function(a){return n(f,a)},k),i=g?e(a[2],d):g,j=i?t(function(c){var
-b=a[1][1];return F(function(d){var
-a=fK(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(w(fN(h,l,a,2,d),f),m)}return j}var
-k=cU(function(a,b,c){return fN(h,l,a,b,c)},v,mh,r,q,C),x=k?[0,k[1][1]]:k;return g(u(x,I),E)}var
+b=a[1][1];return G(function(d){var
+a=fM(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(w(fP(h,l,a,2,d),f),m)}return j}var
+k=cX(function(a,b,c){return fP(h,l,a,b,c)},v,ml,r,q,C),x=k?[0,k[1][1]]:k;return g(u(x,F),D)}var
 o=i[5],l=0;for(;;){if(o){var
-q=o[1],r=q[2],v=q[1],E=F(function(f,g){return function(a){var
+q=o[1],r=q[2],v=q[1],D=G(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(r,v),l)?l:[0,[0,v,r],l],o=o[2],l=E;continue}var
+d=e}return d}}(r,v),l)?l:[0,[0,v,r],l],o=o[2],l=D;continue}var
 k=s[14];if(l){var
-I=function(u){function
+F=function(u){function
 o(g){var
-e=a(b(b(a(c),1),1));return G(t(function(a){var
-o=dS(j,d,a[1]),q=o?dS(j,d,a[2]):o;if(q)var
-r=d[10],g=p(F(function(l){var
+e=a(b(b(a(c),1),1));return H(t(function(a){var
+o=dU(j,d,a[1]),q=o?dU(j,d,a[2]):o;if(q)var
+r=d[10],g=p(G(function(l){var
 j=a[2],k=a[1],b=l[1];if(typeof
 b!=="number"&&0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
@@ -4142,40 +4157,40 @@ i=h(d[1],j);if(i)return h(c[1],k);var
 g=i}return g}return 0},r));else
 var
 g=q;if(g){var
-s=a[2],c=function(a){return ga(d,s,a)},t=a[1],e=function(a){return ga(d,t,a)},b=D(k),i=fO(b,e,c,f,k),l=i?fO(b,c,e,f,k):i;if(l){var
-m=fP(b,e,c,k);if(!m)return fP(b,c,e,k);var
+s=a[2],c=function(a){return gc(d,s,a)},t=a[1],e=function(a){return gc(d,t,a)},b=E(k),i=fQ(b,e,c,f,k),l=i?fQ(b,c,e,f,k):i;if(l){var
+m=fR(b,e,c,k);if(!m)return fR(b,c,e,k);var
 n=m}else
 var
 n=l;return n}return g},l),e)}var
-q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),s=ab(b(c,1),r),i=D(k);return g(aD(n(a6(function(b,a){var
+q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),s=ab(b(c,1),r),i=E(k);return g(aD(n(a6(function(b,a){var
 g=m(b,w(a[8],f)),h=a[8];return a6(function(g,b){var
-a=e(d[4],b[1]),k=a?dS(j,d,a[1][1]):a;if(k){var
+a=e(d[4],b[1]),k=a?dU(j,d,a[1][1]):a;if(k){var
 h=e(i,b[2]),l=h?w(h[1][8],f):f;return m(m(g,c),l)}return g},h,g)},k,f),s),q),o)},J=a(b(b(c,1),1)),y=d[7],z=y?1:y;if(z)var
-K=d[1],B=F(function(l){var
+K=d[1],B=G(function(l){var
 e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=x(j,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),k=d?1:d;return k},K);else
 var
 B=z;var
-C=g(aD(p(B),J),I)}else
+C=g(aD(p(B),J),F)}else
 var
-C=oP;return g(C,L)}}var
+C=oT;return g(C,L)}}var
 l=b(b(a(c),1),1),o=b(b(a(b(c,1)),1),1),q=ab(b(c,1),o);return g(aD(n(i[9],q),l),k)}var
-o=b(a(b(b(b(c,1),1),1)),1),k=f$(j,i[6]),q=k?f$(j,i[7]):k;return g(G(q,o),l)}var
-l=a(b(b(a(c),1),1)),o=i[10]?h(e(j[3],P),f):1;return g(G(o,l),k)}if(C)var
-k=C[1],E=C[2],o=function(t){function
-C(a){return f_(j,t,a,b(c,1),E)}function
+o=b(a(b(b(b(c,1),1),1)),1),k=gb(j,i[6]),q=k?gb(j,i[7]):k;return g(H(q,o),l)}var
+l=a(b(b(a(c),1),1)),o=i[10]?h(e(j[3],P),f):1;return g(H(o,l),k)}if(C)var
+k=C[1],D=C[2],o=function(t){function
+C(a){return ga(j,t,a,b(c,1),D)}function
 d(am){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],o=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),o],v=[0,a(a(a(a(b(a(c),1))))),r],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),w],z=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],H=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],J=[0,a(b(a(a(b(a(c),1))),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,b(b(b(a(b(a(c),1)),1),1),1),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),N],H,k);function
+l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],o=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),o],v=[0,a(a(a(a(b(a(c),1))))),r],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),w],z=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,b(b(b(a(b(a(c),1)),1),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),N],G,k);function
 O(z){function
 l(y){function
 h(h){function
 l(C){function
 h(R){var
-T=b0(function(d){var
+S=b2(function(d){var
 h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),o],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(j[2],t),f=i(j[4],d[1],u);if(f)var
 g=f;else
 var
 v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(j[2],x),g=i(j[4],d[1],y);return p(g)},k);function
-U(am){function
+T(am){function
 q(B){function
 n(h){function
 l(J){function
@@ -4196,97 +4211,97 @@ n=0;var
 o=n}else
 var
 o=l;return g(aD(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(G(fF(j,h,A(bZ,t[10])),m),l)}var
+m=b(b(a(a(c)),1),1);return g(H(fH(j,h,A(b1,t[10])),m),l)}var
 o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],w=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),w],h=x(j,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],z=3===l[0]?Y(dJ,l[1],0):0,m=z;else
+l=h[1],z=3===l[0]?Y(dL,l[1],0):0,m=z;else
 var
 m=h;return g(u(m,o),n)}var
 r=b(b(a(a(c)),1),1),v=bF(e(j[1],aU)),w=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=aw(j,[0,a(b(b(b(b(a(c),1),1),1),1)),E],v,k);if(n)var
-F=e(j[1],s[1]),H=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
+F=e(j[1],s[1]),G=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),G],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
 var
 h=n;if(h)var
-N=e(j[1],s[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],T=[0,b(a(b(b(a(a(c)),1),1)),1),R],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,b(a(a(b(a(a(c)),1))),1),U],W=[0,a(a(a(a(a(b(c,1)))))),V],X=[0,b(a(b(b(a(a(c)),1),1)),1),W],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),X],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),ab],N,k);else
+N=e(j[1],s[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(a(b(a(a(c)),1))),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),W],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),ab],N,k);else
 var
 l=h;if(l){var
-m=S(s[14],0);if(m)var
+m=X(s[14],0);if(m)var
 ac=bF(e(j[1],m[1][7])),ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(a(a(b(a(c),1))))),aj],al=[0,a(a(a(a(b(a(c),1))))),ak],o=aw(j,[0,b(a(b(b(a(a(c)),1),1)),1),al],ac,k);else
 var
 o=m;var
 p=o}else
 var
-p=l;return g(G(p,r),q)}var
-V=a(a(b(a(c),1))),X=a7(j,be(j,[4,T])),Z=e(j[9],X),r=e(j[1],Z),v=0,w=fg(0,12),o=a6(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=K(a);return[0,b4(bE(fb(R,Q(b(b(c,1),1),f)),e)),d]},w,v),y=bF(r);function
-h(b,a){return b1(a,dy(b,y))}var
-z=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=bE(bi(dx(8,r,f),B),z),n=az(l);if(0===n)var
+p=l;return g(H(p,r),q)}var
+U=a(a(b(a(c),1))),W=a7(j,be(j,[4,S])),Z=e(j[9],W),r=e(j[1],Z),v=0,w=fh(0,12),o=a6(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=L(a);return[0,b7(bE(fc(R,Q(b(b(c,1),1),f)),e)),d]},w,v),y=bF(r);function
+h(b,a){return b3(a,dA(b,y))}var
+z=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=bE(bi(dz(8,r,f),B),z),n=az(l);if(0===n)var
 m=b(b(b(a(a(c)),1),1),1);else
 if(0<n)var
 C=function(d){return a(b(b(a(a(c)),1),1))},D=function(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{W(l);var
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{V(l);var
 m=b(a(b(b(b(a(c),1),1),1)),1)}var
-E=h(20,12),F=q([0,a(b(a(a(b(c,1))),1)),0],E),H=q(h(17,3),F),I=q([0,a(b(a(a(b(c,1))),1)),[0,m,0]],H),J=q(h(13,3),I),L=[0,a(a(a(b(a(c),1)))),0],M=q([0,a(b(a(a(b(c,1))),1)),L],J),N=q(dy(8,o),M),O=q([0,a(b(a(a(b(c,1))),1)),0],N),P=q(b1(8,o),O),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af];return g(G(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ag],P,k),V),U)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z];return g(u(cX(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(G(f0(j,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(u(f1(j,d,[0,a(a(b(b(a(a(c)),1),1))),w]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=f2(j,[0,a(a(b(b(a(a(c)),1),1))),w],k),y=h?[2,h[1]]:nM;return g(y,l)}var
+E=h(20,12),F=q([0,a(b(a(a(b(c,1))),1)),0],E),G=q(h(17,3),F),I=q([0,a(b(a(a(b(c,1))),1)),[0,m,0]],G),J=q(h(13,3),I),K=[0,a(a(a(b(a(c),1)))),0],M=q([0,a(b(a(a(b(c,1))),1)),K],J),N=q(dA(8,o),M),O=q([0,a(b(a(a(b(c,1))),1)),0],N),P=q(b3(8,o),O),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af];return g(H(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ag],P,k),U),T)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z];return g(u(c0(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
+m=b(a(b(a(c),1)),1);return g(H(f2(j,h[1],h[2],k),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(u(f3(j,d,[0,a(a(b(b(a(a(c)),1),1))),w]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=f4(j,[0,a(a(b(b(a(a(c)),1),1))),w],k),y=h?[2,h[1]]:nQ;return g(y,l)}var
 P=b(a(b(c,1)),1);if(d)var
 h=d;else
 var
-R=[0,b(b(b(b(a(c),1),1),1),1),0],T=[0,b(a(a(a(b(c,1)))),1),R],U=[0,a(b(b(b(a(c),1),1),1)),T],V=[0,a(a(a(a(b(c,1))))),U],X=[0,b(a(a(a(b(a(c),1)))),1),V],Z=[0,a(a(a(a(b(a(c),1))))),X],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,b(a(a(a(b(c,1)))),1),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(b(b(b(a(c),1),1),1))),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ai=[0,a(b(a(a(b(a(c),1))),1)),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),al],ag,k);return g(aD(h,P),O)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(g(G(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],w,k),h),d),C)},l=g(f5(j,s,ax),o);else
+R=[0,b(b(b(b(a(c),1),1),1),1),0],S=[0,b(a(a(a(b(c,1)))),1),R],T=[0,a(b(b(b(a(c),1),1),1)),S],U=[0,a(a(a(a(b(c,1))))),T],W=[0,b(a(a(a(b(a(c),1)))),1),U],Z=[0,a(a(a(a(b(a(c),1))))),W],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,b(a(a(a(b(c,1)))),1),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(b(b(b(a(c),1),1),1))),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ai=[0,a(b(a(a(b(a(c),1))),1)),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),al],ag,k);return g(aD(h,P),O)}var
+h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(g(H(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],w,k),h),d),C)},l=g(f7(j,s,ax),o);else
 var
-l=[1,a(b(b(a(c),1),1))];return g(l,r)};return g(f5(j,s,ax),d)}return[0,gd]},aO=a(b(b(b(b(c,1),1),1),1)),$=t(function(a){return cR(j,[4,q(a,[0,fV(j,P),0])])},C);if($)var
-aL=e(j[1],P),T=t(function(d){return p(h(d,b(a(b(c,1)),1)))},aL);else
+l=[1,a(b(b(a(c),1),1))];return g(l,r)};return g(f7(j,s,ax),d)}return[0,gf]},aO=a(b(b(b(b(c,1),1),1),1)),$=t(function(a){return cU(j,[4,q(a,[0,fX(j,P),0])])},C);if($)var
+aL=e(j[1],P),S=t(function(d){return p(h(d,b(a(b(c,1)),1)))},aL);else
 var
-T=$;if(T){var
-X=e(j[2],mq),L=C,R=0;for(;;){if(L){var
-Z=L[1],aF=[0,X,[0,a7(j,be(j,[4,Z])),0]],aG=e(j[6],aF),_=e(j[9],aG),aH=[0,a7(j,be(j,[4,q(Z,[0,fV(j,_),0])])),R],aI=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aI),aH],X=_,L=L[2],R=aJ;continue}var
-aK=S(R,[0,P,0]),aM=e(j[6],aK),aa=i(j[4],y,aM);break}}else
+S=$;if(S){var
+W=e(j[2],mu),J=C,R=0;for(;;){if(J){var
+Z=J[1],aF=[0,W,[0,a7(j,be(j,[4,Z])),0]],aG=e(j[6],aF),_=e(j[9],aG),aH=[0,a7(j,be(j,[4,q(Z,[0,fX(j,_),0])])),R],aI=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aI),aH],W=_,J=J[2],R=aJ;continue}var
+aK=X(R,[0,P,0]),aM=e(j[6],aK),aa=i(j[4],y,aM);break}}else
 var
-aa=T;var
-M=g(G(aa,aO),aN);switch(M[0]){case
+aa=S;var
+M=g(H(aa,aO),aN);switch(M[0]){case
 0:var
-aA=ao(M[1]);return k(qY,aA)[1+aA];case
+aA=ao(M[1]);return k(q2,aA)[1+aA];case
 1:var
 ac=ao(M[1])-20|0;if(15<ac>>>0)var
-l=qG;else
+l=qK;else
 switch(ac){case
 0:var
-l=qH;break;case
-1:var
-l=qI;break;case
-2:var
-l=qJ;break;case
-3:var
-l=qK;break;case
-4:var
 l=qL;break;case
-5:var
+1:var
 l=qM;break;case
-6:var
+2:var
 l=qN;break;case
-7:var
+3:var
 l=qO;break;case
-8:var
+4:var
 l=qP;break;case
-9:var
+5:var
 l=qQ;break;case
-10:var
+6:var
 l=qR;break;case
-11:var
+7:var
 l=qS;break;case
-12:var
+8:var
 l=qT;break;case
-13:var
+9:var
 l=qU;break;case
+10:var
+l=qV;break;case
+11:var
+l=qW;break;case
+12:var
+l=qX;break;case
+13:var
+l=qY;break;case
 14:var
-l=qV;break;default:var
-l=qW}return am(q4,l);default:var
-aB=ao(M[1]);return am(q5,k(qF,aB)[1+aB])}}return q6}}},ra=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=gh(g),a=c[2];if(c[1])var
-d=gg(g),j=d[2],k=d[1],f=an(a,o(a)-64|0,64),i=eU(o(f)/2|0,function(a){return dk(hB(am(q7,an(f,2*a|0,2))))}),h=[0,a,a2(function(a){try{var
-b=q3(k,j,i,e(a,0));return b}catch(a){a=a1(a);if(a[1]===gi)return am(q8,a[2]);if(a[1]===b_)return am(q9,a[2]);if(a!==cu&&a!==ct){if(a[1]!==cr&&a[1]!==cs&&a!==ax&&a!==di&&a!==cD)throw a;return q$}return q_}},n)];else
+l=qZ;break;default:var
+l=q0}return am(q8,l);default:var
+aB=ao(M[1]);return am(q9,k(qJ,aB)[1+aB])}}return q_}}},re=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gj(g),a=c[2];if(c[1])var
+d=gi(g),j=d[2],k=d[1],f=an(a,o(a)-64|0,64),i=eW(o(f)/2|0,function(a){return dm(hE(am(q$,an(f,2*a|0,2))))}),h=[0,a,a2(function(a){try{var
+b=q7(k,j,i,e(a,0));return b}catch(a){a=a1(a);if(a[1]===gk)return am(ra,a[2]);if(a[1]===cb)return am(rb,a[2]);if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==ax&&a!==dk&&a!==cH)throw a;return rd}return rc}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return rb};sg(function(a){return gh(a)[2]},ra);eJ(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return rf};sl(function(a){return gj(a)[2]},re);eL(0);return}}(globalThis));
