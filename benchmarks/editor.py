@@ -125,7 +125,8 @@ def _has_error(message: dict[str, Any]) -> bool | None:
     """Whether published diagnostics have a syntax error; None for another message."""
     if message.get("method") != "textDocument/publishDiagnostics":
         return None
-    return any(found.get("code") == "TCC101" for found in message["params"]["diagnostics"])
+    codes = [str(found.get("code")) for found in message["params"]["diagnostics"]]
+    return any(code.startswith("TCC1") for code in codes)
 
 
 def measured() -> dict[str, list[float]]:

@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.measure import head, row
 from tcc_certs.core.policies import Alternative, Ban, Count, Fields, Need, Policy, Total
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
 from tcc_certs.values.places import Field, ListType, RecordType
 from tcc_certs.values.places import read as read_field
 from tcc_certs.values.types import TextType
@@ -51,6 +51,9 @@ _LONG = ("own", "long")  # 60 texts, 1 KiB of JSON
 _SOME = ("some", ((_LONG, "x"),), (("=", ("as", "x"), ("own", "item")),))
 _PAIRS = ("all", ((_LONG, "x"), (("seen", "long"), "y")), (("=", ("as", "x"), ("as", "y")),))
 _GIFTS = ("<=", ("count", _LONG, ("~", ("it",), "gift_.*")), ("n", "3"))
+_GUESTS = ("<=", ("count", _LONG, ("~", ("it",), "passenger-.*")), ("n", "60"))
+_INNER = ("some", ((("seen", "long"), "y"),), (("=", ("as", "x"), ("as", "y")),))
+_NESTED = ("all", ((("own", "list"), "x"),), (("!=", ("as", "x"), ("own", "item")), _INNER))
 _ORDER = (("own", "order"),)
 KINDS: tuple[tuple[str, Policy], ...] = (
     ("`require A before B same k`", _need(same=_SAME)),
@@ -71,6 +74,9 @@ KINDS: tuple[tuple[str, Policy], ...] = (
     ("`require A where every list as x, seen.list as y (x = y)`, 60",
      _need(same=_SAME, where=(_PAIRS,))),
     ('`require A where count(list ~ "gift_.*") <= 3`, 60', _need(same=_SAME, where=(_GIFTS,))),
+    ("the same, and all 60 match", _need(same=_SAME, where=(_GUESTS,))),
+    ("`require A where every list as x (.., some seen.list as y (x = y))`, 3 by 60",
+     _need(same=_SAME, where=(_NESTED,))),
     ("`require A before each B same k`",
      Need(order="each", alternatives=(Alternative(calls=_READ, same=_SAME),), of=_ACT)),
     ("`require A .. within 1 h`", _need(same=_SAME, within=3_600_000)),

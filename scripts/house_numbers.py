@@ -45,10 +45,10 @@ FILES, LINES, LINES_A_FILE = 330, 82_500, 250
 # The number, what the design wants of it, and what tests/architecture/test_numbers.py holds it to:
 # that, or what it came to where the design is not reached yet.
 LIMITS: dict[str, tuple[float, float]] = {
-    "lines of imports, %": (5, 6.1),
+    "lines of imports, %": (5, 5.8),
     "public classes of one name": (20, 20),
     "modules in a folder": (15, 15),
-    "files that a compile enters": (60, 63),
+    "files that a compile enters": (60, 62),
     "files that a run's validation enters": (40, 40),
     "files that a call through the MCP relay enters": (18, 18),
     "files that a call of a gate enters": (12, 12),
@@ -81,11 +81,12 @@ def importers() -> dict[str, list[Path]]:
     product = set(sources(*FOLDERS).values())
     found: dict[str, list[Path]] = {module: [] for module in sorted(product)}
     for path in sources(*IMPORTING):
-        named = {
-            name
-            for _, names in imports(ast.parse(path.read_text(encoding="utf-8")))
-            for name in names
-        }
+        named = set[str]()
+        for node, (first, *rest) in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            of_package = isinstance(node, ast.ImportFrom) and product.issuperset(rest)
+            named |= (
+                {*rest} if of_package else {first, *rest}
+            )  # its modules, and nothing of its own
         for module in named & product:
             found[module].append(path)
     return found

@@ -185,9 +185,8 @@ def _valid(
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:
-        counted |= {"pairs": compared.pairs, "dead": compared.dead}
-        counted |= {} if compared.cut is None else {"cut": compared.cut}
-        lines.append(_compared(compared, manifest.nondeterministic))
+        counted |= compared.counted
+        lines.append(compared.line(manifest.nondeterministic))
     if sourced:
         lines.append("its core is that of the source")
     return CheckReport(
@@ -197,17 +196,4 @@ def _valid(
         digest=checked.file.digest.hex(),
         lines=tuple(lines),
         enforced=where,
-    )
-
-
-def _compared(compared: CoreReport, nondeterministic: bool) -> str:
-    if nondeterministic:
-        return (
-            f"it is the graph of its core's partial derivatives: {compared.pairs} residuals make"
-            f" it, {compared.dead} have no plan"
-        )
-    cut = "" if compared.cut is None else f", {compared.cut} stand behind calls that strict cut"
-    return (
-        f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
-        f" agree, {compared.dead} residuals have no plan{cut}"
     )

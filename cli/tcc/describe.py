@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
-from tcc_certs.core.enforced import enforced, place_text, shortened, type_text
+from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.core.model import Core, Tool
+from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.formats.codec import format_decimal, written
 from tcc_certs.values.types import OpenParameter
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
@@ -54,8 +55,8 @@ def to_json(result: Result) -> dict[str, Any]:
     from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
     from tcc_certs.verbs.check import document as check_document
+    from tcc_certs.verbs.session import session_document
     from tcc_certs.verbs.validate import document as run_document
-    from tcc_certs.verbs.validate import session_document
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.outcome import Run
 

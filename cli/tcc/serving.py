@@ -1,14 +1,17 @@
-"""Servers as commands are given them: a program, a URL, several by name, or a client's own file.
+"""Servers as commands are given them, by command, URL, name or file; and a gate over HTTP.
 
 Text: docs/mcp.md.  What a file or the environment has of secrets goes to the servers alone.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +21,10 @@ from tcc_runtime.executor.binding import declared_bindings
 from tcc_runtime.mcp.remote import Remote, check_header, check_url, is_url
 from tcc_runtime.mcp.upstream import Command, ServerProgram
 from tcc_runtime.mcp.wire import MalformedMessage, read_json
+
+if TYPE_CHECKING:
+    from tcc_runtime.mcp.hosting import Hosting
+    from tcc_runtime.mcp.http import Listening
 
 _MOST_BYTES = 1 << 20
 _MEMBERS = frozenset(("command", "args", "env", "cwd", "url", "headers"))
@@ -145,3 +152,48 @@ def bound_tools(artifact: Artifact, servers: Mapping[str, Command]) -> dict[str,
             raise click.UsageError(f"the tool {tool.name} is bound to {server!r}: give --server")
         found[tool.name] = server, str(bind["tool"])
     return found
+
+
+# A gate over HTTP; what that needs is loaded where somebody asks for it.
+
+_GRACE = 10.0
+
+
+async def serve_http(
+    how: Listening,
+    hosting: Hosting,
+    announce: Callable[[str], None],
+    metrics: tuple[str, int] | None = None,
+) -> None:
+    """Run a gate over HTTP until we are asked to stop.
+
+    SIGTERM and SIGINT: no call begins any more, what is under way has ten seconds.
+
+    Args:
+        announce: is told the line that says where, once connections are accepted.
+        metrics: where what is counted can be read, on a listener of its own; None: nowhere.
+
+    Raises:
+        OSError: the address is not to be had.
+    """
+    import asyncio
+
+    from tcc_runtime.mcp.http import Listener
+    from tcc_runtime.mcp.metrics import MetricsListener
+
+    listener = Listener(how, hosting)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    watched = MetricsListener(hosting.metrics, how.names)
+    if metrics is not None:
+        hosting.note(f"metrics at {await watched.listen(*metrics)}")
+    url = await listener.listen()
+    announce(json.dumps({"url": url, "pid": os.getpid()}, separators=(",", ":")))
+    tending = asyncio.ensure_future(hosting.tend())
+    await asked.wait()
+    tending.cancel()
+    await hosting.stop(_GRACE)
+    await listener.close()
+    watched.close()

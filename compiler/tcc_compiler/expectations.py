@@ -34,7 +34,7 @@ from tcc_compiler.frontend import Example, Expect
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
-from tcc_compiler.relax.names import only, statements
+from tcc_compiler.relax.attempts import only, statements
 from tcc_compiler.resources import Statement, place_of
 
 # A state of the automaton, and a state of the automaton of the relaxed statements.

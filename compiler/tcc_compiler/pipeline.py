@@ -34,9 +34,8 @@ from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
-from tcc_compiler.automata.table import Table, as_deterministic, ranked
+from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
@@ -59,15 +58,7 @@ from tcc_compiler.messages import (
     relaxed_diagnostic,
 )
 from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
-from tcc_compiler.relax.attempts import (
-    GUARDED,
-    Attempt,
-    NextAttempt,
-    check_exact,
-    first_attempt,
-    next_attempt,
-)
-from tcc_compiler.relax.names import explained, statements_named, without
+from tcc_compiler.relax import attempts
 from tcc_compiler.resources import CompileRefused, Guard, Timer
 
 if TYPE_CHECKING:
@@ -229,7 +220,9 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
     )
 
 
-def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[NextAttempt]]:
+def _compile(
+    data: bytes, options: Options, timer: Timer
+) -> tuple[Built, list[attempts.NextAttempt]]:
     """The attempt that was asked for; with ``relax auto`` then others, until one fits the limits.
 
     Returns:
@@ -241,14 +234,14 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
     beta = _check_options(options)
     core, document = _read(data)
     timer.check("reading the core")
-    asked = statements_named(core, options.relax_names)
-    attempt = first_attempt(asked, options)
+    asked = attempts.statements_named(core, options.relax_names)
+    attempt = attempts.first_attempt(asked, options)
 
-    def take(attempt: Attempt, guard: Guard) -> int:
+    def take(attempt: attempts.Attempt, guard: Guard) -> int:
         return run_passes(core, document, beta, attempt, options, guard).table.states
 
     first_refusal: CompileRefused | None = None
-    warnings: list[NextAttempt] = []
+    warnings: list[attempts.NextAttempt] = []
     while True:
         guard = Guard(options, timer.share(), attempt.exhaustive)
         try:
@@ -256,7 +249,7 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
             return built, [w for w in warnings if built.table.nondeterministic or not w.derivations]
         except CompileRefused as refusal:
             # Where several attempts reach a limit, the error names that of the exact attempt.
-            if first_refusal is None or refusal.code not in GUARDED:
+            if first_refusal is None or refusal.code not in attempts.GUARDED:
                 first_refusal = refusal
             if not options.auto_relax:
                 # Here, since most compilations give no reason for them.
@@ -265,10 +258,10 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
 
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
                 told = with_contradiction(core, more, options, timer)
-                raise explained(told, core, asked) from None
-            following = next_attempt(core, attempt, refusal, guard, options, timer.half())
+                raise attempts.explained(told, core, asked) from None
+            following = attempts.next_attempt(core, attempt, refusal, guard, options, timer.half())
             if following is None or timer.is_over():
-                raise explained(first_refusal, core, asked) from None
+                raise attempts.explained(first_refusal, core, asked) from None
             if following.warning is None:
                 warnings.pop()
             else:
@@ -280,7 +273,7 @@ def run_passes(
     core: Core,
     document: Mapping[str, Json],
     beta: Beta,
-    attempt: Attempt,
+    attempt: attempts.Attempt,
     options: Options,
     guard: Guard,
 ) -> Built:
@@ -294,8 +287,8 @@ def run_passes(
             number is out of range.
     """
     # The automaton: the plan expression, then every statement that is not left to the run.
-    check_exact(core, attempt)
-    kept = join_calls(without(core, attempt.relaxed))
+    attempts.check_exact(core, attempt)
+    kept = join_calls(attempts.without(core, attempt.relaxed))
     letters = partition(kept)
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)

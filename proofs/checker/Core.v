@@ -280,9 +280,9 @@ Definition all_answered t (r : row str) : bool :=
   forallb (fun e => match in_group t (fst e) with Some (g, n) => number m g =? n | None => true end) (redges r).
 Definition strict_ok (a : artifact) (read : list tool) (owners : list (Z * str)) (firsts : list Z) : bool :=
   if existsb tstrict read then
-    match relaxed a, groups (table read) (table owners) owners firsts [] with
-    | None, Some l => let t := table l in forallb (all_answered t) (rows a)
-    | _, _ => false
+    match relaxed a, ambiguous a, groups (table read) (table owners) owners firsts [] with
+    | None, false, Some l => let t := table l in forallb (all_answered t) (rows a)
+    | _, _, _ => false
     end
   else true.
 
@@ -434,9 +434,9 @@ Proof.
   split; intros u [= <-]; eauto.
 Qed.
 Lemma strict_answered a read owners firsts : strict_ok a read owners firsts = true -> existsb tstrict read = true ->
-  relaxed a = None /\ answered a read owners.
+  relaxed a = None /\ ambiguous a = false /\ answered a read owners.
 Proof.
-  unfold strict_ok. intros E S. rewrite S in E. destruct (relaxed a); [discriminate|]. split; [reflexivity|].
+  unfold strict_ok. intros E S. rewrite S in E. destruct (relaxed a); [discriminate|]. destruct (ambiguous a); [discriminate|]. do 2 (split; [reflexivity|]).
   destruct (groups (table read) (table owners) owners firsts []) as [gs|] eqn:G; [|discriminate].
   apply groups_are in G. destruct G as [gs' [-> G]]. cbn [rev app] in E. assert (G' := pairwise _ _ _ G).
   intros r e t asked tl Hr He Ho Ht Hs. rewrite forallb_forall in E. specialize (E r Hr).
@@ -475,7 +475,7 @@ Record sourced (a : artifact) (c : claim str) : Prop := {
     Forall2 (fun v t => limit_text (table read) v = Some t) limits_ texts /\                               (* C702 *)
     map (view o) texts = map (view o) (limits a) /\
     left_ok (relaxed a) forbids_ limits_ requires_ calls_ = true /\                                        (* C803 *)
-    (existsb tstrict read = true -> relaxed a = None /\ answered a read owners)                            (* C902, C901 *)
+    (existsb tstrict read = true -> relaxed a = None /\ ambiguous a = false /\ answered a read owners)                            (* C902, C901 *)
 }.
 
 Lemma hit_owner n (l : list (Z * str)) t : hit n (fun x => [fst x]) l t = true <-> 0 <= t < n /\ In t (map fst l).

@@ -6,47 +6,11 @@
 
 From Coq Require Import List ZArith Lia Bool Permutation String.
 From Tcc Require Import Automaton Certificates Digest.
-From Tcc.Checker Require Import Strings States Sound Json File.
+From Tcc.Checker Require Import Strings States Sums Sound Json File.
 Import ListNotations.
 Local Open Scope Z_scope.
 Local Notation length := List.length.
 Local Notation concat := List.concat.
-
-(* Lists that are made of equal parts. *)
-Lemma pairs_one {A B C} (f : A -> B) (g : A -> C) (l m : list A) :
-  map f l = map f m -> map g l = map g m -> map (fun x => (f x, g x)) l = map (fun x => (f x, g x)) m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] E F; try discriminate; [reflexivity|].
-  injection E as E0 E. injection F as F0 F. simpl. rewrite E0, F0, (IH m E F). reflexivity.
-Qed.
-Lemma both_one {A B} (l m : list (A * B)) : map fst l = map fst m -> map snd l = map snd m -> l = m.
-Proof.
-  intros E F. assert (K := pairs_one _ _ _ _ E F).
-  rewrite (map_ext (fun x => (fst x, snd x)) (fun x => x)), map_id in K by (intros []; reflexivity).
-  rewrite (map_ext (fun x => (fst x, snd x)) (fun x => x)), map_id in K by (intros []; reflexivity). exact K.
-Qed.
-Lemma map_one {A B} (f : A -> B) (l m : list A) :
-  (forall x y, In x l -> In y m -> f x = f y -> x = y) -> map f l = map f m -> l = m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] I E; try discriminate; [reflexivity|].
-  injection E as E F. f_equal; [apply I; simpl; auto | apply IH; [|exact F]]. intros; apply I; simpl; auto.
-Qed.
-Lemma concat_one {A} (k : nat) (l m : list (list A)) : k <> O ->
-  Forall (fun x => length x = k) l -> Forall (fun x => length x = k) m -> concat l = concat m -> l = m.
-Proof.
-  intros K Hl. revert m. induction Hl as [|x l Hx _ IH]; intros [|y m] Hm E; [reflexivity| | |]; inversion Hm; subst.
-  - simpl in E. symmetry in E. apply app_eq_nil in E. destruct E as [-> _]. simpl in K. congruence.
-  - simpl in E. apply app_eq_nil in E. destruct E as [-> _]. simpl in K. congruence.
-  - simpl in E. apply app_injective in E; [|congruence]. destruct E as [-> E]. f_equal. apply IH; assumption.
-Qed.
-Lemma lengths_one {A B} (f : A -> list B) (l m : list A) :
-  map (fun x => length (f x)) l = map (fun x => length (f x)) m -> flat_map f l = flat_map f m -> map f l = map f m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] L E; try discriminate; [reflexivity|].
-  injection L as L0 L. simpl in *. apply app_injective in E; [|exact L0]. destruct E as [-> E]. f_equal. apply IH; assumption.
-Qed.
-Lemma flat_map_map {A B C} (f : B -> C) (g : A -> list B) l : flat_map (fun x => map f (g x)) l = map f (flat_map g l).
-Proof. induction l as [|x l IH]; simpl; [reflexivity|]. rewrite map_app, IH. reflexivity. Qed.
 
 (* Numbers of so many bytes. *)
 Lemma numbers_length k l : length (flat_map (le k) l) = (k * length l)%nat.
@@ -169,21 +133,34 @@ Definition data (a : artifact) : list (bytes * Z * list Z) :=
   [(flat_map (le 8) (map lhigh (lines a)), 8, [C]); (flat_map (le 8) (map llow (lines a)), 8, [C]);
    (flat_map (le 8) (epsilons a), 8, [C]); (flat_map (le 8) (latencies a), 8, [C]); (flat_map (le 8) (prices a), 8, [C]);
    (flat_map (le 8) (map lweight (lines a)), 8, [C]); (flat_map (le 8) (map rcost (rows a)), 8, [N]);
-   (flat_map (le 8) (scan 0 (rows a)), 8, [N + 1]); (flat_map (le (Z.to_nat (8 * w))) (map rplans (rows a)), 8, [N; w])] ++
-  (if own_masses a then [(flat_map (le (Z.to_nat (8 * w'))) (map rmass (rows a)), 8, [N; w'])] else []) ++
+   (flat_map (le 8) (scan 0 (rows a)), 8, [N + 1])] ++
+  (let plans := (flat_map (le (Z.to_nat (8 * w))) (map rplans (rows a)), 8, [N; w]) in
+   let masses := (flat_map (le 8) (map rmass (rows a)), 8, [N]) in
+   match counted a with
+   | Exactly => plans :: if own_masses a then [(flat_map (le (Z.to_nat (8 * w'))) (map rmass (rows a)), 8, [N; w'])] else []
+   | Rounded _ => [plans; masses]
+   | Gated => [masses]
+   end) ++
   [(flat_map (le 8) (map rscore (rows a)), 8, [N]);
    (flat_map (le 4) (map fst (flat_map (@redges str) (rows a))), 4, [E]);
-   (flat_map (le 4) (map snd (flat_map (@redges str) (rows a))), 4, [E]);
-   (flat_map (le 4) (map rrank (rows a)), 4, [N]); (flat_map (le 1) (map accepts (rows a)), 1, [N]);
+   (flat_map (le 4) (map snd (flat_map (@redges str) (rows a))), 4, [E])] ++
+  match counted a with Exactly => [] | _ => [(flat_map (le 4) (map rexponent (rows a)), 4, [N])] end ++
+  [(flat_map (le 4) (map rrank (rows a)), 4, [N]); (flat_map (le 1) (map accepts (rows a)), 1, [N]);
    text (print o (call_texts o a)); text (core a); text (manifest_of o a);
    (concat (map (view o) (map rdigest (rows a))), 1, [N; 32]); text (tools a)].
 
+Lemma edges_data (f : Z * Z -> Z) l : view o (joined o (mapped (fun r : row => numbers o 4 (map f (redges r))) l [])) =
+  flat_map (le 4) (map f (flat_map (@redges str) l)).
+Proof.
+  rewrite (joined_is o H M), mapped_is. cbn [rev app]. induction l as [|r l IH]; [reflexivity|].
+  cbn [map concat flat_map]. rewrite (numbers_is o H M), IH, map_app, flat_map_app. reflexivity.
+Qed.
 Lemma data_is a : map seen (columns_of o a) = data a.
 Proof.
   unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, data, seen.
   unfold call_column, amounts, state_column, edge_column, raw_column, col. cbv zeta.
-  destruct (own_masses a); cbn [map app cdata citem cshape];
-    rewrite !(numbers_is o H M), !(joined_is o H M), !(size_is o H M), !mapped_is, !gathered_is, !flat_map_map, !starts_are,
+  unfold gated. destruct (counted a); [destruct (own_masses a)| |]; cbn [map app cdata citem cshape];
+    rewrite !edges_data, !(numbers_is o H M), !(joined_is o H M), !(size_is o H M), !mapped_is, !starts_are,
       !len_is, !edge_number_is; reflexivity.
 Qed.
 
@@ -191,6 +168,7 @@ Record range (a : artifact) : Prop := {
   r_rank : forall r, In r (rows a) -> 0 <= rrank r < two32;
   r_plans : forall r, In r (rows a) -> 0 <= rplans r;
   r_mass : forall r, In r (rows a) -> 0 <= rmass r;
+  r_counts : forall r, In r (rows a) -> counts_fit (counted a) r = true;
   r_cost : forall r, In r (rows a) -> fits (rcost r) = true;
   r_score : forall r, In r (rows a) -> fits (rscore r) = true;
   r_digest : forall r, In r (rows a) -> length (view o (rdigest r)) = 32%nat;
@@ -211,15 +189,15 @@ Proof. unfold within. rewrite andb_true_iff, Z.leb_le, Z.ltb_lt. tauto. Qed.
 Lemma ranges a : numbers_fit o a = true -> range a.
 Proof.
   unfold numbers_fit. cbv zeta. rewrite !andb_true_iff, !forallb_forall, !Z.eqb_eq, !len_is, Z.ltb_lt, edge_number_is.
-  intros [[[[[[[[[[[R L] E] P] T] Q] NP] NT] NQ] _] _] _].
-  assert (R' : forall r, In r (rows a) -> 0 <= rrank r < two32 /\ 0 <= rplans r /\ 0 <= rmass r /\ fits (rcost r) = true /\
+  intros [[[[[[[[[[[[R L] E] P] T] Q] NP] NT] NQ] _] _] _] _].
+  assert (R' : forall r, In r (rows a) -> 0 <= rrank r < two32 /\ 0 <= rplans r /\ 0 <= rmass r /\ counts_fit (counted a) r = true /\ fits (rcost r) = true /\
     fits (rscore r) = true /\ size_of o (rdigest r) = 32 /\ forall e, In e (redges r) -> 0 <= fst e < two32 /\ 0 <= snd e < two32).
   { intros r I. specialize (R r I). unfold row_fits in R. rewrite !andb_true_iff, forallb_forall, within_is, !Z.leb_le, Z.eqb_eq in R.
     repeat split; try tauto; try lia; destruct R as [_ R]; specialize (R e H0); rewrite andb_true_iff, !within_is in R; lia. }
   assert (L' : forall c, In c (lines a) -> fits (llow c) = true /\ fits (lhigh c) = true /\ 1 <= lweight c < two63).
   { intros c I. specialize (L c I). unfold line_fits in L. rewrite !andb_true_iff, within_is in L. tauto. }
   constructor; intros; try (apply R'; assumption); try (apply L'; assumption); try (apply within_is; auto; fail); try lia.
-  - destruct (R' r H0) as (_ & _ & _ & _ & _ & D & _). rewrite (size_is o H M) in D. lia.
+  - destruct (R' r H0) as (_ & _ & _ & _ & _ & _ & D & _). rewrite (size_is o H M) in D. lia.
   - apply in_flat_map in H0. destruct H0 as [r [I J]]. apply (R' r I), J.
   - destruct (L' c H0) as (_ & _ & W). unfold two63, two64 in *. lia.
 Qed.
@@ -233,7 +211,7 @@ Proof.
     - lia.
     - intros; apply r_digest0; simpl; auto. }
   assert (Wp := W rplans). assert (Wm := W rmass).
-  destruct (own_masses a); cbn [app]; repeat apply Forall_cons; try apply Forall_nil;
+  destruct (counted a); [destruct (own_masses a)| |]; cbn [app]; repeat apply Forall_cons; try apply Forall_nil;
     cbn [fold_left]; rewrite ?D, ?numbers_length, ?map_length, ?scan_length; try lia; nia.
 Qed.
 
@@ -243,7 +221,7 @@ Proof. rewrite forallb_forall, Forall_forall. intros K z I. apply within_is, K, 
 Definition named (c : column) : Prop := Forall byte (cname c) /\ Forall byte (cdtype c).
 Lemma columns_named a : Forall named (columns_of o a).
 Proof.
-  unfold columns_of, assembled, before, ones_after, eights, fours, ones_before. destruct (own_masses a); cbv zeta; cbn [app];
+  unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, gated. destruct (counted a); [destruct (own_masses a)| |]; cbv zeta; cbn [app];
     repeat apply Forall_cons; try apply Forall_nil; split; apply bytes_now; reflexivity.
 Qed.
 Lemma by_name_all Q l : Forall Q l -> Forall Q (by_name l).
@@ -277,26 +255,43 @@ Proof.
   rewrite app_nil_r, (size_is o H M), <- data_is, !map_map. reflexivity.
 Qed.
 
-Definition names (b : bool) : list bytes :=
-  [$"call_cost_high"; $"call_cost_low"; $"call_epsilon"; $"call_latency_ms"; $"call_price"; $"call_weight"; $"cost_to_go"; $"edge_start";
-   $"plans"] ++ (if b then [$"race_count"] else []) ++
-  [$"residual_to_go"; $"edge_call"; $"edge_target"; $"rank"; $"accept"; $"call_text"; $"core"; $"manifest"; $"state_digest"; $"tools"].
-Lemma names_are a : map (@cname str) (columns_of o a) = names (own_masses a).
+(* Which columns there are. *)
+Inductive shape := Plain | Own | Two | One_.
+Definition shape_of (a : artifact) : shape :=
+  match counted a with Exactly => if own_masses a then Own else Plain | Rounded _ => Two | Gated => One_ end.
+Definition names (s : shape) : list bytes :=
+  [$"call_cost_high"; $"call_cost_low"; $"call_epsilon"; $"call_latency_ms"; $"call_price"; $"call_weight"; $"cost_to_go"; $"edge_start"] ++
+  match s with Plain => [$"plans"] | Own => [$"plans"; $"race_count"] | Two => [$"plans"; $"race_mantissa"] | One_ => [$"plans_mantissa"] end ++
+  [$"residual_to_go"; $"edge_call"; $"edge_target"] ++ match s with Two => [$"race_exponent"] | One_ => [$"plans_exponent"] | _ => [] end ++
+  [$"rank"; $"accept"; $"call_text"; $"core"; $"manifest"; $"state_digest"; $"tools"].
+Lemma names_are a : map (@cname str) (columns_of o a) = names (shape_of a).
 Proof.
-  unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, names. destruct (own_masses a); reflexivity.
+  unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, names, shape_of, gated.
+  destruct (counted a); [destruct (own_masses a)| |]; reflexivity.
 Qed.
-Lemma names_once b : NoDup (names b).
-Proof. apply apart_once. destruct b; vm_compute; reflexivity. Qed.
+Lemma names_once s : NoDup (names s).
+Proof. apply apart_once. destruct s; vm_compute; reflexivity. Qed.
+(* Each has a name that no other has. *)
+Lemma names_one s t : Permutation (names s) (names t) -> s = t.
+Proof.
+  intros P. assert (L := Permutation_length P).
+  assert (I : forall x, existsb (fun y => if list_eq_dec Z.eq_dec x y then true else false) (names s) = true ->
+                        existsb (fun y => if list_eq_dec Z.eq_dec x y then true else false) (names t) = true).
+  { intros x. rewrite !existsb_exists. intros [y [Hy E]]. exists y. split; [eapply Permutation_in; eassumption | exact E]. }
+  assert (I1 := I $"race_count"). assert (I2 := I $"race_exponent"). assert (I3 := I $"plans_exponent").
+  destruct s, t; try reflexivity; try discriminate L;
+    (exfalso; first [specialize (I1 eq_refl) | specialize (I2 eq_refl) | specialize (I3 eq_refl)]; vm_compute in *; discriminate).
+Qed.
 Lemma entries_names l : forall at_, map fst (entries at_ l) = map (@cname str) l.
 Proof. induction l as [|c l IH]; intros at_; [reflexivity|]. cbn [entries map fst]. rewrite IH. reflexivity. Qed.
 Lemma entries_once (l m : list column) : header_value l = header_value m -> Permutation (entries 0 l) (entries 0 m).
 Proof. intros E. injection E as E. rewrite <- by_name_once, E. apply by_name_once. Qed.
 Lemma entries_one a b : header_value (columns_of o a) = header_value (columns_of o b) ->
-  own_masses a = own_masses b /\ entries 0 (columns_of o a) = entries 0 (columns_of o b).
+  shape_of a = shape_of b /\ entries 0 (columns_of o a) = entries 0 (columns_of o b).
 Proof.
   intros E. assert (P := entries_once _ _ E). clear E.
-  assert (L := Permutation_length (Permutation_map fst P)). rewrite !entries_names, !names_are in L.
-  assert (B : own_masses a = own_masses b) by (destruct (own_masses a), (own_masses b); cbn in L; congruence || discriminate).
+  assert (L := Permutation_map fst P). rewrite !entries_names, !names_are in L.
+  assert (B := names_one _ _ L).
   split; [exact B|]. apply keys_one; [rewrite !entries_names, !names_are, B; reflexivity | | exact P].
   rewrite entries_names, names_are. apply names_once.
 Qed.
@@ -334,17 +329,28 @@ Lemma last_bytes l d : Forall byte d -> Forall byte (last_row o l d).
 Proof.
   intros K. induction l as [|r l IH]; [exact K|]. destruct l as [|q l]; [|exact IH]. simpl. apply (view_bytes o H M).
 Qed.
+Lemma features_bytes (a : artifact) : Forall (Forall byte) (features a).
+Proof.
+  unfold features. destruct (gated a), (ambiguous a), (relaxed a), (counted a); cbn [app];
+    repeat (apply (@Forall_cons _ (Forall byte)); [apply bytes_now; reflexivity|]); apply Forall_nil.
+Qed.
+Lemma features_plain (a : artifact) : plain (Arr (map Json.Str (features a))).
+Proof. apply plain_arr. induction (features_bytes a); constructor; [apply plain_str|]; assumption. Qed.
+Lemma options_plain a : plain (options o a).
+Proof.
+  apply plain_obj. destruct (counted a); cbn [app]; repeat (apply Forall_cons || apply Forall_nil);
+    (split; [apply bytes_now; reflexivity|]); cbn [snd]; first [apply plain_num | apply plain_str, (view_bytes o H M)].
+Qed.
 Lemma manifest_plain a cs : Forall named cs -> plain (manifest o a cs).
 Proof.
   intros K. unfold manifest. cbv zeta. apply plain_obj, Forall_app. split; [|apply Forall_app; split].
   - repeat (apply Forall_cons || apply Forall_nil); (split; [apply bytes_now; reflexivity|]); cbn [snd];
-      repeat first [apply plain_num | apply large_plain | apply plain_obj | apply plain_arr | apply Forall_nil |
+      repeat first [apply options_plain | apply features_plain | apply plain_num | apply large_plain | apply plain_obj | apply plain_arr | apply Forall_nil |
                     apply plain_str; apply (view_bytes o H M) | apply plain_str; apply bytes_now; reflexivity | apply texts_plain |
                     apply Forall_cons | split; [apply bytes_now; reflexivity|]; cbn [snd] |
-                    apply plain_str; destruct (relaxed a); apply bytes_now; reflexivity].
-    + apply by_name_all. clear - M K. induction K as [|c cs [N _] _ IH]; [constructor|]. constructor; [|exact IH]. split; [exact N|].
+                    apply plain_str; destruct (features a); apply bytes_now; reflexivity].
+    apply by_name_all. clear - M K. induction K as [|c cs [N _] _ IH]; [constructor|]. constructor; [|exact IH]. split; [exact N|].
       apply plain_str, hex_bytes, (view_bytes o H M).
-    + destruct (relaxed a); [|constructor]. constructor; [apply plain_str, bytes_now; reflexivity | constructor].
   - destruct (relaxed a) as [[[f l] r]|]; [|constructor]. constructor; [|constructor]. split; [apply bytes_now; reflexivity|]. cbn [snd].
     apply plain_obj. repeat (apply Forall_cons || apply Forall_nil); (split; [apply bytes_now; reflexivity | apply plain_arr, nums_plain]).
   - repeat (apply Forall_cons || apply Forall_nil); (split; [apply bytes_now; reflexivity|]); cbn [snd].
@@ -363,6 +369,8 @@ Record alike (a b : artifact) : Prop := {
   l_name : view o (gname a) = view o (gname b);
   l_version : view o (gversion a) = view o (gversion b);
   l_beta : view o (beta a) = view o (beta b);
+  l_counted : counted a = counted b;
+  l_ambiguous : ambiguous a = ambiguous b;
   l_bits : fraction_bits a = fraction_bits b;
   l_tilt : tilt a = tilt b;
   l_limits : map (view o) (limits a) = map (view o) (limits b);
@@ -372,8 +380,8 @@ Record alike (a b : artifact) : Prop := {
   l_prices : prices a = prices b;
   l_latencies : latencies a = latencies b;
   l_epsilons : epsilons a = epsilons b;
-  l_rows : map (fun r => (raccept r, rrank r, rplans r, rmass r, rcost r, rscore r, view o (rdigest r), redges r)) (rows a) =
-           map (fun r => (raccept r, rrank r, rplans r, rmass r, rcost r, rscore r, view o (rdigest r), redges r)) (rows b);
+  l_rows : map (fun r => (raccept r, rrank r, rplans r, rmass r, rcost r, rscore r, view o (rdigest r), redges r, rexponent r)) (rows a) =
+           map (fun r => (raccept r, rrank r, rplans r, rmass r, rcost r, rscore r, view o (rdigest r), redges r, rexponent r)) (rows b);
   l_core : view o (core a) = view o (core b);
   l_tools : view o (tools a) = view o (tools b);
   l_manifest : view o (manifest_of o a) = view o (manifest_of o b)
@@ -395,7 +403,8 @@ Qed.
 
 Lemma manifest_one a b : manifest o a (before o a ++ ones_after o a) = manifest o b (before o b ++ ones_after o b) ->
   view o (gname a) = view o (gname b) /\ view o (gversion a) = view o (gversion b) /\ view o (beta a) = view o (beta b) /\
-  fraction_bits a = fraction_bits b /\ tilt a = tilt b /\ map (view o) (limits a) = map (view o) (limits b) /\ relaxed a = relaxed b.
+  fraction_bits a = fraction_bits b /\ tilt a = tilt b /\ map (view o) (limits a) = map (view o) (limits b) /\ relaxed a = relaxed b /\
+  counted a = counted b /\ ambiguous a = ambiguous b.
 Proof.
   generalize (before o a ++ ones_after o a), (before o b ++ ones_after o b). intros ca cb E.
   unfold manifest in E. cbv zeta in E. revert E.
@@ -403,12 +412,26 @@ Proof.
     (by_name (map (fun c => (cname c, Json.Str (hex (view o (hash o (cdata c)))))) cb)),
     (large (cost_max a)), (large (cost_max b)), (last_row o (rows a) []), (last_row o (rows b) []).
   intros h h' m m' d d' E.
-  assert (L : map (text o) (limits a) = map (text o) (limits b)).
-  { destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; injection E; intros; (assumption || discriminate). }
-  apply texts_one in L.
-  destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; try (injection E; intros; discriminate);
-    unfold text in E; injection E; intros; repeat split; try assumption.
-  repeat match goal with K : map Num _ = map Num _ |- _ => apply nums_one in K end. congruence.
+  assert (L : map (text o) (limits a) = map (text o) (limits b) /\ features a = features b /\ options o a = options o b).
+  { revert E. generalize (features_bytes a) (features_bytes b). generalize (features a) (features b) (options o a) (options o b). intros f g x y _ _ E.
+    assert (K : map (text o) (limits a) = map (text o) (limits b) /\ map Json.Str f = map Json.Str g /\ x = y)
+      by (destruct (relaxed a) as [[[? ?] ?]|], (relaxed b) as [[[? ?] ?]|]; cbn [app] in E; injection E; intros; (repeat split; assumption) || discriminate).
+    destruct K as (K1 & K2 & K3). split; [exact K1|]. split; [|exact K3]. clear - K2. revert g K2. induction f as [|u f IH]; intros [|v g] K2; try discriminate; [reflexivity|].
+    injection K2 as -> K2. f_equal. apply IH, K2. }
+  destruct L as (L & Lf & Lo). apply texts_one in L.
+  assert (R : relaxed a = relaxed b).
+  { destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; try (injection E; intros; discriminate); [|reflexivity].
+    injection E; intros. repeat match goal with K : map Num _ = map Num _ |- _ => apply nums_one in K end. congruence. }
+  assert (G : view o (gname a) = view o (gname b) /\ view o (gversion a) = view o (gversion b)).
+  { destruct (relaxed a) as [[[f l] r]|], (relaxed b) as [[[f' l'] r']|]; cbn [app] in E; try (injection E; intros; discriminate); unfold text in E; injection E; intros; split; assumption. }
+  assert (O : view o (beta a) = view o (beta b) /\ fraction_bits a = fraction_bits b /\ tilt a = tilt b /\ (forall x, counted a = Rounded x -> counted b = Rounded x)).
+  { unfold options, text in Lo. destruct (counted a), (counted b); cbn [app] in Lo; first [discriminate Lo | injection Lo; intros; repeat split; intros; congruence]. }
+  assert (S : gated a = gated b /\ ambiguous a = ambiguous b).
+  { unfold features in Lf. rewrite R in Lf. clear - Lf. destruct (gated a), (gated b), (ambiguous a), (ambiguous b), (relaxed b), (counted a), (counted b); cbn [app] in Lf; try (split; reflexivity); discriminate Lf. }
+  destruct G as [G1 G2], O as (O1 & O2 & O3 & O4), S as [S1 S2].
+  repeat (split; [assumption|]). split; [|exact S2]. unfold gated in S1.
+  destruct (counted a) eqn:Ca, (counted b) eqn:Cb; try discriminate; try reflexivity; try (rewrite (O4 _ eq_refl) in *; congruence).
+  all: unfold features, gated in Lf; rewrite R, Ca, Cb in Lf; destruct (ambiguous a), (ambiguous b), (relaxed b); discriminate Lf.
 Qed.
 
 Lemma call_texts_plain a : plain (call_texts o a).
@@ -423,6 +446,65 @@ Proof.
 Qed.
 
 Ltac take i D K := assert (K := f_equal (fun l => fst (nth i l ([], []))) D); cbn [nth fst] in K.
+
+(* Counts, by the columns that there are. *)
+Lemma none_differ {X} (f : X -> Z) (l m : list X) : length l = length m -> (forall x, In x l -> f x = 0) -> (forall x, In x m -> f x = 0) -> map f l = map f m.
+Proof.
+  revert m. induction l as [|x l IH]; intros [|y m] L A B; try discriminate; [reflexivity|]. simpl. rewrite (A x), (B y) by (simpl; auto).
+  f_equal. apply IH; simpl in *; auto.
+Qed.
+Lemma wide_one (f : row -> Z) l m : (forall r, In r l -> 0 <= f r) -> (forall r, In r m -> 0 <= f r) -> width f l = width f m ->
+  flat_map (le (Z.to_nat (8 * width f l))) (map f l) = flat_map (le (Z.to_nat (8 * width f m))) (map f m) -> map f l = map f m.
+Proof.
+  intros A B W E. rewrite W in E. apply fields_one in E; [exact E| |].
+  - assert (W1 : 1 <= width f m) by (unfold width; lia). lia.
+  - intros x y Hx Hy. apply unsigned_one; [|split; [auto | apply width_enough, Hy]]. rewrite <- W. split; [auto | apply width_enough, Hx].
+Qed.
+Definition count_columns (a : artifact) : list (bytes * Z * list Z) :=
+  let N := Z.of_nat (length (rows a)) in let w := width rplans (rows a) in let w' := width rmass (rows a) in
+  let plans := (flat_map (le (Z.to_nat (8 * w))) (map rplans (rows a)), 8, [N; w]) in
+  let masses := (flat_map (le 8) (map rmass (rows a)), 8, [N]) in
+  match counted a with
+  | Exactly => plans :: if own_masses a then [(flat_map (le (Z.to_nat (8 * w'))) (map rmass (rows a)), 8, [N; w'])] else []
+  | Rounded _ => [plans; masses]
+  | Gated => [masses]
+  end.
+Definition exponent_columns (a : artifact) : list (bytes * Z * list Z) :=
+  match counted a with Exactly => [] | _ => [(flat_map (le 4) (map rexponent (rows a)), 4, [Z.of_nat (length (rows a))])] end.
+Lemma counts_one a b : (forall r, In r (rows a) -> 0 <= rplans r) -> (forall r, In r (rows b) -> 0 <= rplans r) ->
+  (forall r, In r (rows a) -> 0 <= rmass r) -> (forall r, In r (rows b) -> 0 <= rmass r) ->
+  (forall r, In r (rows a) -> counts_fit (counted a) r = true) -> (forall r, In r (rows b) -> counts_fit (counted b) r = true) ->
+  shape_of a = shape_of b ->
+  map (fun x => (fst (fst x), snd x)) (count_columns a) = map (fun x => (fst (fst x), snd x)) (count_columns b) ->
+  map (fun x => (fst (fst x), snd x)) (exponent_columns a) = map (fun x => (fst (fst x), snd x)) (exponent_columns b) ->
+  map rplans (rows a) = map rplans (rows b) /\ map rmass (rows a) = map rmass (rows b) /\ map rexponent (rows a) = map rexponent (rows b).
+Proof.
+  intros ap bp am bm ak bk Em Dm De. unfold count_columns, exponent_columns, shape_of in *.
+  assert (Small : forall (s : style) l, s <> Exactly -> (forall r, In r l -> counts_fit s r = true) -> (forall r, In r l -> 0 <= rmass r) ->
+            (forall r : row, In r l -> 0 <= rmass r < 256 ^ Z.of_nat 8) /\ (forall r, In r l -> 0 <= rexponent r < 256 ^ Z.of_nat 4)).
+  { intros s l Hs Hl Hm. change (256 ^ Z.of_nat 8) with two64. change (256 ^ Z.of_nat 4) with two32. split; intros r Hr; specialize (Hl r Hr); specialize (Hm r Hr);
+      unfold counts_fit in Hl; destruct s; try congruence; rewrite !andb_true_iff, Z.ltb_lt, within_is in Hl; unfold two63, two64 in *; lia. }
+  destruct (counted a) as [|x|] eqn:Ca, (counted b) as [|y|] eqn:Cb; try (destruct (own_masses a); discriminate Em); try (destruct (own_masses b); discriminate Em); try discriminate Em.
+  - cbn [map fst snd] in Dm. assert (Kw := f_equal (fun l => nth 1 (snd (nth 0 l ([], []))) 0) Dm). take 0%nat Dm K. cbn [nth snd] in Kw.
+    apply wide_one in K; auto. split; [exact K|].
+    assert (L := f_equal (@length Z) K). rewrite !map_length in L. split.
+    + destruct (own_masses a) eqn:Oa, (own_masses b) eqn:Ob; try discriminate Em.
+      * cbn [map fst snd] in Dm. clear Kw K. assert (Kw := f_equal (fun l => nth 1 (snd (nth 1 l ([], []))) 0) Dm). take 1%nat Dm K. cbn [nth snd] in Kw.
+        apply wide_one in K; auto.
+      * unfold own_masses in Oa, Ob. apply negb_false_iff in Oa, Ob. rewrite forallb_forall in Oa, Ob.
+        rewrite (map_ext_in rmass rplans (rows a)), (map_ext_in rmass rplans (rows b)); [exact K| |]; intros r I; apply Z.eqb_eq; auto.
+    + apply none_differ; [exact L | |]; intros r I; [specialize (ak r I) | specialize (bk r I)]; apply Z.eqb_eq; assumption.
+  - destruct (Small (Rounded x) _ ltac:(discriminate) ak am) as [Sa Ea], (Small (Rounded y) _ ltac:(discriminate) bk bm) as [Sb Eb].
+    cbn [map fst snd] in Dm, De. assert (Kw := f_equal (fun l => nth 1 (snd (nth 0 l ([], []))) 0) Dm). take 0%nat Dm K. cbn [nth snd] in Kw.
+    apply wide_one in K; auto. split; [exact K|]. clear K Kw. split.
+    + take 1%nat Dm K. apply fields_one in K; [exact K | discriminate | intros; apply (unsigned_one 8); auto].
+    + take 0%nat De K. apply fields_one in K; [exact K | discriminate | intros; apply (unsigned_one 4); auto].
+  - destruct (Small Gated _ ltac:(discriminate) ak am) as [Sa Ea], (Small Gated _ ltac:(discriminate) bk bm) as [Sb Eb].
+    cbn [map fst snd] in Dm, De. take 0%nat Dm K. apply fields_one in K; [ | discriminate | intros; apply (unsigned_one 8); auto].
+    assert (L := f_equal (@length Z) K). rewrite !map_length in L. split; [|split; [exact K|]].
+    + apply none_differ; [exact L | |]; intros r I; [specialize (ak r I) | specialize (bk r I)]; unfold counts_fit in *; rewrite !andb_true_iff in *; apply Z.eqb_eq; tauto.
+    + clear K. take 0%nat De K. apply fields_one in K; [exact K | discriminate | intros; apply (unsigned_one 4); auto].
+Qed.
 
 (* Two artifacts of the same bytes are alike; their sizes are what eight bytes can say. *)
 Theorem one_artifact a b : numbers_fit o a = true -> numbers_fit o b = true ->
@@ -442,10 +524,13 @@ Proof.
   apply entries_one in Eh. destruct Eh as [Em Ee]. apply shapes_one in Ee. rewrite !data_is in Ee.
   assert (D := cut _ _ (data_whole a Fa) (data_whole b Fb) Ee E). clear E Ee.
   (* And what it holds. *)
-  unfold data in D. cbv zeta in D. rewrite Em in D.
+  unfold data in D. cbv zeta in D.
   rewrite !map_app in D. apply app_injective in D; [|reflexivity]. destruct D as [D1 D].
-  apply app_injective in D; [|destruct (own_masses b); reflexivity]. destruct D as [Dm D2]. cbn [map fst snd] in D1, D2.
-  destruct Fa as [ar ap am ac as_ ad ae al ah aw an apr ala aep _ _ _], Fb as [br bp bm bc bs bd be bl bh bw bn bpr bla bep _ _ _].
+  apply app_injective in D; [|clear - Em; unfold shape_of in Em; destruct (counted a), (counted b), (own_masses a), (own_masses b); discriminate Em || reflexivity].
+  destruct D as [Dm D]. apply app_injective in D; [|reflexivity]. destruct D as [D2 D].
+  apply app_injective in D; [|clear - Em; unfold shape_of in Em; destruct (counted a), (counted b), (own_masses a), (own_masses b); discriminate Em || reflexivity].
+  destruct D as [De D3]. cbn [map fst snd] in D1, D2, D3.
+  destruct Fa as [ar ap am ak ac as_ ad ae al ah aw an apr ala aep _ _ _], Fb as [br bp bm bk bc bs bd be bl bh bw bn bpr bla bep _ _ _].
   take 0%nat D1 K. apply fields_one in K; [|discriminate|intros; apply signed_one; auto]. rename K into Khigh.
   take 1%nat D1 K. apply fields_one in K; [|discriminate|intros; apply signed_one; auto]. rename K into Klow.
   take 2%nat D1 K. apply numbers_one in K; [|discriminate|intros; apply (unsigned_one 8); auto]. rename K into Kepsilons.
@@ -456,34 +541,21 @@ Proof.
   take 7%nat D1 K. apply numbers_one in K; [|discriminate|].
   2: { intros x y Hx Hy. apply scan_bounds in Hx, Hy. apply (unsigned_one 8); change (256 ^ Z.of_nat 8) with two64; lia. }
   apply scan_one in K. rename K into Kstart.
-  assert (Kw := f_equal (fun l => nth 1 (snd (nth 8 l ([], []))) 0) D1). cbn [nth snd] in Kw.
-  take 8%nat D1 K. rewrite Kw in K. apply fields_one in K.
-  2: { assert (W : 1 <= width rplans (rows b)) by (unfold width; lia). lia. }
-  2: { intros x y Hx Hy. apply unsigned_one; [|split; [auto | apply width_enough, Hy]]. rewrite <- Kw. split; [auto | apply width_enough, Hx]. }
-  rename K into Kplans.
-  assert (Kmass : map rmass (rows a) = map rmass (rows b)).
-  { clear - Em Dm Kplans am bm. destruct (own_masses b) eqn:Ob.
-    - cbn [map fst snd] in Dm. assert (Kw := f_equal (fun l => nth 1 (snd (nth 0 l ([], []))) 0) Dm). cbn [nth snd] in Kw.
-      take 0%nat Dm K. rewrite Kw in K. apply fields_one in K; [exact K| |].
-      + assert (W : 1 <= width rmass (rows b)) by (unfold width; lia). lia.
-      + intros x y Hx Hy. apply unsigned_one; [|split; [auto | apply width_enough, Hy]]. rewrite <- Kw. split; [auto | apply width_enough, Hx].
-    - unfold own_masses in Em, Ob. apply negb_false_iff in Em, Ob. rewrite forallb_forall in Em, Ob.
-      rewrite (map_ext_in rmass rplans (rows a)), (map_ext_in rmass rplans (rows b)); [exact Kplans| |];
-        intros r I; apply Z.eqb_eq; auto. }
+  destruct (counts_one a b ap bp am bm ak bk Em Dm De) as (Kplans & Kmass & Kexponent).
   take 0%nat D2 K. apply fields_one in K; [|discriminate|intros; apply signed_one; auto]. rename K into Kscore.
   take 1%nat D2 K. apply fields_one in K; [|discriminate|intros; apply (unsigned_one 4); [apply ae | apply be | ]; assumption]. rename K into Kcall.
   take 2%nat D2 K. apply fields_one in K; [|discriminate|intros; apply (unsigned_one 4); [apply ae | apply be | ]; assumption].
   assert (Kedges := both_one _ _ Kcall K). clear K Kcall.
-  take 3%nat D2 K. apply fields_one in K; [|discriminate|intros; apply (unsigned_one 4); auto]. rename K into Krank.
-  take 4%nat D2 K. apply fields_one in K; [|discriminate|intros x y _ _; apply (unsigned_one 1); unfold accepts; destruct (raccept _); lia].
+  take 0%nat D3 K. apply fields_one in K; [|discriminate|intros; apply (unsigned_one 4); auto]. rename K into Krank.
+  take 1%nat D3 K. apply fields_one in K; [|discriminate|intros x y _ _; apply (unsigned_one 1); unfold accepts; destruct (raccept _); lia].
   rename K into Kaccept.
-  take 5%nat D2 K. rewrite !(print_is o H) in K by (exact M || apply call_texts_plain). apply one_value in K; try apply call_texts_plain.
+  take 2%nat D3 K. rewrite !(print_is o H) in K by (exact M || apply call_texts_plain). apply one_value in K; try apply call_texts_plain.
   apply call_texts_one in K. rename K into Ktext.
-  take 6%nat D2 Kcore. take 9%nat D2 Ktools.
-  take 7%nat D2 Kmanifest. assert (K := Kmanifest). unfold manifest_of, manifest_bytes in K. rewrite !(print_is o H) in K by (exact M || apply manifest_plain, manifest_named).
+  take 3%nat D3 Kcore. take 6%nat D3 Ktools.
+  take 4%nat D3 Kmanifest. assert (K := Kmanifest). unfold manifest_of, manifest_bytes in K. rewrite !(print_is o H) in K by (exact M || apply manifest_plain, manifest_named).
   apply one_value in K; try apply manifest_plain, manifest_named. apply manifest_one in K.
-  destruct K as (Kn & Kv & Kb & Kf & Kt & Kl & Kr).
-  take 8%nat D2 K. apply (concat_one 32) in K; [|discriminate| |].
+  destruct K as (Kn & Kv & Kb & Kf & Kt & Kl & Kr & Kc & Kam).
+  take 5%nat D3 K. apply (concat_one 32) in K; [|discriminate| |].
   2,3: apply Forall_forall; intros x I; apply in_map_iff in I; destruct I as [y [<- I]]; apply in_map_iff in I; destruct I as [r [<- I]]; auto.
   rewrite !map_map in K. rename K into Kdigest.
   apply (lengths_one (@redges str)) in Kedges; [|exact Kstart].

@@ -120,21 +120,26 @@ Definition full_verdict (file : str) (a : artifact str) : Z * str :=
   let v := verdict o file a in            (* first: of numbers that fit their columns no power is large *)
   if (fst v =? 0)%Z && negb (weights_ok o a) then (4%Z, made o []) else v.
 
+(* Of an artifact with race counts.  Where a call repeats these are premises of sets of its states (Claims.v: sets_of_states_qualify). *)
 Theorem premises file a digest : full_verdict file a = (0%Z, digest) ->
   view o file = view o (encode o a) /\ view o digest = H (view o (manifest_of o a)) /\ numbers_fit o a = true /\
-  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) = true, certified o H strings_mean a ok /\
-  let A := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) ok in
-  let F := Z.to_nat (fraction_bits a) in let W := fun x => lweight (line_of o (lines a) x) in
+  exists ok : sound_states o a = true, certified o H strings_mean a ok /\
+  let A := columns o H strings_mean (units a) (counting_of a) (lines a) (rows a) ok in
+  let F := Z.to_nat (units a) in let W := W_of o (counting_of a) (lines a) in
   let r := fun x => lresidual (line_of o (lines a) x) in let g := fun q => rscore (row_of o (rows a) q) in
-  let d := fun q => Z.to_nat (rrank (row_of o (rows a) q)) in let m := fun q => rmass (row_of o (rows a) q) in
+  let d := fun q => Z.to_nat (rrank (row_of o (rows a) q)) in let m := fun q => value (row_of o (rows a) q) in
   exists n e, decimal_of (view o (beta a)) 0 1 false = Some (n, e) /\
   let beta := IZR n / IZR e in
   0 <= beta /\                                                                            (* beta_nonneg *)
-  (forall q, NoDup (map fst (edges A q))) /\                                              (* C1 *)
+  (ambiguous a = false -> forall q, NoDup (map fst (edges A q))) /\                       (* C1 *)
   (forall x, (0 < W x)%Z) /\                                                              (* W_pos *)
+  (counted a <> Gated -> forall x, W x = lweight (line_of o (lines a) x)) /\
   (forall x, (x < length (lines a))%nat ->
-     - beta * (IZR (llow (line_of o (lines a) x)) / IZR billion) - ln (IZR (W x) / IZR (2 ^ Z.of_nat F)) <= IZR (r x) / IZR (2 ^ 32)) /\  (* r_up *)
-  (forall q, (Certificates.masses A F W d q (Certificates.row A m q) <= m q)%Z) /\                     (* C4 *)
+     - beta * (IZR (llow (line_of o (lines a) x)) / IZR billion) - ln (IZR (lweight (line_of o (lines a) x)) / IZR (2 ^ fraction_bits a))
+       <= IZR (r x) / IZR (2 ^ 32)) /\                                                    (* r_up *)
+  holds A (rank A) d /\                                                                   (* C2 *)
+  (forall q, (Certificates.masses A F W d q (Certificates.row A m q) <= m q)%Z) /\         (* C4 *)
+  holds A (to_go A Z.max r) g /\                                                          (* C5 *)
   alive A /\                                                                              (* C6 *)
   (forall q, accept A q = true -> (0 <= g q)%Z) /\                                        (* ahead_stop *)
   (forall q x p, In (x, p) (edges A q) -> (r x + g p <= g q)%Z).                          (* ahead_step *)
@@ -148,20 +153,23 @@ Proof.
   split; [exact E|]. split; [exact D|]. split; [exact N|]. exists ok. split; [exact C|]. cbv zeta.
   unfold weights_ok in Ew. destruct (decimal_of (view o (beta a)) 0 1 false) as [[n e]|]; [|discriminate].
   rewrite !andb_true_iff in Ew. destruct Ew as [[W1 W2] W3]. apply Z.leb_le in W1. apply Z.ltb_lt in W2.
-  assert (F0 := proj1 (parts_ok _ _ _ _ _ ok)).
   assert (0 <= IZR n) by (apply IZR_le, W1). assert (0 < IZR e) by (apply IZR_lt, W2).
+  assert (F0 : (0 <= fraction_bits a)%Z).
+  { unfold numbers_fit in N. cbv zeta in N. rewrite !andb_true_iff in N. unfold within in N. rewrite !andb_true_iff, !Z.leb_le in N. tauto. }
   exists n, e. split; [reflexivity|].
   split; [apply Rmult_le_pos; [assumption | apply Rlt_le, Rinv_0_lt_compat; assumption]|].
-  split; [apply C1_holds|]. split; [apply (weights_positive o H strings_mean _ _ _ _ ok)|].
+  split; [apply (C1_holds o H strings_mean _ _ _ _ ok)|]. split; [apply (weighs_positive o H strings_mean _ _ _ _ ok)|].
+  split; [apply weighs_lines|].
   split.
-  { intros x Lx. rewrite Z2Nat.id by exact F0. apply residual_bounds; auto.
+  { intros x Lx. apply residual_bounds; auto.
     - apply (weights_positive o H strings_mean _ _ _ _ ok).
     - rewrite forallb_forall in W3. apply W3. apply nth_In, Lx. }
-  split.
-  { intros q. assert (K := C4_holds o H strings_mean _ _ _ _ ok q). unfold race_count in K. unfold m_of, d_of, W_of in K.
-    rewrite <- K. apply Z.le_refl. }
+  split; [apply C2_holds|].
+  split; [apply (C4_at_least o H strings_mean _ _ _ _ ok)|].
+  assert (S := C5_score_holds o H strings_mean _ _ _ _ ok).
+  split; [exact S|].
   split; [apply alive_holds|].
-  assert (G := C5_bounds_steps _ _ _ (C5_score_holds o H strings_mean _ _ _ _ ok)).
+  assert (G := C5_bounds_steps _ _ _ S).
   split; intros q; apply G.
 Qed.
 End Premises.

@@ -20,14 +20,17 @@ let text s = let n = String.length s in match any 4 with
   | _ -> if n = 0 then "x" else String.mapi (fun i c -> if i = any n then Char.chr (Char.code c lxor 1) else c) s
 let edge (a, p) = match any 3 with 0 -> (number a, p) | 1 -> (a, number p) | _ -> (p, a)
 let listed f l = match any 4 with 0 -> one f l | 1 -> dropped l | 2 -> twice l | _ -> swapped l
-let row r = match any 8 with
+let row r = match any 9 with
+  | 8 -> { r with rexponent = number r.rexponent }
   | 0 -> { r with raccept = not r.raccept } | 1 -> { r with rrank = number r.rrank } | 2 -> { r with rplans = number r.rplans }
   | 3 -> { r with rmass = number r.rmass } | 4 -> { r with rcost = number r.rcost } | 5 -> { r with rscore = number r.rscore }
   | 6 -> { r with rdigest = text r.rdigest } | _ -> { r with redges = listed edge r.redges }
 let line c = match any 6 with
   | 0 -> { c with ltext = text c.ltext } | 1 -> { c with llow = number c.llow } | 2 -> { c with lhigh = number c.lhigh }
   | 3 -> { c with lweight = number c.lweight } | 4 -> { c with lresidual = number c.lresidual } | _ -> { c with lkey = text c.lkey }
-let claim a = match any 14 with
+let claim a = match any 16 with
+  | 14 -> { a with counted = some [Exactly; Gated; Rounded (Z.of_int 63); match a.counted with Rounded b -> Rounded (number b) | s -> s] }
+  | 15 -> { a with ambiguous = not a.ambiguous }
   | 0 -> { a with gname = text a.gname } | 1 -> { a with gversion = text a.gversion } | 2 -> { a with beta = text a.beta }
   | 3 -> { a with fraction_bits = number a.fraction_bits } | 4 -> { a with tilt = number a.tilt } | 5 -> { a with limits = listed text a.limits }
   | 6 -> { a with relaxed = (match a.relaxed with None -> Some (([Z.of_int (any 3)], []), []) | Some ((f, l), r) -> some [None; Some ((l, f), r); Some ((f, r), l)]) }

@@ -13,6 +13,10 @@ let judge data =
     | exception (Z.Overflow | Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"
     | v, digest when Z.sign v = 0 ->
       let root = List.fold_left (fun _ r -> r) (List.hd a.Checker.rows) a.Checker.rows in
-      true, Printf.sprintf "VALID: C1 to C9 of %d states, %s plans; digest %s" (List.length a.Checker.rows)
-        (Z.to_string root.Checker.rplans) (hex digest)
+      let plans = match a.Checker.counted with
+        | Checker.Gated when Z.sign root.Checker.rexponent > 0 ->
+          Printf.sprintf "at most %s 2^%s plans" (Z.to_string root.Checker.rmass) (Z.to_string root.Checker.rexponent)
+        | Checker.Gated -> Z.to_string root.Checker.rmass ^ " plans"
+        | _ -> Z.to_string root.Checker.rplans ^ (if a.Checker.ambiguous then " derivations" else " plans") in
+      true, Printf.sprintf "VALID: C1 to C9 of %d states, %s; digest %s" (List.length a.Checker.rows) plans (hex digest)
     | v, _ -> false, "REJECTED: " ^ said.(Z.to_int v)

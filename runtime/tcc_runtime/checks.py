@@ -11,7 +11,8 @@ from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
 from tcc_certs.formats.ledger import Q64_MAX
-from tcc_certs.replay.controller import Choice, SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
+from tcc_certs.replay.asking.controller import Choice
 from tcc_runtime.guards import CountKind, SearchGuard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict

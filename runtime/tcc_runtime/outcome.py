@@ -12,7 +12,7 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.codec import format_decimal
 from tcc_certs.formats.ledger import format_q64
 from tcc_certs.privacy.spending import Taken
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.guards import SearchGuard, Stop
 from tcc_runtime.settings.modes import Claim
 

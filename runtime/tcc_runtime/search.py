@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.formats.ledger import format_q64
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of

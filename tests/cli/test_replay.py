@@ -198,6 +198,61 @@ def test_a_ledger_is_replayed_where_it_shows_its_values(
     assert hidden.code == 2 and "order is not shown in this ledger" in hidden.err
 
 
+PLACES = """grammar desk version "1"
+tool look(; id: text, order: json, item: text at "/order/lines/0/item")
+    gives (state: open | shut at "/head/state"; owner: text at "/head/user/id",
+    cards: list of text at "/cards/*/id", first: text at "/cards/0/id",
+    kinds: list of text at "/cards/*/kind",
+    deep: list of text at "/rows/*/cells/*", legs: list of (flight: text at "/f/no", free: number),
+    final: text at "/log/-1", due?: time utc or null at "/due")
+tool act(; id: text, card: text)
+plan = any{0,9}
+"""
+RELATIONS = (
+    'seen.owner = "ann"',
+    "card in seen.cards",
+    'seen.first = "c1"',
+    'count(seen.kinds = "b") = 1',
+    "count(seen.deep) = 3",
+    'some seen.legs as leg (leg.flight = "F2", leg.free >= 1)',
+    'seen.final = "z"',
+    "now >= seen.due",
+    'seen.state = "open"',
+    'seen.item = "i"',
+)
+ANSWER = {
+    "head": {"state": "open", "user": {"id": "ann"}}, "log": ["x", "y", "z"],
+    "cards": [{"id": "c1", "kind": "a"}, {"id": "c2", "kind": "b"}], "due": "2024-01-01T00:00:00Z",
+    "rows": [{"cells": ["p", "q"]}, {"cells": ["r"]}],
+    "legs": [{"f": {"no": "F1"}, "free": 0}, {"f": {"no": "F2"}, "free": 2.5}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_answers_of_a_ledger_stand_at_their_places_again(
+    relation: str, tcc: Tcc, tmp_path: Path
+) -> None:
+    """What the gate let through is let through again, and what it refused is refused again."""
+    grammar, ledger = tmp_path / "g.tcg", tmp_path / "s.ledger"
+    grammar.write_text(f"{PLACES}require last look same id where {relation} before act\n")
+    artifact = library.compile_file(grammar)
+    answers = ["owner", "cards", "first", "kinds", "deep", "legs", "final", "due"]
+    show = [*(f"look.{one}" for one in (*answers, "id", "order", "item")), "act.id", "act.card"]
+    order = {"lines": [{"item": "i"}]}
+    with library.Gate(artifact, ledger=ledger, show=show, durable=False) as gate:
+        with gate.call("look", {"id": "o", "order": order}) as permit:
+            permit.done(ANSWER)
+        assert not permit.unforeseen
+        with gate.call("act", {"id": "o", "card": "c2"}) as permit:
+            permit.done()
+    told = tcc("replay", grammar, ledger, "--json")
+    assert (told.code, told.json["refused"]) == (0, 0), told.json
+    other = tmp_path / "other.tcg"
+    other.write_text(grammar.read_text().replace("require last", "forbid last"))
+    told = tcc("replay", other, ledger, "--json")
+    assert (told.code, told.json["refused"]) == (1, 1), told.json
+
+
 def test_a_refused_call_is_taken_as_not_made(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
     """What came after it is decided without it; with --stop, not at all."""
     closed = CALLS[1:3]

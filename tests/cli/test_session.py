@@ -147,3 +147,48 @@ def test_a_session_shows_what_its_ledger_has_of_answers(tcc: Tcc, tmp_path: Path
     page = tmp_path / "s.html"
     tcc("report", ledger, "--artifact", tmp_path / "a.tcca", "-o", page)
     assert "2 elements" in page.read_text()
+
+
+LEARNED = """grammar desk version "1"
+let customer = find.user or look.owner
+let level = look.level
+tool find(; mail: text) gives (; user: text)
+tool look(; order: text) gives (; owner: text, level: number 0 .. 9)
+tool pay(; to: text, level: number 0 .. 9)
+plan = any{0,9}
+require pay where to = session.customer, level <= session.level
+"""
+
+
+def test_a_session_shows_what_it_learned_and_by_which_outcome(tcc: Tcc, tmp_path: Path) -> None:
+    artifact, ledger = library.compile_text(LEARNED), tmp_path / "s.ledger"
+    library.save(artifact, tmp_path / "a.tcca")
+    with library.Gate(artifact, ledger=ledger) as gate:
+        for tool, given, answer in (
+            ("look", {"order": "o"}, {"owner": "ann", "level": 2.5}),
+            ("find", {"mail": "m"}, {"user": "bob"}),
+        ):
+            with gate.call(tool, given) as permit:
+                permit.done(answer)
+        with gate.call("find", {"mail": "m"}):
+            pass
+        gate.resolve(3, "done", {"user": "eve"})
+        gate.close()
+    ended = tcc("session", "show", ledger, "--artifact", tmp_path / "a.tcca", "--json")
+    told = ended.json
+    first, *rest = [event.get("learned") for event in told["events"]]
+    assert first == told["learned"] and rest == [None, None, None]
+    assert (first["level"], first["customer"][0], len(first["customer"])) == ("2.5", "#", 13)
+    shown = tcc("session", "show", ledger, "--artifact", tmp_path / "a.tcca").out
+    assert f"session.customer={first['customer']}, session.level=2.5" in shown
+    assert f"learned     customer: {first['customer']}, level: 2.5" in shown
+    with library.Gate(artifact, ledger=tmp_path / "t.ledger", show=["find.user"]) as gate:
+        with gate.call("find", {"mail": "m"}):
+            pass
+        gate.resolve(1, "done", {"user": "eve"})
+        gate.close()
+    told = tcc(
+        "session", "show", tmp_path / "t.ledger", "--artifact", tmp_path / "a.tcca", "--json"
+    )
+    first, second = [event.get("learned") for event in told.json["events"]]
+    assert first is None and second == told.json["learned"] and list(second) == ["customer"]

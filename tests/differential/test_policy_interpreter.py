@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tcc_certs.session.monitors.alternatives import Undo
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
 from tests.oracle_policies import language as l
 from tests.oracle_policies.cases import CASES, Case
 from tests.oracle_policies.core import policies_of, state_of, states_of
@@ -75,7 +75,7 @@ class Fast:
                 first = number
             if isinstance(statement, l.Owed):
                 owed = is_owed(statement, self.slow.made)
-                if self.memories[number].owes is not owed:
+                if bool(self.memories[number].owed) is not owed:
                     found.append(f"{statement}: owes {not owed}")
         whole = self.whole.refuses(own)
         if (None if whole is None else whole[0]) != first:

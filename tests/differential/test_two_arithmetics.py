@@ -17,9 +17,9 @@ import pytest
 from tcc_certs.formats.codec import blake
 from tcc_certs.formats.ledger import format_q64
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.replay.children import Listing
 from tcc_certs.replay.language import Language, read_language, root_of
-from tcc_certs.replay.races import CoupledReplay as Definition
+from tcc_certs.replay.races.children import Listing
+from tcc_certs.replay.races.coupled import CoupledReplay as Definition
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.load import Artifact, load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc.editor.server import hover_text
+from tcc.editor.answers import hover_text
 from tcc_compiler.editing.completion import completion
 from tcc_compiler.editing.project import Project, read_project
 

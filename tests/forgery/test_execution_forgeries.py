@@ -19,7 +19,7 @@ import pytest
 import tcc as library
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import check
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session import SessionValidation, validate
 from tcc_runtime.account.amounts import AccountAmounts
 from tcc_runtime.adapters.adapter import Adapter

@@ -828,3 +828,31 @@ def test_a_call_of_a_grammar_without_such_limits_says_nothing_of_them(
     records[1]["across"] = across
     found = tcc.validate(forged(records, key), artifact(plain.text), key=key)
     assert {one.code.value for one in found.findings} == {"S213"}
+
+
+CHILD = """grammar child version "1"
+tool mail(; to: text)
+plan = mail{0,9}
+limit uses(mail) <= 2 across sessions
+"""
+
+
+def test_a_child_counts_on_another_account_than_its_parent(tmp_path: Path, clock: Clock) -> None:
+    """A call of a child is one of its parent's: on one account it would be two uses."""
+    above = artifact(CHILD.replace("child", "parent").replace("{0,9}", "{0,20}"))
+    below = artifact(CHILD)
+    proof = tcc.prove(below, implies=above).certificate
+    assert proof is not None
+    one, other = (tcc.Account(tmp_path / name) for name in ("one", "other"))
+    options: dict[str, Any] = {"clock": clock, "durable": False}
+    parent = tcc.Gate(above, ledger=tmp_path / "p.ledger", account=one, **options)
+    with parent:
+        with pytest.raises(SettingsError) as refused:
+            tcc.Gate(below, ledger=tmp_path / "c.ledger", account=one, parent=parent, proof=proof,
+                     **options)  # fmt: skip
+        assert refused.value.field == "account" and not (tmp_path / "c.ledger").exists()
+        child = tcc.Gate(below, ledger=tmp_path / "c.ledger", account=other, parent=parent,
+                         proof=proof, **options)  # fmt: skip
+        with child:
+            assert [mail(child) for _ in range(3)] == ["done", "done", "R202"]
+        assert mail(parent) == "R202"

@@ -24,7 +24,7 @@ from tcc.langchain import guard
 from tcc_certs.session.validation import SessionValidation, validate
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.journal import read_key
+from tcc_runtime.gate.keys import read_key
 
 SHOP = """
 grammar shop version "1"

@@ -17,7 +17,7 @@ from typing import Any
 
 from tcc_certs.session.validation import SessionValidation, validate
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.journal import key_path, read_key
+from tcc_runtime.gate.keys import key_path, read_key
 from tests.cli.documents import check_printed
 
 SERVERS = Path(__file__).parent / "servers"

@@ -1,7 +1,7 @@
 """Section 19 of docs/spec/race.md told in fractions: which model is asked, and what may be spent.
 
-Stands beside `tcc_certs.replay.controller`, which runs and validators share.  It keeps every ask in
-a list, and computes each choice from the whole list.
+Stands beside `tcc_certs.replay.asking.controller`, which runs and validators share.  It keeps every
+ask in a list, and computes each choice from the whole list.
 """
 
 from __future__ import annotations

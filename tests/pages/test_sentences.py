@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tcc as library
 from tcc.library.questions import cheapest, sample
-from tcc.pages.artifact_page import near_misses, statements_section, tools_section
+from tcc.pages.artifact_page import statements_section, tools_section
+from tcc.pages.near_misses import near_misses
 from tests.pages.reading import read
 
 GRAMMAR = """grammar shop version "1"

@@ -12,7 +12,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.race.arrivals import winner
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay import validate
-from tcc_certs.replay.children import Children, whole
+from tcc_certs.replay.races.children import Children, whole
 from tcc_runtime.artifact.load import load
 from tcc_runtime.item import NodeRemainder, UndrawnChildren
 from tcc_runtime.ledger.lines import Contexts, Marks, stamp_of

@@ -13,9 +13,9 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import check
 from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.replay import validate
-from tcc_certs.replay.children import MAX_KEPT, Listing
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
 from tcc_certs.replay.language import read_language, root_of
+from tcc_certs.replay.races.children import MAX_KEPT, Listing
 from tcc_certs.replay.tree import slots
 from tcc_certs.statements import residual_constraints
 from tcc_compiler.options import Options

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.core.policies import (
-    Alternative,
-    Apart,
-    Ban,
-    Count,
-    Need,
-    Owe,
-    Policy,
-    Total,
-    Tree,
-)
+from tcc_certs.core import policies
 from tcc_certs.formats.codec import encode, is_bare, written
 
 
@@ -32,46 +22,46 @@ class Wording:
     def __init__(self, tools: Sequence[str]) -> None:
         self._tools = tools
 
-    def of(self, policy: Policy) -> str:
+    def of(self, policy: policies.Policy) -> str:
         """A statement."""
         match policy:
-            case Need(order=order, alternatives=some, of=of):
+            case policies.Need(order=order, alternatives=some, of=of):
                 if order == "before" and len(some) == 1 and some[0].calls is None:
                     return f"require {self._set(of)} {self._alternative(some[0])}"
                 words = "before each" if order == "each" else "before"
                 return f"require {self.alternatives(some)} {words} {self._set(of)}"
-            case Ban(alternatives=some, of=of, unless=unless):
+            case policies.Ban(alternatives=some, of=of, unless=unless):
                 lifts = f" unless {self.alternatives(unless)}" if unless else ""
                 return f"forbid {self.alternatives(some)} before {self._set(of)}{lifts}"
-            case Apart(one=one, other=other, same=same):
+            case policies.Apart(one=one, other=other, same=same):
                 return f"forbid {self._set(one)} with {self._set(other)}{self._same(same)}"
-            case Owe(first=first, of=of, same=same):
+            case policies.Owe(first=first, of=of, same=same):
                 return f"require {self._set(first)} after {self._set(of)}{self._same(same)}"
-            case Count(of=of, value=value, where=where):
+            case policies.Count(of=of, value=value, where=where):
                 such = f" where {self.relations(where)}" if where else ""
                 return f"limit uses({self._set(of)}{such}){self._bound(policy, value)}"
-            case Total(tool=tool, parameter=name, value=most):
+            case policies.Total(tool=tool, parameter=name, value=most):
                 field = f"{written(self._tools[tool])}.{written(name)}"
                 return f"limit sum({field}){self._bound(policy, most)}"
 
-    def owed(self, of: Owe) -> str:
+    def owed(self, of: policies.Owe) -> str:
         """What has to come."""
         return self._set(of.first) + self._same(of.same)
 
-    def set_of(self, calls: Tree) -> str:
+    def set_of(self, calls: policies.Tree) -> str:
         """A set of calls."""
         return self._set(calls)
 
-    def _bound(self, of: Count | Total, value: object) -> str:
+    def _bound(self, of: policies.Count | policies.Total, value: object) -> str:
         per = f" per {', '.join(map(self._term, of.per))}" if of.per else ""
         window = "" if of.within is None else f" within {_duration(of.within)}"
         return f"{per} <= {value}{window}{' across sessions' * of.across}"
 
-    def alternatives(self, some: Sequence[Alternative]) -> str:
+    def alternatives(self, some: Sequence[policies.Alternative]) -> str:
         """Alternatives, any of which would do."""
         return " or ".join(map(self._alternative, some))
 
-    def _alternative(self, one: Alternative) -> str:
+    def _alternative(self, one: policies.Alternative) -> str:
         words = ["last"] * one.last
         words += [str(one.least)] if one.least > 1 else []
         if one.calls is not None:
@@ -80,18 +70,18 @@ class Wording:
         words += [] if one.within is None else [f"within {_duration(one.within)}"]
         return " ".join(words)
 
-    def _same(self, same: Sequence[tuple[str, Tree]]) -> str:
+    def _same(self, same: Sequence[tuple[str, policies.Tree]]) -> str:
         keys = [
             written(name) if term == ("own", name) else f"{written(name)} = {self._term(term)}"
             for name, term in same
         ]
         return f" same {', '.join(keys)}" if keys else ""
 
-    def relations(self, relations: Sequence[Tree]) -> str:
+    def relations(self, relations: Sequence[policies.Tree]) -> str:
         """Relations that all have to hold."""
         return ", ".join(map(self._relation, relations))
 
-    def _set(self, calls: Tree, inside: bool = False) -> str:
+    def _set(self, calls: policies.Tree, inside: bool = False) -> str:
         match calls:
             case ("calls", tool, where):
                 bound = [f"{written(name)}={'|'.join(values)}" for name, values in where]
@@ -105,7 +95,7 @@ class Wording:
                 return "any"
         return f"({text})" if inside else text
 
-    def _term(self, tree: Tree, inside: bool = False) -> str:
+    def _term(self, tree: policies.Tree, inside: bool = False) -> str:
         match tree:
             case ("s", text):
                 return encode(text).decode()
@@ -137,7 +127,7 @@ class Wording:
                 return f"({text})" if inside else text
         return "it"
 
-    def _sum(self, items: Sequence[tuple[str, Tree]]) -> str:
+    def _sum(self, items: Sequence[tuple[str, policies.Tree]]) -> str:
         text = ""
         for factor, term in items:
             size = factor.removeprefix("-")
@@ -148,12 +138,12 @@ class Wording:
                 text += f" {'-' if factor != size else '+'} {part}"
         return text
 
-    def _about_it(self, relation: Tree) -> str:
+    def _about_it(self, relation: policies.Tree) -> str:
         """A relation about the elements of a list that was named."""
         op, _, right = relation
         return f" {op} {encode(right).decode() if op in ('~', '!~') else self._term(right)}"
 
-    def _relation(self, tree: Tree) -> str:
+    def _relation(self, tree: policies.Tree) -> str:
         match tree:
             case ("every", of, relation):
                 return f"every {self._term(of)}{self._about_it(relation)}"

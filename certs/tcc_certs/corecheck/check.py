@@ -15,7 +15,7 @@ Cost: pairs times letters; past a bound the check declines (D201).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -47,6 +47,25 @@ class CoreReport:
     pairs: int
     dead: int
     cut: int | None = None
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """The numbers by name."""
+        found = {"pairs": self.pairs, "dead": self.dead}
+        return found if self.cut is None else {**found, "cut": self.cut}
+
+    def line(self, nondeterministic: bool) -> str:
+        """What was shown, for people."""
+        if nondeterministic:
+            return (
+                f"it is the graph of its core's partial derivatives: {self.pairs} residuals make"
+                f" it, {self.dead} have no plan"
+            )
+        cut = "" if self.cut is None else f", {self.cut} stand behind calls that strict cut"
+        return (
+            f"it is the automaton of its core: {self.pairs} pairs of a state and a residual"
+            f" agree, {self.dead} residuals have no plan{cut}"
+        )
 
 
 def check_core(
@@ -129,13 +148,14 @@ class _Walk:
             row = rows.get(q) or self._row(q)
             left = lefts[residual]
             moves = controls[residual].moves or residuals.moves(residual)
-            followed = 0
+            followed, lacks = 0, False
             for letter, arrivals in moves:
                 following = arrivals[left]
                 if following is None:
                     continue
                 if letter not in row:
                     dead.setdefault(following, at)
+                    lacks = True
                     continue
                 followed += 1
                 for target in row[letter]:
@@ -147,7 +167,7 @@ class _Walk:
                         spans.add(target, following)
             if followed < len(row):
                 raise self._superfluous(q, at, left, moves)
-            if cut is not None:
+            if cut is not None and lacks:
                 cut.note(residual, row, at)
             self._count(len(todo) + len(dead), 1 + len(moves))
         if cut is None:

@@ -23,12 +23,13 @@ from tcc_certs.core.model import Core
 from tcc_certs.corecheck.duties import Duties, DutyState, watched_patterns
 from tcc_certs.corecheck.letters import ENTRY, Alphabet, WorkBudget, alphabet_of
 from tcc_certs.corecheck.outlook import FAR, Forecast, Outlook
-from tcc_certs.corecheck.terms import Derivatives, PartialDerivatives, Term
+from tcc_certs.corecheck.terms import NOTHING, Derivatives, PartialDerivatives, Term
 
 Left: TypeAlias = "tuple[int, ...]"
 
 
 Moves: TypeAlias = "Sequence[tuple[int, Arrivals]]"
+Begun: TypeAlias = "Sequence[tuple[int, Sequence[Term]]]"  # letters, and what may follow each
 
 
 class Residuals:
@@ -43,8 +44,8 @@ class Residuals:
     """
 
     __slots__ = (
-        "_arrivals", "_budget", "_controls", "_duties", "_forecast", "_meters", "_partials",
-        "_terms", "alphabet", "control", "first", "left", "stops",
+        "_after", "_arrivals", "_begun", "_budget", "_controls", "_duties", "_forecast", "_meters",
+        "_partials", "_tables", "_terms", "alphabet", "control", "first", "left", "stops",
     )  # fmt: skip
 
     def __init__(self, core: Core, budget: WorkBudget, in_parts: bool = False) -> None:
@@ -57,6 +58,10 @@ class Residuals:
         self._meters = Meters(self.alphabet)
         self._controls: dict[tuple[Term, DutyState], ControlState] = {}
         self._arrivals: dict[tuple[Term, DutyState, tuple[int, ...]], Arrivals] = {}
+        # Of each term, of duties, and of a part with the duties behind a call: there are few.
+        self._begun: dict[Term, tuple[int, Begun]] = {}
+        self._after: dict[DutyState, dict[int, DutyState | None]] = {}
+        self._tables: dict[tuple[Term, DutyState, tuple[int, ...]], Arrivals | None] = {}
         self.control: list[ControlState] = []
         self.left: list[int] = []
         self.stops: list[bool] = []
@@ -75,17 +80,34 @@ class Residuals:
         return control.moves
 
     def _find_moves(self, term: Term, state: DutyState) -> Moves:
-        found: list[tuple[int, Arrivals]] = []
+        spent, begun = self._begun.get(term) or self._begun_by(term)
+        self._budget.spend(spent)
+        after, found = self._after.setdefault(state, {}), list[tuple[int, Arrivals]]()
+        for letter, parts in begun:
+            if letter not in after:
+                after[letter] = self._duties.step(state, letter)
+            duties, weights = after[letter], self.alphabet.letters[letter].weights
+            if duties is None:
+                continue
+            for part in parts:
+                key = part, duties, weights
+                if key not in self._tables:
+                    self._tables[key] = self._arrivals_of(*key)
+                table = self._tables[key]
+                if table is not None:
+                    found.append((letter, table))
+        return found
+
+    def _begun_by(self, term: Term) -> tuple[int, Begun]:
+        """The steps that a control of the term costs, and the letters that its words begin with."""
+        spent, begun = 0, list[tuple[int, Sequence[Term]]]()
         for group, letters in enumerate(self.alphabet.by_group):
             derived = self._derived(term, group)
-            self._budget.spend(len(letters) * (1 + len(derived)))
-            for letter in letters if derived else ():
-                after = self._duties.step(state, letter)
-                if after is not None:
-                    weights = self.alphabet.letters[letter].weights
-                    tables = [self._arrivals_of(part, after, weights) for part in derived]
-                    found.extend((letter, table) for table in tables if table is not None)
-        return found
+            spent += len(letters) * (1 + len(derived))
+            parts = [part for part in derived if part != NOTHING]
+            begun.extend((letter, parts) for letter in letters if parts)
+        self._begun[term] = spent, begun
+        return spent, begun
 
     def _derived(self, term: Term, group: int) -> Sequence[Term]:
         if self._partials is not None:

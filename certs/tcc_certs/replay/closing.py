@@ -34,7 +34,7 @@ from tcc_certs.race.numbers import (
     log_two,
     score,
 )
-from tcc_certs.replay.controller import cap_fields, spent_fields
+from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.opening import Seed

@@ -5,22 +5,15 @@ verdict: a key of a run is that of its own race, and the tightened one belongs t
 each node goes its state in an automaton whose counts are exact: the artifact's own, or that of a
 handed-in artifact of the same core, its counts made again with the run's weights.
 
-An exact count has F bits for each call that may still follow, so that writing out all of them takes
-the square of a small artifact's size.  An enclosure is (low, high, shift): the count is at least
-low * 2^shift and at most high * 2^shift, and high takes at most 257 bits.  Every step rounds
-outward by less than 2^-255 of the count, so that at the top of an automaton of depth d the ends
-differ by less than about d * 2^-254; they are equal as long as no bit that is set was cut off.  A
-count that enclosures do not tell from the run's counts as equal to it.
-
-Cost: one pass over the edges, a few hundred bits a state; one logarithm for each pair of counts.
+Where the artifact's own counts are exact and the run's, kappa is 0, and no more is loaded.  Cost:
+that of :mod:`tcc_certs.replay.enclosed`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton
@@ -29,70 +22,13 @@ from tcc_certs.formats.ledger import format_q32, format_q64
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import clamp
 from tcc_certs.race.digest import uuid7
-from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay.language import Language, RunRoot, States
 from tcc_certs.replay.tree import Node, Slot
 
-# ---- Enclosures of counts.
+if TYPE_CHECKING:
+    from tcc_certs.replay.enclosed import Enclosed
 
-Enclosed: TypeAlias = "tuple[int, int, int]"
-
-_BITS = 256
-_GUARD = 64  # terms are cut so far below the sum's last place: fewer than 2^64 of them add up
-
-
-def enclosed(count: int) -> Enclosed:
-    """The enclosure of a count that is there as an integer, at least 0."""
-    return _cut(count, count, 0)
-
-
-def enclosed_counts(
-    automaton: Automaton, weight: Sequence[int], fraction_bits: int
-) -> list[Enclosed]:
-    """The race counts that are exact for this automaton with these weights.
-
-    Args:
-        weight: W of each call of the automaton.
-        fraction_bits: F; the count of q is in units of 2^(F*d(q)), and targets precede sources.
-    """
-    rank, counts = automaton.rank, list[Enclosed]()
-    for q in range(automaton.states):
-        terms = [(1, 1, fraction_bits * rank[q])] if automaton.accept[q] else []
-        for call, target in automaton.edges(q):
-            low, high, shift = counts[target]
-            by = weight[call]
-            ahead = fraction_bits * (rank[q] - 1 - rank[target])
-            terms.append((by * low, by * high, shift + ahead))
-        counts.append(_total(terms))
-    return counts
-
-
-def _total(terms: Sequence[Enclosed]) -> Enclosed:
-    """The enclosure of a sum."""
-    if len(terms) == 1:
-        return _cut(*terms[0])
-    top = max([high.bit_length() + shift for _, high, shift in terms], default=0)
-    level = max(0, top - _BITS - _GUARD)
-    low_sum = high_sum = 0
-    for low, high, shift in terms:
-        if shift >= level:
-            low_sum += low << shift - level
-            high_sum += high << shift - level
-        else:
-            low_sum += low >> level - shift
-            high_sum += -(-high >> level - shift)
-    return _cut(low_sum, high_sum, level)
-
-
-def _cut(low: int, high: int, shift: int) -> Enclosed:
-    """The same with at most 256 bits, or 257 where rounding up carries."""
-    drop = high.bit_length() - _BITS
-    if drop <= 0:
-        return low, high, shift
-    return low >> drop, -(-high >> drop), shift + drop
-
-
-KAPPA_BITS = 96
+KAPPA_BITS = 96  # of the units of kappa
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
 
 
@@ -124,6 +60,8 @@ class ExactCounts:
 
     def count(self, state: int) -> Enclosed:
         """m of a state, in units of 2^(F*d)."""
+        from tcc_certs.replay.enclosed import enclosed
+
         return self._made[state] if self.own is None else enclosed(self.own[state])
 
     def step(self, state: int, slot: Slot) -> int | None:
@@ -154,6 +92,8 @@ def own_counts(artifact: CheckedArtifact, language: Language) -> ExactCounts | N
         return None
     if not language.upper:
         return ExactCounts(artifact.automaton, None, artifact.race_count)
+    from tcc_certs.replay.enclosed import enclosed_counts
+
     counts = enclosed_counts(artifact.automaton, language.weight, language.fraction_bits)
     return ExactCounts(artifact.automaton, None, None, counts)
 
@@ -166,6 +106,8 @@ def handed_counts(
     Raises:
         Rejected: L202 its counts are bounds, or it is of another core.
     """
+    from tcc_certs.replay.enclosed import enclosed_counts
+
     path, columns = "argument counts", exact.file.columns
     counts = exact.file.manifest.counts
     ensure(counts == "exact", Code.LEDGER_ARTIFACT, path, "exact counts", counts)
@@ -211,9 +153,11 @@ class Kappa:
         self._nodes += 1
         if states is None or self._same:
             return 0
+        from tcc_certs.replay.enclosed import kappa_of
+
         count, unit = self._language.rate(states)
         unit -= self._language.fraction_bits * self._exact.automaton.rank[exact]
-        kappa = _kappa(self._exact.count(exact), count, unit)
+        kappa = kappa_of(self._exact.count(exact), count, unit)
         self._tightened += kappa < 0
         self._sum += kappa
         return kappa
@@ -222,23 +166,6 @@ class Kappa:
         """``nodes``, ``tightened``, ``mean``."""
         mean = divide_nearest(self._sum, max(1, self._nodes) << KAPPA_BITS - 32)
         return {"nodes": self._nodes, "tightened": self._tightened, "mean": format_q32(mean)}
-
-
-def _kappa(exact: Enclosed, used: int, ahead: int) -> int:
-    """ln(exact * 2^ahead / used) in units of 2^-96, rounded down; 0 where they may be equal."""
-    low, high, shift = exact
-    used_low, used_high, used_shift = enclosed(used)
-    lift = shift + ahead - used_shift
-    return _ratio(low, high, used_low, used_high, lift)
-
-
-@lru_cache(maxsize=1 << 12)
-def _ratio(low: int, high: int, used_low: int, used_high: int, lift: int) -> int:
-    """Kappa of an exact count of low * 2^lift .. high * 2^lift and a used one."""
-    up, down = max(lift, 0), max(-lift, 0)
-    if low << up <= used_high << down and used_low << down <= high << up:
-        return 0
-    return log_enclosure(low << up, used_high << down, KAPPA_BITS)[0]
 
 
 # ---- Diagnostics of each node, for whoever asks for them.

@@ -20,12 +20,11 @@ from tcc_certs.formats.ledger_schema import HEX, PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.race.digest import opening_salt, seed_commitment, uuid7
-from tcc_certs.replay.controller import SpendingCaps
+from tcc_certs.replay.amounts import SpendingCaps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, named_adapters
 from tcc_certs.replay.kappa import NodeSink
 from tcc_certs.replay.language import RunRoot, root_of
-from tcc_certs.replay.refinement import atomic, ranged
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
 
@@ -99,6 +98,16 @@ def check_header(
     if "guards" in record:
         findings.add(Code.GUARD, 1, "guards", "no field", record["guards"])
     return root
+
+
+def ranged(artifact: CheckedArtifact) -> bool:
+    """Whether the cost of a call is a range."""
+    return any(map(int.__ne__, artifact.table.cost_low, artifact.table.cost_high))
+
+
+def atomic(artifact: CheckedArtifact) -> bool:
+    """Whether a model carries an atom."""
+    return any(model.atom for tool in artifact.core.tools for model in tool.models)
 
 
 def _check_adapters(record: Record, header: Header, artifact: CheckedArtifact) -> None:

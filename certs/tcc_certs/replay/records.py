@@ -16,9 +16,9 @@ from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import Line, Record, format_q64
 from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.race.digest import uuid7, uuid7_of_hex, uuid7_stamp
-from tcc_certs.replay.children import Texts
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.races.children import Texts
 from tcc_certs.replay.tree import Node
 
 REPR_CALLS, REPR_BYTES = 3, 48

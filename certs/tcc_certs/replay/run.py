@@ -5,15 +5,16 @@ Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, sectio
 :mod:`tcc_certs.replay.kinds`.  The expected record is made from the artifact, the seed and the
 records before it; after a field that differs the replay goes on with the expected value.  What a
 node is pushed with and what its pop tells is for the policy in force
-(:mod:`tcc_certs.replay.races`).
+(:mod:`tcc_certs.replay.races.coupled`).
 
 No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
 frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when
 it is popped.  So by induction from the root every node of the prefix tree enters at most once, and
 two of them with one digest would be a collision of BLAKE3.
 
-Cost: one mass a child, of a draw that of finding the winner (:mod:`tcc_certs.replay.children`), and
-the policy's.  Memory: the frontier and its ancestors, and the leaves that were found.
+Cost: one mass a child, of a draw that of finding the winner
+(:mod:`tcc_certs.replay.races.children`), and the policy's.  Memory: the frontier and its ancestors,
+and the leaves that were found.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, divide_nearest
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, Record, format_q32
 from tcc_certs.race.arrivals import winner
-from tcc_certs.race.digest import REST_WINNER, WINNER, Uniforms, rest_place
+from tcc_certs.race.digest import WINNER, Uniforms
 from tcc_certs.race.numbers import NANO
-from tcc_certs.replay.children import Children, Left, Listing, whole
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa, NodeSink
 from tcc_certs.replay.language import Language, RunRoot
-from tcc_certs.replay.races import RacePolicy, Word, logged_words
+from tcc_certs.replay.races.children import Children, Left, Listing, whole
+from tcc_certs.replay.races.coupled import RacePolicy, Word, logged_words
 from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
-from tcc_certs.replay.refinement import Ask, ReplayRefinement
 from tcc_certs.replay.tree import Best, Node, ReplayFrontier, Slot, share_of, slots
 from tcc_certs.statements import Constraints
+
+if TYPE_CHECKING:
+    from tcc_certs.replay.asking.refinement import Ask, ReplayRefinement
 
 # What an expansion or a draw makes of a node: children, the winner, what is lost of the share.
 
@@ -90,9 +93,6 @@ def expand(
     return Expansion(pushed=pushed, won=won, fields=fields, lost=bracket + forbidden)
 
 
-# ---- The rest race.
-
-
 def made_of(
     policy: RacePolicy,
     language: Language,
@@ -103,59 +103,10 @@ def made_of(
 ) -> Expansion:
     """What an expansion makes of `node`, whose children these are."""
     if policy.one_by_one:
+        from tcc_certs.replay.races.rest import drawn
+
         return drawn(language, constraints, node, whole(node.digest, children), word)
     return expand(language, constraints, node, children, policy.draws_winner, word)
-
-
-def drawn(
-    language: Language, constraints: Constraints, node: Node, left: Left, word: Word
-) -> Expansion:
-    """The next draw from what is left of `node`, the first one where `left` is all of it."""
-    first = left.step == 0
-    purpose = WINNER if first else REST_WINNER
-    x = word(purpose, left.context if first else rest_place(left.context, left.step), "W")
-    place = left.winner(x)
-    slot = None if place is None else slot_at(language, constraints, node, left, place)
-    won = None if slot is None or slot.tally is None else place
-    after = left.without(place, won is None)
-    fields: dict[str, Json] = {"W": str(x), "winner": PHANTOM if won is None else str(won)}
-    lost = 0 if won is not None else left.mass - after.mass
-    if not after.number:
-        lost += after.mass  # phantom mass; no child is left beside it
-        if after.barren:
-            fields["dead_end"] = True
-    return Expansion(
-        pushed=() if won is None or slot is None else (slot,),
-        won=won,
-        fields=fields,
-        lost=lost,
-        left=after if after.number else None,
-    )
-
-
-def slot_at(
-    language: Language, constraints: Constraints, node: Node, left: Left, place: int
-) -> Slot:
-    """The child at that place."""
-    mass, steps = left.children.mass(place), left.children.steps
-    if place == len(steps):
-        stays = node.tally if constraints.may_stop(node.tally) else None
-        return Slot(place, None, None, mass, stays)
-    call, to = steps[place]
-    tally = constraints.step(node.tally, call)
-    return Slot(place, call, to, mass, tally)
-
-
-def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:
-    """All that is left of `node`, at once, as fallback has it."""
-    listed = slots(left.children, constraints, node.tally)
-    children = [slot for slot in listed if slot.position not in left.taken.places]
-    pushed = tuple([slot for slot in children if slot.tally is not None])
-    fields: dict[str, Json] = {}
-    if left.barren and not pushed:
-        fields["dead_end"] = True
-    lost = left.mass - sum([slot.mass for slot in pushed])
-    return Expansion(pushed=pushed, won=None, fields=fields, lost=lost)
 
 
 # The run.

@@ -3,7 +3,7 @@
 Normative text: docs/spec/race.md; of shares docs/spec/ledger.md, section 9.  A :class:`Node` is a
 node or leaf of the frontier; :func:`slots` lists a node's children with their masses and whether a
 residual constraint forbids them, and :func:`below` makes the node of one.  Keys and arrivals are
-for :mod:`tcc_certs.replay.races`.
+for :mod:`tcc_certs.replay.races.coupled`.
 
 A node's share of the root is omega * n.  That a node's mass is that of what it pushes and of
 what is lost holds in integers wherever a node is popped, and implies coverage by induction from
@@ -29,8 +29,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.digest import child_context, leaf_digest
-from tcc_certs.replay.children import Children, Left
 from tcc_certs.replay.language import Language, RunRoot, States
+from tcc_certs.replay.races.children import Children, Left
 from tcc_certs.statements import Constraints, Tally
 
 _EXPONENT: Final = 127
@@ -61,8 +61,8 @@ class Node:
     """A node of the prefix tree, or a leaf.
 
     There is one a push, so it is neither frozen nor keyword-only, either of which would make it
-    several times as dear; nothing is changed but by :func:`tcc_certs.replay.races.with_key`,
-    before a node enters the frontier.
+    several times as dear; nothing is changed but by
+    :func:`tcc_certs.replay.races.coupled.with_key`, before a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.

@@ -34,7 +34,6 @@ from tcc_certs.formats.ledger import LedgerReader, Line, Record, format_q64
 from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.digest import Uniforms, race_key
-from tcc_certs.replay.children import Listing, listing_of
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.findings import (
     INVALID,
@@ -58,9 +57,9 @@ from tcc_certs.replay.opening import (
     opening,
     race_salt,
 )
-from tcc_certs.replay.races import CoupledReplay, FallbackReplay, LiteralReplay, RacePolicy
+from tcc_certs.replay.races.children import Listing, listing_of
+from tcc_certs.replay.races.coupled import CoupledReplay, RacePolicy
 from tcc_certs.replay.records import looked_into
-from tcc_certs.replay.refinement import ReplayRefinement, read_asking
 from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.statements import residual_constraints
 
@@ -140,6 +139,9 @@ class RunReplay:
         check_public(record, bound, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         key = refinement = None
         if header.rule is not None:
+            # Who asks nothing has none of that to trust, nor to load.
+            from tcc_certs.replay.asking.refinement import ReplayRefinement, read_asking
+
             refinement = ReplayRefinement(
                 language, read_asking(trust.artifact), header.rule, header.account
             )
@@ -207,9 +209,11 @@ class RunReplay:
 
 def policy_of(header: Header, language: Language, listing: Listing | None = None) -> RacePolicy:
     """The race and the keys that a run begins with."""
-    if header.mode == "fallback":
-        return FallbackReplay(language=language, tau=header.tau)
-    if header.race == "literal":
+    if header.mode == "fallback" or header.race == "literal":
+        from tcc_certs.replay.races.heuristic import FallbackReplay, LiteralReplay
+
+        if header.mode == "fallback":
+            return FallbackReplay(language=language, tau=header.tau)
         return LiteralReplay(language=language, recipe=header.recipe)
     anchored, one_by_one = header.keys == "anchored", header.race == "rest"
     met = {} if listing is None else listing.met[0]

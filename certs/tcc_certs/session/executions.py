@@ -17,25 +17,16 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.replay.controller import (
-    AskRule,
-    Choice,
-    Controller,
-    SpendingCaps,
-    SpentAmounts,
-    spent_fields,
-)
+from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts, spent_fields
+from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord, read_account
+from tcc_certs.replay.asking.controller import Choice, Controller, rule_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import (
-    AccountRecord,
     AdapterRecord,
-    DrawnRecord,
     adapter_fields,
     caps_of,
     nano,
-    read_account,
     read_adapters,
-    rule_of,
     taken_of,
 )
 from tcc_certs.session.records import MAC
@@ -197,7 +188,7 @@ class Executions:
         """What the asks of a search took.
 
         Raises:
-            Rejected: L103 an amount of more than nine places, or an atom that is none; S403 atoms
+            Rejected: L103 an amount of more than nine places, or what is no atom; S403 atoms
                 where none are counted.
         """
         spent, listed = self._controller.spent, record.get("atoms", ())

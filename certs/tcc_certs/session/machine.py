@@ -13,7 +13,7 @@ When an outcome becomes known late, all that was made after that call is gone th
 what is known now: what is held then was held before, and a monitor counts nothing against a call
 that it did not count before, so every call that was allowed stays allowed (Session.v:
 knowing_more_keeps_calls).
-Cost: a call at places that were met before a look-up, else the edges of the states that are held;
+Cost: a call at places that were met before a look-up, else one in the edges of each state held;
 a late outcome the steps of the calls after it, and of these there may be so many in all.
 """
 
@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -31,12 +32,10 @@ from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.session.errors import ErrorForbids, How, Known
-from tcc_certs.session.monitors.keyed import Memory, Monitors, Seen, Undo, Values
+from tcc_certs.session.monitors.keyed import Event, Memory, Monitors, Seen, Undo, Values
 
 if TYPE_CHECKING:
-    from tcc_certs.session.monitors.alternatives import Undo as PolicyUndo
-    from tcc_certs.session.monitors.relations import Event
+    from tcc_certs.session.errors import ErrorForbids, How, Known
     from tcc_certs.session.monitors.statements import Statements
     from tcc_certs.statements import Constraints, Tally
     from tcc_certs.values.places import State
@@ -49,7 +48,6 @@ Observed: TypeAlias = "tuple[int | None, ...]"
 NOWHERE: Place = ((), ())
 MAX_PLACES = 64
 _MAX_KEPT = 1 << 12  # calls that were looked at
-_MAX_EDGES = 1 << 17  # that were read, and four more for each state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,7 +87,7 @@ class _Look:
 
     code: Code | None
     unknown: Held
-    done: dict[Observed, Held] = field(default_factory=dict)
+    done: dict[Observed, Held]
 
 
 class SessionMachine:
@@ -100,8 +98,8 @@ class SessionMachine:
         relaxed: the statements that the automaton leaves to the run.
 
     Attributes:
-        core: the grammar; monitors: its monitors; errors: its forbids, over errors that were read.
-        statements: those of version 1.2; None where it has none.
+        core: the grammar; errors: its forbids, over errors that were read, where there are any.
+        monitors: its monitors of core 1.1; statements: those of 1.2; None where it has none.
         start: what a session holds before its first call.
     """
 
@@ -114,7 +112,11 @@ class SessionMachine:
     ) -> None:
         self.core = core
         self.monitors = Monitors(core)
-        self.errors = ErrorForbids(core)
+        self.errors: ErrorForbids | None = None
+        if core.forbids and any(tool.errors_failed for tool in core.tools):
+            from tcc_certs.session.errors import ErrorForbids  # here: most cores have none
+
+            self.errors = ErrorForbids(core)
         self.statements: Statements | None = None
         if any(isinstance(monitor, PolicyMonitor) for monitor in core.monitors):
             from tcc_certs.session.monitors.statements import Statements
@@ -128,8 +130,7 @@ class SessionMachine:
         if relaxed is not None:  # without statements left to the run there is none of it to load
             from tcc_certs.statements import Constraints, statement_constraints
 
-            items = statement_constraints(core, core_calls, relaxed)
-            self._constraints = Constraints(items=items)
+            self._constraints = Constraints(items=statement_constraints(core, core_calls, relaxed))
         self.start: Held = (((automaton.root,), ()),)
         self._calls_of: dict[int, list[int]] = {}
         for call, index in enumerate(core_calls):
@@ -137,8 +138,6 @@ class SessionMachine:
         self._offers: dict[int, Mapping[Values, Offer]] = {}
         self._offer_of: dict[int, Offer] = {}
         self._by_text: dict[str, Offer] | None = None
-        self._rows: dict[int, Mapping[int, tuple[int, ...]]] = {}
-        self._edges = 0  # of these rows
         self._looked: dict[tuple[Held, Offer], _Look] = {}
 
     # The calls.
@@ -201,9 +200,15 @@ class SessionMachine:
 
                 core, automaton = self.core, self._automaton
                 tools = [core.calls[index].tool for index in self._core_calls]
-                found = commuting(core, self.row, tools, automaton.states, self._relaxed)
+                rows = lru_cache(1 << 12)(self.row)  # each is asked for by several
+                found = commuting(core, rows, tools, automaton.states, self._relaxed)
             self._commuting = found
         return self._commuting
+
+    def memory(self) -> Memory:
+        """What its monitors remember of a session that begins."""
+        made = self.statements
+        return Memory(self.monitors) if made is None else made.memory(self.monitors)
 
     def commute(self, one: int, other: int) -> bool:
         """Whether calls of two tools may be under way together."""
@@ -244,19 +249,28 @@ class SessionMachine:
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
         states, tally = place
-        rows = [self.row(q).get(call, ()) for q in states]
-        targets = rows[0] if len(rows) == 1 else tuple(sorted({to for row in rows for to in row}))
+        targets = self._targets(states, call)
         if not targets:
             return None
         after = tally if self._constraints is None else self._constraints.step(tally, call)
         return None if after is None else (targets, after)
 
+    def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
+        """Where a call leads to from any of these states, whatever the statements; increasing."""
+        automaton, found = self._automaton, set[int]()
+        for q in states:
+            end = automaton.edge_start[q + 1]
+            at = bisect_left(automaton.edge_call, call, automaton.edge_start[q], end)
+            while at < end and automaton.edge_call[at] == call:
+                found.add(automaton.edge_target[at])
+                at += 1
+        return tuple(sorted(found))
+
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
         states, tally = place
-        accept = self._automaton.accept
         ends = self._constraints is None or self._constraints.may_stop(tally)
-        return ends and any(accept[q] for q in states)
+        return ends and any(self._automaton.accept[q] for q in states)
 
     def shown(self, held: Held) -> list[int]:
         """The places as a record has them: all their states, each once, -1 for NOWHERE."""
@@ -275,33 +289,28 @@ class SessionMachine:
         return found
 
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
-        found, code = set(held), None
+        found, code, calls = set(held), None, offer.calls.values()
+        done: dict[Observed, Held] = {}
         for place in held:
-            rows = [self.row(q) for q in place[0]]
-            calls = [call for call in offer.calls.values() if any(call in row for row in rows)]
-            after = {self.step(place, call) for call in calls}
-            if code is None and after <= {None}:
-                code = Code.STATEMENT_FORBIDS if calls else Code.NOT_PLANNED
-            found |= {NOWHERE if to is None else to for to in after}
-            if len(calls) < offer.answers:
+            after = [self.step(place, call) or NOWHERE for call in calls]
+            if code is None and after.count(NOWHERE) == len(after):
+                planned = any(self._targets(place[0], call) for call in calls)
+                code = Code.STATEMENT_FORBIDS if planned else Code.NOT_PLANNED
+            if len(held) == 1:
+                done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
+            found.update(after)
+            if len(after) < offer.answers:
                 found.add(NOWHERE)
         if code is None and len(found) > MAX_PLACES:
             code = Code.MANY_STATES
-        return _Look(code=code, unknown=tuple(sorted(found)))
+        return _Look(code=code, unknown=tuple(sorted(found)), done=done)
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""
-        found = self._rows.get(q)
-        if found is None:
-            row: dict[int, list[int]] = {}
-            for call, target in self._automaton.edges(q):
-                row.setdefault(call, []).append(target)
-            self._edges += len(row) + 4
-            if self._edges > _MAX_EDGES:
-                self._rows.clear()
-                self._edges = len(row) + 4
-            found = self._rows[q] = {call: tuple(sorted(to)) for call, to in row.items()}
-        return found
+        row: dict[int, list[int]] = {}
+        for call, target in self._automaton.edges(q):
+            row.setdefault(call, []).append(target)
+        return {call: tuple(to) for call, to in row.items()}
 
 
 def agrees(answer: Observed, known: Observed) -> bool:
@@ -314,36 +323,16 @@ def agrees(answer: Observed, known: Observed) -> bool:
 Outcome: TypeAlias = Literal["done", "failed", "unknown"]
 
 
-@dataclass(slots=True, kw_only=True)
-class Step:
-    """A call that was done, or may have been.
+@dataclass(slots=True, kw_only=True, eq=False)
+class Step(Event):
+    """A call that was done, or may have been; or that is decided on.
 
     Attributes:
-        seq: its number among all calls of the session.
-        seen: as monitors see it; without observed values.
-        certain: whether it is known to be done.
         answer: its observed values; None where it is not known to be done.
-        read: whether it failed with an error that was read: it counts for forbids alone.
-        states: its fields, as statements of version 1.2 see them; None where there are none.
-        stamp: when it was decided, UTC ms; 0 where no statement looks at the clock.
-        told: the number of the last call that was made when its first outcome was recorded.
-        told_answers: its open answers, where it is known to be done.
-        event: the call as their memory has it.
-        session: the attributes of the session when it was decided.
     """
 
-    seq: int
     offer: Offer
-    seen: Sequence[Seen]
-    certain: bool = False
     answer: Observed | None = None
-    read: bool = False
-    states: Mapping[str, State] | None = None
-    stamp: int = 0
-    told: int | None = None
-    told_answers: Mapping[str, State] = field(default_factory=dict)
-    event: Event | None = None
-    session: Mapping[str, State] = field(default_factory=dict)
 
 
 class Course:
@@ -356,7 +345,6 @@ class Course:
     Attributes:
         machine: of its artifact.
         attributes: what the session was given when it began, and what it learned since.
-        policies: what its statements of version 1.2 remember; None where there are none.
         marks: of a pattern and a digest whether that text matches; it may grow.
     """
 
@@ -370,13 +358,11 @@ class Course:
         self.attributes = given
         self.marks = marks
         self._held: Held = machine.start
-        self._memory = Memory(machine.monitors)
+        self._memory = machine.memory()
         self._steps: list[Step] = []
-        self._errors: Known = machine.errors.start
-        statements = machine.statements
-        self.policies = None if statements is None else statements.memory()
+        self._errors: Known = () if machine.errors is None else machine.errors.start
         # Of those that were gone through.
-        self._before: list[tuple[Held, Undo, Known, PolicyUndo]] = []
+        self._before: list[tuple[Held, Undo, Known]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
         self._reached = self._repeated = 0
 
@@ -416,38 +402,42 @@ class Course:
         code = self.machine.refuses(self.held, offer)
         if code is None or code is Code.MANY_STATES:
             text = self._memory.forbids(seen)
-            if text is None and self._errors:
+            if text is None and self.machine.errors is not None:
                 text = self.machine.errors.forbids(self._errors, offer.tool, offer.values)
             if text is not None:
                 return Code.MONITOR_FORBIDS, text
-            found = self._forbidden(offer, states, stamp)
-            if found is not None:
-                return found
+            statements = self.machine.statements
+            if statements is not None and states is None:
+                return Code.MONITOR_FORBIDS, "statements over fields that are not known"
+            if statements is not None:
+                at = self._steps[-1].at + 1 if self._steps else 1
+                call = self._call(at, offer, seen, states, stamp)
+                found = statements.forbids(self._memory, call)
+                if found is not None:
+                    return found
         return None if code is None else (code, "")
 
-    def _forbidden(
-        self, offer: Offer, states: Mapping[str, State] | None, stamp: int
-    ) -> tuple[Code, str] | None:
-        """The statement of version 1.2 that forbids a call; without its fields any may."""
-        statements, memory = self.machine.statements, self.policies
-        if statements is None or memory is None:
-            return None
-        if states is None:
-            return Code.MONITOR_FORBIDS, "statements over fields that are not known"
-        from tcc_certs.session.monitors.relations import Event
-
-        at = self._steps[-1].seq + 1 if self._steps else 1
-        own = Event(at=at, tool=offer.tool, states=states, stamp=stamp, session=self.attributes)
-        own.marks = self.marks
-        return statements.forbids(memory, own)
+    def _call(
+        self,
+        at: int,
+        offer: Offer,
+        seen: Sequence[Seen],
+        states: Mapping[str, State] | None,
+        stamp: int,
+    ) -> Step:
+        statements, tool, values = self.machine.statements, offer.tool, offer.values
+        if states is None and statements is not None:
+            # Nothing is known of it: it helps nothing, and stands against all.
+            states = statements.states(tool, (None,) * len(values), {})
+        return Step(
+            at=at, tool=tool, seen=seen, values=values, states=states or {}, stamp=stamp,
+            session=self.attributes, marks=self.marks, offer=offer,
+        )  # fmt: skip
 
     def owed(self) -> str:
         """The text of a statement by which a call has to come before the end; empty: none."""
-        self._catch_up()
         statements = self.machine.statements
-        if statements is None or self.policies is None:
-            return ""
-        return statements.owed(self.policies)
+        return "" if statements is None else statements.owed(self.memory)
 
     def may_finish(self) -> bool:
         """Whether a plan may end at every place, and no call is owed."""
@@ -463,10 +453,7 @@ class Course:
     ) -> None:
         """A call that is not refused is made."""
         self._reached = len(self._steps)
-        step = Step(
-            seq=seq, offer=offer, seen=seen, states=states, stamp=stamp, session=self.attributes
-        )
-        self._steps.append(step)
+        self._steps.append(self._call(seq, offer, seen, states, stamp))
 
     def settle(
         self,
@@ -485,13 +472,11 @@ class Course:
             told: of one that is done its open answers.
             seq: the call's number; None: the one that was made last.
         """
-        newest = seq is None or seq == self._steps[-1].seq  # nearly always
+        newest = seq is None or seq == self._steps[-1].at  # nearly always
         at = len(self._steps) - 1 if newest or seq is None else self._at(seq)
         step = self._steps[at]
         # The first outcome that is recorded; a `resolve` changes nothing of it.
-        step.told = self._steps[-1].seq
-        if step.event is not None:
-            step.event.told = step.told
+        step.told = self._steps[-1].at
         if outcome != "unknown":
             self._know(at, outcome, answer, read, told)
         # What lies behind is gone through again, and is so little that it is not counted.
@@ -523,7 +508,7 @@ class Course:
         return self._repeated + max(0, self._reached - self._at(seq) - 1)
 
     def _at(self, seq: int) -> int:
-        return bisect_left(self._steps, seq, key=lambda step: step.seq)
+        return bisect_left(self._steps, seq, key=lambda step: step.at)
 
     def _know(
         self,
@@ -534,19 +519,18 @@ class Course:
         told: Mapping[str, State] = MappingProxyType({}),
     ) -> None:
         while len(self._before) > at:
-            self._held, undo, self._errors, back = self._before.pop()
+            self._held, undo, self._errors = self._before.pop()
             self._memory.undo(undo)
-            if self.policies is not None:
-                self.policies.undo(back)
         step = self._steps[at]
         if outcome == "done":
-            step.certain, step.answer, step.told_answers = True, answer, told
+            step.done, step.answer, step.values = True, answer, step.offer.answered(answer)
             statements = self.machine.statements
-            if statements is not None and statements.lets:
-                states = self._states(statements, step)
-                self.attributes = statements.learned(self.attributes, step.offer.tool, states)
+            if statements is not None:
+                states = statements.answered(step.tool, step.states, step.values, told)
+                self.attributes = statements.learned(self.attributes, step.tool, states)
+                step.states = states
         elif read:
-            step.read = True
+            step.answered = True
         else:
             del self._steps[at]
 
@@ -556,45 +540,11 @@ class Course:
 
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
-        values = step.offer.answered(step.answer)
-        undo: Undo = ()
-        if step.seen:
-            undo = self._memory.add(step.seen, values, certain=step.certain, read=step.read)
-        back = self._remembered(step)
-        self._before.append((held, undo, self._errors, back))
-        if self._errors:
-            how: How = "answered" if step.read else "done" if step.certain else "unknown"
-            self._errors = machine.errors.after(self._errors, step.offer.tool, values, how)
-        if step.read:
-            return
-        if not step.certain:
-            self._held = machine.unknown(held, step.offer)
-        else:
+        self._before.append((held, self._memory.add(step), self._errors))
+        if self._errors and machine.errors is not None:
+            how: How = "answered" if step.answered else "done" if step.done else "unknown"
+            self._errors = machine.errors.after(self._errors, step.tool, step.values, how)
+        if step.done:
             self._held = machine.done(held, step.offer, step.answer or ())
-
-    def _states(self, statements: Statements, step: Step) -> Mapping[str, State]:
-        """The fields of a call, with what it was answered, where that is known."""
-        tool, values, states = step.offer.tool, step.offer.answered(step.answer), step.states
-        if states is None:  # nothing is known of it: it helps nothing, and stands against all
-            states = statements.states(tool, (None,) * len(values), {})
-        return statements.answered(tool, states, values, step.told_answers)
-
-    def _remembered(self, step: Step) -> PolicyUndo:
-        """The call, in the memory of the statements of version 1.2."""
-        statements, memory = self.machine.statements, self.policies
-        if statements is None or memory is None:
-            return []
-        from tcc_certs.session.monitors.relations import Event
-
-        step.event = Event(
-            at=step.seq,
-            tool=step.offer.tool,
-            states=self._states(statements, step),
-            stamp=step.stamp,
-            session=step.session,
-            marks=self.marks,
-            done=step.certain,
-            answered=step.read,
-            told=step.told,
-        )
-        return memory.add(step.event)
+        elif not step.answered:
+            self._held = machine.unknown(held, step.offer)

@@ -31,8 +31,6 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.formats.artifact import Relaxed
 
-MAX_UNDER_WAY = 64
-MAX_BEHIND = 256  # records behind the oldest call under way, for another to begin
 MAX_PATHS = 1 << 21  # of two calls that are looked at
 
 Pair: TypeAlias = "tuple[int, int]"  # of tools; the first is not greater

@@ -28,6 +28,8 @@ WITHOUT_MACS = "tcc.session/1.0"
 MAC = "mac"
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
+MAX_UNDER_WAY = 64  # calls together
+MAX_BEHIND = 256  # records behind the oldest call under way, for another to begin
 
 _short_hex = re.compile("[0-9a-f]{32}").fullmatch
 
@@ -222,6 +224,61 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
         name = next(name for name in required if name not in record)
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
     return kind
+
+
+# Calls and outcomes of which a ledger has nothing but what it has of most: bytes of these forms are
+# canonical, and every field of them has its form, so nobody has to parse and write them again.
+_ASCII = r"[ !#-\[\]-~]*"  # nothing of it is escaped
+_OPEN = (
+    r'"([A-Za-z_][A-Za-z0-9_]*)":\{"digest":"([0-9a-f]{64})"'
+    rf'(?:,"type":"([bjns])","value":"({_ASCII})")?\}}'
+)
+_opened = re.compile(_OPEN).findall
+_call = re.compile(
+    rf'\{{(?:"at_ms":([1-9][0-9]{{0,13}}),)?"call":"({_ASCII})","key":"([0-9a-f]{{32}})"'
+    r',"kind":"call"(,"mac":"([0-9a-f]{32})"),"open":\{'
+    rf'((?:{_OPEN}(?:,(?!\}})|(?=\}})))*)\}}(?:,"ref":"([0-9a-f]{{64}})")?,"seq":([1-9][0-9]{{0,14}})'
+    r',"states":\[((?:-1|0|[1-9][0-9]{0,14})(?:,(?:0|[1-9][0-9]{0,14}))*)\]\}'
+).fullmatch
+_outcome = re.compile(
+    r'\{"kind":"outcome"(,"mac":"([0-9a-f]{32})"),"ms":(0|[1-9][0-9]{0,14})'
+    r',"outcome":"(done|failed|unknown)"(?:,"result":"([0-9a-f]{64})")?,"seq":([1-9][0-9]{0,14})\}'
+).fullmatch
+
+
+def plain_record(body: bytes) -> tuple[dict[str, Json], bytes] | None:
+    """The record of a call or an outcome, and its canonical bytes without its MAC.
+
+    None: the line says more, or is none; then :func:`check_record` says what it is.
+
+    Args:
+        body: a line without its link, of a ledger whose records have MACs.
+    """
+    line = body.decode("latin-1")  # a character a byte
+    found: dict[str, Json]
+    if match := _outcome(line):
+        member, mac, ms, outcome, result, seq = match.groups()
+        found = {"kind": "outcome", "mac": mac, "ms": int(ms), "outcome": outcome, "seq": int(seq)}
+        more = {"result": result}
+    elif match := _call(line):
+        at_ms, call, key, member, mac, opened, *_, ref, seq, states = match.groups()
+        entries = _opened(opened) if opened else []
+        names = [entry[0] for entry in entries]
+        if names != sorted(set(names)):
+            return None
+        values = {
+            name: {"digest": one, "type": kind, "value": shown} if kind else {"digest": one}
+            for name, one, kind, shown in entries
+        }
+        found = {"call": call, "key": key, "kind": "call", "mac": mac, "open": values,
+                 "seq": int(seq), "states": list(map(int, states.split(",")))}  # fmt: skip
+        more = {"at_ms": at_ms and int(at_ms), "ref": ref}
+    else:
+        return None
+    if any(more.values()):
+        found |= {name: value for name, value in more.items() if value}
+        found = dict(sorted(found.items()))
+    return found, body.replace(member.encode(), b"", 1)
 
 
 # Why a gate refuses: values are looked at before plans, plans before monitors.

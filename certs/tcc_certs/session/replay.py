@@ -22,8 +22,9 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Course, Observed, Offer, Outcome, SessionMachine
-from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
 from tcc_certs.session.records import (
+    MAX_BEHIND,
+    MAX_UNDER_WAY,
     RECORDED,
     RETIRED,
     SHADOWED,

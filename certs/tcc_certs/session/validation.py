@@ -28,12 +28,19 @@ from dataclasses import dataclass
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import encode
-from tcc_certs.formats.ledger import LedgerReader, Record
+from tcc_certs.formats.ledger import LedgerReader, Line, Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
 from tcc_certs.session.machine import SessionMachine
-from tcc_certs.session.records import MAC, check_record, has_macs, open_name, read_header
+from tcc_certs.session.records import (
+    MAC,
+    check_record,
+    has_macs,
+    open_name,
+    plain_record,
+    read_header,
+)
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import RecordMacs
 
@@ -265,7 +272,7 @@ def _read(replay: SessionReplay, reader: LedgerReader) -> None:
     """
     head = reader.head
     for line in reader.lines():
-        replay.step(line.record, head, line.body)
+        replay.step(line, head, line.body)
         head = reader.head
     replay.line = reader.records + 1
     ended = replay.session is not None and replay.session.ended
@@ -297,16 +304,26 @@ class SessionReplay:
         self._mac = None if key is None else RecordMacs(key)
         self._macs = False
 
-    def step(self, record: Record, previous: bytes, body: bytes | None = None) -> None:
+    def step(self, record: Record, previous: bytes, body: bytes | None = None) -> Record:
         """Go on by a record.
 
         Args:
+            record: or a line, which is parsed where its bytes do not say enough.
             previous: the hash of the record before it.
             body: its canonical bytes, where whoever read it has them.
 
+        Returns:
+            the record.
+
         Raises:
-            Rejected: what ends the replay.
+            Rejected: what ends the replay; L101 of a line.
         """
+        plain = plain_record(body) if self._macs and body is not None else None
+        rest = None
+        if plain is not None:
+            record, rest = plain
+        elif isinstance(record, Line):
+            record = record.record
         self.line += 1
         session = self.session
         if session is None:
@@ -316,28 +333,36 @@ class SessionReplay:
             self._macs = has_macs(record)
         elif session.ended:
             raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after end", record.get("kind"))
-        kind = check_record(record, self.line, macs=self._macs)
+        form = check_record(record, self.line, macs=self._macs) if plain is None else record["kind"]
         if session is None:
             header = read_header(record, self._artifact, self._key, self.findings)
-            self._check_mac(record, previous, body)
+            self._check_mac(record, previous, body, rest)
             self.session = ReplayedSession(self._machine, header, self.findings)
         else:
-            self._check_mac(record, previous, body)
-            session.step(kind, record, self.line)
+            self._check_mac(record, previous, body, rest)
+            session.step(str(form), record, self.line)
+        return record
 
-    def _check_mac(self, record: Record, previous: bytes, body: bytes | None) -> None:
-        """Ends the replay: behind a record that is not the key's nothing is the writer's word."""
+    def _check_mac(
+        self, record: Record, previous: bytes, body: bytes | None, rest: bytes | None
+    ) -> None:
+        """Ends the replay: behind a record that is not the key's nothing is the writer's word.
+
+        Args:
+            body: its canonical bytes; rest: the same without the MAC; where they are known.
+        """
         if self._mac is None or not self._macs:
             return
         found = text(record, MAC)
-        # No text holds these bytes, as its quotes are escaped: where they stand once, there is the
-        # record's own member, and what is left without it is canonical as well.
-        member = b'"mac":"%s"' % found.encode()
-        if body is not None and body.count(member) == 1 and member + b"," in body:
-            body = body.replace(member + b",", b"")
-        else:
-            body = encode({name: value for name, value in record.items() if name != MAC})
-        same = self._mac.same(previous, body, bytes.fromhex(found))
+        if rest is None:
+            # No text holds these bytes, as its quotes are escaped: where they stand once, there is
+            # the record's own member, and what is left without it is canonical as well.
+            member = b'"mac":"%s"' % found.encode()
+            if body is not None and body.count(member) == 1 and member + b"," in body:
+                rest = body.replace(member + b",", b"")
+            else:
+                rest = encode({name: value for name, value in record.items() if name != MAC})
+        same = self._mac.same(previous, rest, bytes.fromhex(found))
         ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
 
 

@@ -9,7 +9,7 @@ Cost: linear in the arguments and answers of a call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.session.machine import Observed, Offer, SessionMachine
 from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SessionHeader, open_name
-from tcc_certs.values.canonical import JSON, NUMBER, TEXT, digest, json_value, utf8
+from tcc_certs.values.canonical import JSON, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import PLAIN
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
@@ -48,6 +48,20 @@ class Arguments:
         self._digest_of: dict[bytes, str] = {}  # of each shown value, by a hash of it
         self._value_of: dict[str, bytes] = {}
         self._places: dict[tuple[int, str], Places] = {}
+        # Of each tool the open answers that a ledger has; and whether one value stands in another.
+        self._due = [
+            {
+                one.name: one
+                for one in tool.answers
+                if one.name in self._forms(at) or (at, one.name) in header.shown
+            }
+            for at, tool in enumerate(machine.core.tools)
+        ]
+        self._nested = [
+            any(one.at is not None for one in tool.opened)
+            or any(one.at is not None for one in tool.parameters)
+            for tool in machine.core.tools
+        ]
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
         self.marked: set[str] = set()
@@ -110,32 +124,27 @@ class Arguments:
         with _at_place("given"):
             return statements.given(self._header.given, reading)
 
-    def read(
-        self, offer: Offer, found: Json
-    ) -> tuple[tuple[Seen, ...], Mapping[str, State] | None]:
+    def read(self, offer: Offer, found: Json) -> tuple[Sequence[Seen], Mapping[str, State] | None]:
         """The call as monitors see it, and its fields for the statements of version 1.2.
 
         Raises:
             Rejected: S203 which arguments there are, or what the ledger has of them; S204 a value
-                that is none of its type, or not what stands at its place; S205 a digest that is not
+                that is not of its type, or not what stands at its place; S205 a digest that is not
                 of its value, or a mark that is not of its text.
         """
         tool = self._core.tools[offer.tool]
         given = found if isinstance(found, dict) else {}
-        _check_names(tool, given)
-        opened: dict[str, object] = {}
-        numbers: dict[str, str] = {}
+        if given or tool.opened:
+            _check_names(tool, given)
         for parameter in tool.opened:
             if parameter.name not in given:
                 continue
             entry = given[parameter.name]
             members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
-            value = self._value(offer.tool, parameter, members)
-            opened[parameter.name] = str(members["digest"])
-            if value is not None and _byte(parameter) == NUMBER:
-                numbers[parameter.name] = value
-        self._check_places(offer, given)
-        seen = self._monitors.see(offer.tool, offer.values, opened, numbers)
+            self._value(offer.tool, parameter, members)
+        if self._nested[offer.tool]:
+            self._check_places(offer, given)
+        seen = self._monitors.read(offer.tool, offer.values, given)
         statements, reading = self._statements, self._reading
         if statements is None or reading is None:
             return seen, None
@@ -149,14 +158,10 @@ class Arguments:
             Rejected: S210 there are others than are due, or some of a call that was not done;
                 S203, S204, S205 as :meth:`read`.
         """
-        tool = self._core.tools[offer.tool]
-        forms = self._forms(offer.tool)
-        due = {
-            one.name: one
-            for one in tool.answers
-            if one.name in forms or (offer.tool, one.name) in self._header.shown
-        }
+        due = self._due[offer.tool]
         found = record.get("answers")
+        if found is None and not due:
+            return {}, False
         given: Mapping[str, Json] = found if isinstance(found, dict) else {}
         needed = [name for name, one in due.items() if not one.optional and outcome == "done"]
         there = set(needed) <= set(given) <= set(due if outcome == "done" else ())
@@ -249,9 +254,6 @@ class Arguments:
     def _check_places(self, offer: Offer, given: Mapping[str, Json]) -> None:
         """What stands inside of other arguments is what the ledger has of it."""
         tool = self._core.tools[offer.tool]
-        opened, params = tool.opened, tool.parameters
-        if all(one.at is None for one in opened) and all(one.at is None for one in params):
-            return
         listed = {
             param.name: param.values[at]
             for param, at in zip(tool.parameters, offer.values, strict=True)

@@ -30,6 +30,7 @@ from tcc_certs.values.text_syntax import (
 _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten
 MAX_STEPS = 1 << 20  # characters times positions of a pattern
 _LONGEST_HEAD = 64  # characters
+_LAST = 0x110000  # behind all code points
 _START = 1  # bit 0 stands for the place before the first character
 
 
@@ -79,14 +80,19 @@ class TextPattern:
         self._kept = 0
         # What each text begins with that matches, and the positions after it.
         self._head, self._first = self._head_of()
+        self._free = self._free_of()
 
     def matches(self, text: str) -> bool:
         """Whether all of `text` matches."""
         head = self._head
         if not text.startswith(head):
             return False
+        rest = text[len(head) :] if head else text
+        free = self._free
+        if free is not None and (not free or free not in rest):
+            return True
         state = self.set_of(self._first)
-        for char in text[len(head) :] if head else text:
+        for char in rest:
             state = state[char]
         return state.accepts
 
@@ -117,6 +123,20 @@ class TextPattern:
                 break
             head, bits = head + chr(low), after & self.at[found[0]]
         return head, bits
+
+    def _free_of(self) -> str | None:
+        """The one character, or none, without which any text may follow the head, as of ``.*``."""
+        lows = [low for low in self.bounds if low < _LAST]
+        ends = [*lows[1:], _LAST]
+        after = [self.after(self._first) & places for places in self.at[: len(lows)]]
+        then = after[-1]
+        again = [self.after(then) & places for places in self.at[: len(lows)]]
+        ranges = zip(lows, ends, after, again, strict=True)
+        held = [(low, end) for low, end, *to in ranges if to != [then, then]]
+        accepts = self._first & self._accepting and then & self._accepting
+        if not accepts or sum([end - low for low, end in held]) > 1:
+            return None
+        return "".join([chr(low) for low, _ in held])
 
     def after(self, positions: int) -> int:
         """All positions that may follow one of these."""

@@ -93,21 +93,25 @@ def run(arguments: Namespace) -> VerbResult:
     if stray:
         return _misused(stray, "a session" if session else "a run")
     if session:
-        return _of_session(arguments)
+        from tcc_certs.verbs.session import run as run_session
+
+        return run_session(arguments)
     from tcc_certs.replay import validate
 
     found = validate(
         LedgerInput(regular(arguments.ledger)),
         regular(arguments.artifact).read_bytes(),
         pin=arguments.pin,
-        seed=_bytes(arguments.seed),
-        opening_salt=_bytes(arguments.opening_salt),
-        opening=_bytes(arguments.opening),
-        beacon=_bytes(arguments.beacon),
-        nonce=_bytes(arguments.nonce),
+        seed=octets(arguments.seed),
+        opening_salt=octets(arguments.opening_salt),
+        opening=octets(arguments.opening),
+        beacon=octets(arguments.beacon),
+        nonce=octets(arguments.nonce),
         counts=regular(arguments.counts).read_bytes() if arguments.counts else None,
     )
-    return VerbResult(exit_code=found.verdict, lines=list(_lines(found)), document=document(found))
+    return VerbResult(
+        exit_code=found.verdict, lines=list(validation_lines(found)), document=document(found)
+    )
 
 
 def document(found: Validation) -> dict[str, Json]:
@@ -119,7 +123,7 @@ def document(found: Validation) -> dict[str, Json]:
         "claim_type": found.claim_type,
         **({"after": list(found.after)} if found.after else {}),
         "claim_upheld": found.claim_upheld,
-        "findings": _findings(found.findings),
+        "findings": finding_documents(found.findings),
         "checked": found.checked,
         "kappa": found.kappa,
         **({} if found.privacy is None else {"privacy": found.privacy}),
@@ -128,56 +132,14 @@ def document(found: Validation) -> dict[str, Json]:
     }
 
 
-def session_document(found: SessionValidation) -> dict[str, Json]:
-    """The validation of a session as the JSON document ``tcc.validate`` 1.0."""
-    return {
-        "format": f"tcc.{VERB}",
-        "format_version": "1.0",
-        "verdict": found.word,
-        "claim_type": found.claim_type,
-        "claim_upheld": found.claim_upheld,
-        "asserted": list(found.asserted),
-        "monitors": list(found.monitors),
-        "findings": _findings(found.findings),
-        "checked": found.checked,
-        "ledger_head": found.head,
-        "summary": found.summary,
-    }
-
-
-def _of_session(arguments: Namespace) -> VerbResult:
-    ledger, artifact = LedgerInput(arguments.ledger), regular(arguments.artifact).read_bytes()
-    key, above = _bytes(arguments.key), (arguments.parent, arguments.parent_artifact)
-    if any(above):
-        if key is None or not all(above):
-            line = "DECLINED: --parent, --parent-artifact and --key go together"
-            document: dict[str, Json] = {"verdict": "DECLINED", "summary": line}
-            return VerbResult(exit_code=2, lines=[line], document=document)
-        from tcc_certs.session.delegation import validate_delegated
-
-        found = validate_delegated(
-            ledger,
-            artifact,
-            LedgerInput(regular(above[0])),
-            regular(above[1]).read_bytes(),
-            key=key,
-            pin=arguments.pin,
-        )
-    else:
-        from tcc_certs.session import validate
-
-        found = validate(ledger, artifact, pin=arguments.pin, key=key)
-    lines = [*_lines(found), *(f"asserted: {text}" for text in found.asserted)]
-    return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))
-
-
 def _misused(names: Sequence[str], kind: str) -> VerbResult:
     options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
     line = f"DECLINED: this is the ledger of {kind}, which has no use for {options}"
     return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
 
 
-def _findings(findings: Sequence[Finding]) -> list[Json]:
+def finding_documents(findings: Sequence[Finding]) -> list[Json]:
+    """Findings as the documents of validations have them."""
     return [
         {
             "code": finding.code.value,
@@ -190,7 +152,8 @@ def _findings(findings: Sequence[Finding]) -> list[Json]:
     ]
 
 
-def _lines(found: Validation | SessionValidation) -> Iterator[str]:
+def validation_lines(found: Validation | SessionValidation) -> Iterator[str]:
+    """The findings and the verdict, for people."""
     for finding in found.findings:
         yield (
             f"{finding.code.value} line {finding.line} {finding.field}: "
@@ -212,5 +175,6 @@ def _octets(text: str) -> str:
     return text
 
 
-def _bytes(text: str | None) -> bytes | None:
+def octets(text: str | None) -> bytes | None:
+    """The bytes of an option in hex that may be left out."""
     return None if text is None else bytes.fromhex(text)

@@ -40,7 +40,7 @@ _MOST_REQUEST = 1 << 20
 
 
 class RequestError(ValueError):
-    """A line, or a row, of requests that is none.
+    """A line, or a row of a table, that is not a request.
 
     Args:
         line: its number, from 1.

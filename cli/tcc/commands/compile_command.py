@@ -9,22 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcc import screen
+from tcc import opening, screen
 from tcc.describe import describe, print_description
 from tcc.files import STDIN, compile_given, same_file
 from tcc.main import load_module as load_module
 from tcc.main import without_threads
-from tcc.opening import (
-    See,
-    config_of,
-    options_of,
-    require_watchable,
-    show_or_exit,
-    watch,
-    watch_option,
-    within_time,
-    writing,
-)
 from tcc.options import (
     OUTPUT,
     GivenPath,
@@ -54,7 +43,7 @@ _LARGE = 16 << 20  # bytes from which on a file is worth a hint
 @config_options
 @compile_options
 @format_option
-@watch_option
+@opening.watch_option
 @json_option
 @click.pass_context
 def command(
@@ -79,19 +68,19 @@ def command(
     with without_threads():
         load_module("tcc_compiler.pipeline")
         load_module("tcc_runtime.fastcheck.kernel")
-    config = config_of(given, grammar, output_format=shown)
+    config = opening.config_of(given, grammar, output_format=shown)
     fill(given, config.compile)
     job = _Job(
         grammar=grammar,
         output=output or grammar.with_suffix(".tcca"),
-        options=options_of(given),
+        options=opening.options_of(given),
         shown=shown,
         config=config.path,
     )
     if not watching:
         ctx.exit(job.run(lambda compiled: None))
-    require_watchable([grammar], job.shown)
-    ctx.exit(watch([grammar], job.run))
+    opening.require_watchable([grammar], job.shown)
+    ctx.exit(opening.watch([grammar], job.run))
 
 
 @frozen
@@ -108,15 +97,15 @@ class _Job:
     shown: str
     config: Path | None
 
-    def run(self, see: See) -> int:
+    def run(self, see: opening.See) -> int:
         """Compile, write and tell; ends the command where there is no artifact."""
         started = time.perf_counter()
         with compile_line(quiet=self.shown != "text") as progress:
             begun = time.monotonic()
             compiled = compile_given(self.grammar, replace(self.options, progress=progress))
-            compiled = within_time(compiled, self.grammar, self.options, begun)
+            compiled = opening.within_time(compiled, self.grammar, self.options, begun)
         see(compiled)
-        show_or_exit(
+        opening.show_or_exit(
             compiled,
             command="compile",
             output_format=self.shown,
@@ -168,5 +157,5 @@ class _Job:
         inputs = [source.path for source in sources if source.path is not None]
         if same_file(self.output, [self.grammar, *inputs]):
             raise click.BadParameter(f"{str(self.output)!r} is what is compiled", param_hint="-o")
-        with writing(self.output):
+        with opening.writing(self.output):
             write_whole(self.output, compiled.artifact or b"")

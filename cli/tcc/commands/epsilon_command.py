@@ -11,17 +11,7 @@ from tcc import screen
 from tcc.opening import atoms_in, refusing
 from tcc.options import delta_of, json_option
 from tcc_certs.core.atoms import Atom, Points, atom_document
-from tcc_certs.privacy.accountant import (
-    GDP,
-    PLD,
-    PURE,
-    Composed,
-    EpsilonBound,
-    epsilon_text,
-    points_of,
-    stated,
-    total_of,
-)
+from tcc_certs.privacy import accountant
 from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.settings.settings import DEFAULT_DELTA
 
@@ -30,9 +20,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _METHODS = {
-    PURE: "the sum of the pure epsilons",
-    GDP: "exactly, as Gaussian differential privacy",
-    PLD: "from the distribution of the losses",
+    accountant.PURE: "the sum of the pure epsilons",
+    accountant.GDP: "exactly, as Gaussian differential privacy",
+    accountant.PLD: "from the distribution of the losses",
 }
 
 
@@ -54,28 +44,30 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
     """
     listed = atoms_in(atoms)
     with refusing(atoms):
-        total = total_of(listed)
-    found = stated(total, exact_delta(delta))
+        total = accountant.total_of(listed)
+    found = accountant.stated(total, exact_delta(delta))
     if as_json:
         screen.print_output(_output(total, found, delta))
     else:
         _print(listed, found, delta)
 
 
-def _output(total: Composed, found: EpsilonBound, delta: str) -> EpsilonOutput:
+def _output(
+    total: accountant.Composed, found: accountant.EpsilonBound, delta: str
+) -> EpsilonOutput:
     from tcc.outputs.plans import EpsilonOutput
 
     return EpsilonOutput(
-        epsilon=epsilon_text(found.epsilon),
+        epsilon=accountant.epsilon_text(found.epsilon),
         delta=delta,
         alpha=found.alpha,
-        rdp=epsilon_text(found.rdp),
+        rdp=accountant.epsilon_text(found.rdp),
         atoms=total.atoms,
-        orders=[list(point) for point in points_of(total)],
+        orders=[list(point) for point in accountant.points_of(total)],
     )
 
 
-def _print(listed: tuple[Atom, ...], found: EpsilonBound, delta: str) -> None:
+def _print(listed: tuple[Atom, ...], found: accountant.EpsilonBound, delta: str) -> None:
     for atom in listed[:_SHOWN]:
         members = dict(atom_document(atom))
         name = members.pop("mechanism")
@@ -86,5 +78,7 @@ def _print(listed: tuple[Atom, ...], found: EpsilonBound, delta: str) -> None:
         screen.say(f"  and {len(listed) - _SHOWN} more")
     how = _METHODS.get(found.alpha)
     if how is None:
-        how = f"from {epsilon_text(found.rdp)} at order {found.alpha}"
-    screen.print_fields([("epsilon", f"{epsilon_text(found.epsilon)}, {how}"), ("delta", delta)])
+        how = f"from {accountant.epsilon_text(found.rdp)} at order {found.alpha}"
+    screen.print_fields(
+        [("epsilon", f"{accountant.epsilon_text(found.epsilon)}, {how}"), ("delta", delta)]
+    )

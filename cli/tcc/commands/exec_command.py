@@ -48,7 +48,7 @@ from tcc.options import (
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import format_decimal
-from tcc_certs.replay.controller import SpentAmounts, spent_fields
+from tcc_certs.replay.amounts import SpentAmounts, spent_fields
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.executor.execute import Execution, execute

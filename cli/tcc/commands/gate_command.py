@@ -30,7 +30,7 @@ from tcc.options import (
     upstream_header_option,
 )
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc.serving import bound_tools, named_servers, one_server, servers_in
+from tcc.serving import bound_tools, named_servers, one_server, serve_http, servers_in
 from tcc_certs.errors import Rejected
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact
@@ -233,6 +233,10 @@ def command(
         screen.say(f"tcc gate: {_SHADOW}", err=True)
     account = _account(given["account"], opened)
     locked = None if lock is None else read_lock(lock)
+    unread = sorted({"resources", "prompts"} & set(opened.core.passed))
+    if several and unread:
+        said = f"the grammar says `pass {', '.join(unread)}`: which of several servers is asked?"
+        raise click.UsageError(said)
     if several:
         command_of: Command = Servers(
             commands=several,
@@ -419,7 +423,6 @@ def _served(
         from tcc_runtime.mcp.http import Listening
         from tcc_runtime.mcp.metrics import Meter
         from tcc_runtime.mcp.tokens import Tokens
-        from tcc_runtime.mcp.web import serve
     except ModuleNotFoundError as error:
         said = f"{error.name} is not installed: pip install 'tcc[mcp]'"
         raise click.ClickException(said) from None
@@ -481,7 +484,7 @@ def _served(
         listening = Listening(
             host=host, port=port, names=web.names, origins=web.origins, tls=tls, tokens=tokens
         )
-        await serve(listening, hosting, screen.say, web.metrics)
+        await serve_http(listening, hosting, screen.say, web.metrics)
 
     # A call passes through four threads of this process, and each of them may wait for its turn.
     # Of Python's own 5 ms two turns are already all that a call at 500 a second may take.

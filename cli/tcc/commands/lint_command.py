@@ -98,7 +98,7 @@ def _linted(path: Path, options: Options, config: Config) -> Linted:
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
-    """Findings come before what was left open; of a diff what there is to mend is the finding."""
+    """The exit code: findings before open questions; in a diff, a file to mend is a finding."""
     if any(changed if as_diff else linted.findings for _, linted, changed in results):
         return FINDINGS
     return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN

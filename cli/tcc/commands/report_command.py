@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tcc import screen
+from tcc import pages, screen
 from tcc.files import GRAMMAR_ENDINGS, looks_like_artifact, same_file
 from tcc.library.validation import validate
 from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
@@ -22,19 +22,6 @@ from tcc.options import (
     is_regular_file,
     json_option,
     pin_option,
-)
-from tcc.pages import (
-    Mood,
-    Page,
-    Section,
-    Verdict,
-    code,
-    element,
-    joined,
-    left_out,
-    note,
-    page_bytes,
-    table,
 )
 from tcc.pages.artifact_page import Known, artifact_page
 from tcc.pages.proved import with_proof
@@ -74,7 +61,7 @@ class BuiltPage:
         code: the exit code that it comes to.
     """
 
-    page: Page
+    page: pages.Page
     kind: str
     verdict: str
     summary: str
@@ -87,7 +74,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
     report, by = _checked(whole, pin)
     verdict = artifact_verdict(report, by)
     if report.verdict != VALID:
-        page = Page(
+        page = pages.Page(
             kind="artifact",
             title=_UNTOLD[verdict.word].format("artifact"),
             verdict=verdict,
@@ -142,7 +129,7 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
     )
 
 
-def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> Page | None:
+def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> pages.Page | None:
     """The page of a ledger that holds as far as it goes; None of any other."""
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
@@ -164,13 +151,13 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> P
     return page
 
 
-def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> Page:
+def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:
     named = lines_named(ledger, [finding.line for finding in found.findings])
-    return Page(
+    return pages.Page(
         kind=kind,
         title=_UNTOLD[found.word].format(f"{kind}'s ledger"),
         verdict=ledger_verdict(found),
-        facts=[("ledger", "nothing that it says is taken over"), ("head", code(found.head))],
+        facts=[("ledger", "nothing that it says is taken over"), ("head", pages.code(found.head))],
         sections=[ledger_findings(found, named)],
     )
 
@@ -180,25 +167,25 @@ def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> P
 _MOST_FINDINGS = 100
 
 
-def ledger_verdict(found: Validation | SessionValidation) -> Verdict:
+def ledger_verdict(found: Validation | SessionValidation) -> pages.Verdict:
     """The verdict on a ledger."""
     upheld = found.verdict == CLEAN and found.claim_upheld
-    mood: Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
+    mood: pages.Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     # A ledger that does not hold claims nothing here, whatever it says.
     read = found.word in ("VALID", "INCOMPLETE")
     claim = f" Claim: {found.claim_type}." if read and found.claim_type else ""
     by = f"Validated by the kernel alone when this page was written: {checked}.{claim}"
-    return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
+    return pages.Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
 
 
-def artifact_verdict(report: CheckReport, by: str) -> Verdict:
+def artifact_verdict(report: CheckReport, by: str) -> pages.Verdict:
     """The verdict on an artifact."""
     word = VERDICTS[report.verdict]
-    mood: Mood = ("good", "bad", "doubtful")[report.verdict]
+    mood: pages.Mood = ("good", "bad", "doubtful")[report.verdict]
     first = report.lines[0].removeprefix(f"{word}: ")
     more = [line.strip() for line in report.lines[1:] if "automaton of its core" in line]
-    return Verdict(word=word, summary="; ".join([first, *more]) + ".", mood=mood, by=by)
+    return pages.Verdict(word=word, summary="; ".join([first, *more]) + ".", mood=mood, by=by)
 
 
 def _sentence(summary: str) -> str:
@@ -207,7 +194,7 @@ def _sentence(summary: str) -> str:
 
 def ledger_findings(
     found: Validation | SessionValidation, lines: Sequence[tuple[int, str]]
-) -> Section:
+) -> pages.Section:
     """What does not hold, and what stands in those lines.
 
     Args:
@@ -215,40 +202,49 @@ def ledger_findings(
     """
     shown = found.findings[:_MOST_FINDINGS]
     rows = [
-        (code(f.code.value), f.line or "-", code(f.field), code(f.expected), code(f.found))
+        (
+            pages.code(f.code.value),
+            f.line or "-",
+            pages.code(f.field),
+            pages.code(f.expected),
+            pages.code(f.found),
+        )
         for f in shown
     ]
     names = ("code", "line", "field", "expected", "found")
     quoted = [
-        element("p", element("b", f"line {number}"), " ", code(text)) for number, text in lines
+        pages.element("p", pages.element("b", f"line {number}"), " ", pages.code(text))
+        for number, text in lines
     ]
-    return Section(
+    return pages.Section(
         name="findings",
         title="What does not hold",
         lead="Each thing that the validation found. tcc explain CODE says more about a code.",
-        body=joined(
+        body=pages.joined(
             [
-                table(names, rows, label="Findings", numbers="line"),
-                left_out(len(shown), len(found.findings), "findings"),
-                element("h3", "The lines named, as they stand") if quoted else "",
+                pages.table(names, rows, label="Findings", numbers="line"),
+                pages.left_out(len(shown), len(found.findings), "findings"),
+                pages.element("h3", "The lines named, as they stand") if quoted else "",
                 *quoted,
             ]
         ),
     )
 
 
-def artifact_findings(report: CheckReport) -> Section:
+def artifact_findings(report: CheckReport) -> pages.Section:
     """What does not hold of an artifact."""
-    rows = [(code(f.code.value), code(f.path), code(f.expected), code(f.found))
-            for f in report.findings]  # fmt: skip
+    rows = [
+        (pages.code(f.code.value), pages.code(f.path), pages.code(f.expected), pages.code(f.found))
+        for f in report.findings
+    ]
     names = ("code", "place", "expected", "found")
-    return Section(
+    return pages.Section(
         name="findings",
         title="What does not hold",
-        body=joined(
+        body=pages.joined(
             [
-                table(names, rows, label="Findings"),
-                note("Nothing else is told of an artifact that does not hold."),
+                pages.table(names, rows, label="Findings"),
+                pages.note("Nothing else is told of an artifact that does not hold."),
             ]
         ),
     )
@@ -295,7 +291,7 @@ def command(
     if same_file(output, read):
         raise click.BadParameter(f"{str(output)!r} is what is reported on", param_hint="-o")
     with writing(output):
-        write_whole(output, page_bytes(built.page))
+        write_whole(output, pages.page_bytes(built.page))
     _print(built, output, as_json)
     ctx.exit(built.code)
 

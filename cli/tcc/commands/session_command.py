@@ -25,7 +25,7 @@ from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
-from tcc_certs.verbs.validate import session_document
+from tcc_certs.verbs.session import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.refusals import Refused
@@ -277,6 +277,7 @@ def _print_document(told: Transcript, found: SessionValidation) -> None:
         may_finish=told.may_finish,
         ended=told.ended,
         allowed_next=list(told.allowed_next),
+        **({"learned": dict(told.learned)} if told.learned else {}),
         claim_type=found.claim_type,
         ledger_head=found.head,
         summary=found.summary,
@@ -301,8 +302,10 @@ def _print(told: Transcript, found: SessionValidation) -> None:
     allowed = [*told.allowed_next[:_MOST_NEXT]]
     if len(told.allowed_next) > _MOST_NEXT:
         allowed.append(f"and {len(told.allowed_next) - _MOST_NEXT} more")
+    learned = ", ".join(f"{name}: {value}" for name, value in told.learned.items())
     screen.print_fields(
         [
+            *([("learned", learned)] if learned else []),
             ("may be in", _states(told.states)),
             ("may follow", ", ".join(allowed) or "nothing"),
             ("may end", "has ended" if told.ended else "yes" if told.may_finish else "no"),
@@ -324,6 +327,7 @@ def _time(ms: int) -> str:
 def _line(event: TranscriptEvent) -> str:
     way = f"{_states(event.before)} -> {_states(event.after)}"
     told = "".join(f", {name}={value}" for name, value in event.observed.items())
+    told += "".join(f", session.{name}={value}" for name, value in event.learned.items())
     if event.kind == "refusal":
         return f"     refused {event.text}: {event.outcome}, {event.why}"
     if event.kind == "resolve":

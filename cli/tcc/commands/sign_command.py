@@ -7,28 +7,13 @@ from typing import Any
 
 import click
 
-from tcc import screen
+from tcc import screen, signing
 from tcc.files import is_grammar, same_file
 from tcc.library import check
 from tcc.library.validation import validate
 from tcc.opening import require_artifact
 from tcc.options import INPUT, digest_option, input_option, is_regular_file, json_option
 from tcc.screen import CLEAN, version
-from tcc.signing import (
-    PAYLOAD_TYPE,
-    Digests,
-    Hashing,
-    SignedStatement,
-    SigningError,
-    digests_of,
-    document,
-    keyid_of,
-    make_key,
-    payload,
-    private_key,
-    signed,
-    write_envelope,
-)
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.ledger import LedgerReader
@@ -38,7 +23,7 @@ from tcc_certs.verbs.validate import LedgerInput, is_session
 from tcc_runtime.ledger.outputs import write_whole
 
 
-class NotValid(SigningError):
+class NotValid(signing.SigningError):
     """What was to be signed is not valid.
 
     Args:
@@ -58,7 +43,7 @@ def statement_of(
     core: bool = False,
     seed: bytes | None = None,
     session_key: bytes | None = None,
-) -> SignedStatement:
+) -> signing.SignedStatement:
     """The statement about a file: an artifact, or the ledger of a run or of a session.
 
     Args:
@@ -98,10 +83,10 @@ def statement_of(
     digests, predicate["ledger_head"] = _read_through(path)
     if head not in (None, predicate["ledger_head"]):
         raise NotValid(f"{path} was changed while it was validated", 2)
-    return SignedStatement(name=path.name, digests=digests, predicate=predicate)
+    return signing.SignedStatement(name=path.name, digests=digests, predicate=predicate)
 
 
-def _of_artifact(path: Path, core: bool) -> SignedStatement:
+def _of_artifact(path: Path, core: bool) -> signing.SignedStatement:
     data = path.read_bytes()
     report = check(data, core=core)
     if report.verdict != VALID:
@@ -114,7 +99,9 @@ def _of_artifact(path: Path, core: bool) -> SignedStatement:
         "core": core,
         **_named(data),
     }
-    return SignedStatement(name=path.name, digests=digests_of([data]), predicate=predicate)
+    return signing.SignedStatement(
+        name=path.name, digests=signing.digests_of([data]), predicate=predicate
+    )
 
 
 def _named(data: bytes) -> dict[str, str]:
@@ -129,9 +116,9 @@ def _named(data: bytes) -> dict[str, str]:
     }
 
 
-def _read_through(path: Path) -> tuple[Digests, str]:
+def _read_through(path: Path) -> tuple[signing.Digests, str]:
     """The digests of a ledger's bytes, and the head of the chain of these same bytes."""
-    hashing = Hashing(LedgerInput(path))
+    hashing = signing.Hashing(LedgerInput(path))
     reader = LedgerReader(hashing)
     try:
         for _ in reader:
@@ -181,22 +168,22 @@ def command(
         raise click.UsageError("FILE and --key are needed, or --new-key alone", ctx)
     if is_grammar(file):
         require_artifact(file)
-    private = private_key(key)
+    private = signing.private_key(key)
     statement = statement_of(file, artifact=artifact, core=core, seed=seed, session_key=session_key)
-    envelope = signed(payload(statement), PAYLOAD_TYPE, private)
+    envelope = signing.signed(signing.payload(statement), signing.PAYLOAD_TYPE, private)
     path = output or file.with_name(f"{file.name}.dsse.json")
     inputs = [file, key, *([artifact] if artifact else [])]
     if same_file(path, inputs):
         raise click.BadParameter(f"{str(path)!r} is what is read", param_hint="-o")
-    write_whole(path, write_envelope(envelope))
-    _show(statement, path, keyid_of(private.public_key()), as_json)
+    write_whole(path, signing.write_envelope(envelope))
+    _show(statement, path, signing.keyid_of(private.public_key()), as_json)
 
 
 def _make(path: Path, other: Path | None, as_json: bool) -> None:
     if other is not None:
         raise click.UsageError("--new-key makes a key and signs nothing: give it alone")
     try:
-        public, keyid = make_key(path)
+        public, keyid = signing.make_key(path)
     except FileExistsError as error:
         raise click.ClickException(f"{error.filename} is there: a key is not replaced") from None
     if as_json:
@@ -208,18 +195,18 @@ def _make(path: Path, other: Path | None, as_json: bool) -> None:
     screen.print_fields([("key", keyid)])
 
 
-def _show(statement: SignedStatement, path: Path, keyid: str, as_json: bool) -> None:
+def _show(statement: signing.SignedStatement, path: Path, keyid: str, as_json: bool) -> None:
     if as_json:
         from tcc.outputs.verdicts import SignOutput
 
-        signed_as = document(statement)
+        signed_as = signing.document(statement)
         screen.print_output(SignOutput(envelope=str(path), keyid=keyid, statement=signed_as))
         return
     screen.good(f"signed {statement.name}: {path}")
     screen.print_fields([*said(statement), ("key", keyid)])
 
 
-def said(statement: SignedStatement) -> list[tuple[str, object]]:
+def said(statement: signing.SignedStatement) -> list[tuple[str, object]]:
     """What a statement says, for people: name and text."""
     told = statement.predicate
     verdict = told.get("verdict") or "its chain holds; not validated"

@@ -9,56 +9,41 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from tcc.outputs import (
-    CodeText,
-    CountKind,
-    Decimal,
-    DiagnosticJson,
-    Digits,
-    DocumentPart,
-    EnforcedJson,
-    Hex32,
-    Output,
-    Placed,
-    SpanJson,
-    Whole,
-    like,
-    one_of,
-)
+from tcc import outputs
 
 
-class DeclaredToolJson(DocumentPart, frozen=True, kw_only=True):
+class DeclaredToolJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A tool with open or observed parameters, or with rules for its errors."""
 
     name: str
     open: list[str] | UnsetType = UNSET
     observed: list[str] | UnsetType = UNSET
     strict: Literal[True] | UnsetType = UNSET
-    errors: Annotated[str, one_of("failed")] | UnsetType = UNSET
+    errors: Annotated[str, outputs.one_of("failed")] | UnsetType = UNSET
 
 
-class _DescribedOutput(Output, frozen=True, kw_only=True):
+class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
     """What an artifact contains; each command has its own order of the optional members."""
 
     grammar: str
     version: str
-    digest: Hex32
-    root_state: Hex32
-    counts: CountKind
-    plans: Digits
-    race_count: Digits | None
-    states: Whole
-    edges: Whole
-    calls: Whole
-    max_depth: Whole
-    min_cost: Decimal
+    digest: outputs.Hex32
+    root_state: outputs.Hex32
+    counts: outputs.CountKind
+    plans: outputs.Digits
+    race_count: outputs.Digits | None
+    states: outputs.Whole
+    edges: outputs.Whole
+    calls: outputs.Whole
+    max_depth: outputs.Whole
+    min_cost: outputs.Decimal
     min_cost_plan: list[str] | None
-    tilt: Whole
-    beta: Decimal
+    tilt: outputs.Whole
+    beta: outputs.Decimal
     nondeterministic: bool
-    round_counts: Whole | None
+    round_counts: outputs.Whole | None
     relaxed: list[str]
-    enforced: EnforcedJson
+    enforced: outputs.EnforcedJson
     tools: list[DeclaredToolJson] | UnsetType = UNSET
     monitors: list[str] | UnsetType = UNSET
     given: list[str] | UnsetType = UNSET
@@ -70,98 +55,98 @@ class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):
     """An artifact: its identity, its counts, and what it declares."""
 
     document: ClassVar[str] = "inspect"
-    diagnostics: list[DiagnosticJson] | UnsetType = UNSET
-    plans_by_depth: list[Digits] | UnsetType = UNSET
+    diagnostics: list[outputs.DiagnosticJson] | UnsetType = UNSET
+    plans_by_depth: list[outputs.Digits] | UnsetType = UNSET
 
 
 class CompileOutput(_DescribedOutput, frozen=True, kw_only=True):
     """An artifact that was just compiled, with the warnings of its grammar."""
 
     document: ClassVar[str] = "compile"
-    plans_by_depth: list[Digits] | UnsetType = UNSET
+    plans_by_depth: list[outputs.Digits] | UnsetType = UNSET
     config: str | UnsetType = UNSET
-    diagnostics: list[DiagnosticJson] | UnsetType = UNSET
+    diagnostics: list[outputs.DiagnosticJson] | UnsetType = UNSET
 
 
-class GrammarTestJson(DocumentPart, frozen=True, kw_only=True):
+class GrammarTestJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """The tests of one grammar."""
 
     grammar: str
     passed: bool
-    examples: Whole
-    expectations: Whole
-    diagnostics: list[DiagnosticJson]
+    examples: outputs.Whole
+    expectations: outputs.Whole
+    diagnostics: list[outputs.DiagnosticJson]
 
 
-class TestOutput(Output, frozen=True, kw_only=True):
+class TestOutput(outputs.Output, frozen=True, kw_only=True):
     """The tests of all grammars."""
 
     document: ClassVar[str] = "test"
     passed: bool
     grammars: list[GrammarTestJson]
-    diagnostics: list[DiagnosticJson]
+    diagnostics: list[outputs.DiagnosticJson]
 
 
-class CountOutput(Output, frozen=True, kw_only=True):
+class CountOutput(outputs.Output, frozen=True, kw_only=True):
     """The number of plans."""
 
     document: ClassVar[str] = "count"
-    plans: Digits
-    counts: CountKind
+    plans: outputs.Digits
+    counts: outputs.CountKind
     left_to_run: list[str]
-    plans_by_depth: list[Digits] | UnsetType = UNSET
+    plans_by_depth: list[outputs.Digits] | UnsetType = UNSET
 
 
-class EnumerateOutput(Output, frozen=True, kw_only=True):
+class EnumerateOutput(outputs.Output, frozen=True, kw_only=True):
     """The first plans, and whether these are all."""
 
     document: ClassVar[str] = "enumerate"
     plans: list[list[str]]
-    counts: CountKind
-    total: Digits
+    counts: outputs.CountKind
+    total: outputs.Digits
     left_to_run: list[str]
     complete: bool
 
 
-class RelatedJson(DocumentPart, frozen=True, kw_only=True):
+class RelatedJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """Another place that belongs to a lint."""
 
     message: str
-    place: SpanJson | None
+    place: outputs.SpanJson | None
 
 
-class FixJson(DocumentPart, frozen=True, kw_only=True):
+class FixJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A range of text and its replacement."""
 
     file: str
-    line: Placed
-    column: Placed
-    end_line: Placed
-    end_column: Placed
+    line: outputs.Placed
+    column: outputs.Placed
+    end_line: outputs.Placed
+    end_column: outputs.Placed
     text: str
 
 
-class LintJson(DocumentPart, frozen=True, kw_only=True):
+class LintJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A lint or an error of a grammar."""
 
-    code: CodeText
-    level: Annotated[str, one_of("error", "warning")]
-    severity: Annotated[str, one_of("error", "warning")]
+    code: outputs.CodeText
+    level: Annotated[str, outputs.one_of("error", "warning")]
+    severity: Annotated[str, outputs.one_of("error", "warning")]
     message: str
-    place: SpanJson | None
+    place: outputs.SpanJson | None
     related: list[RelatedJson]
     hint: str | UnsetType = UNSET
     fix: list[FixJson] | UnsetType = UNSET
 
 
-class SkippedJson(DocumentPart, frozen=True, kw_only=True):
+class SkippedJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A lint that does not apply to a grammar, and why."""
 
-    code: CodeText
+    code: outputs.CodeText
     why: str
 
 
-class LintedJson(DocumentPart, frozen=True, kw_only=True):
+class LintedJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """The outcome for one grammar."""
 
     grammar: str
@@ -171,7 +156,7 @@ class LintedJson(DocumentPart, frozen=True, kw_only=True):
     skipped: list[SkippedJson]
 
 
-class LintOutput(Output, frozen=True, kw_only=True):
+class LintOutput(outputs.Output, frozen=True, kw_only=True):
     """The lints of all grammars."""
 
     document: ClassVar[str] = "lint"
@@ -180,26 +165,26 @@ class LintOutput(Output, frozen=True, kw_only=True):
     grammars: list[LintedJson]
 
 
-class LayoutJson(DocumentPart, frozen=True, kw_only=True):
+class LayoutJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """The layout of one file."""
 
     file: str
     changed: bool
-    diagnostics: list[DiagnosticJson]
+    diagnostics: list[outputs.DiagnosticJson]
     error: str | UnsetType = UNSET
     diff: str | UnsetType = UNSET
     text: str | UnsetType | None = UNSET
 
 
-class FmtOutput(Output, frozen=True, kw_only=True):
+class FmtOutput(outputs.Output, frozen=True, kw_only=True):
     """The layouts of all files."""
 
     document: ClassVar[str] = "fmt"
-    changed: Whole
-    files: list[Annotated[dict[str, Any], like(LayoutJson)]]
+    changed: outputs.Whole
+    files: list[Annotated[dict[str, Any], outputs.like(LayoutJson)]]
 
 
-class InitOutput(Output, frozen=True, kw_only=True):
+class InitOutput(outputs.Output, frozen=True, kw_only=True):
     """The files that were written, and the next steps."""
 
     document: ClassVar[str] = "init"
@@ -208,40 +193,40 @@ class InitOutput(Output, frozen=True, kw_only=True):
     next: list[str]
 
 
-class SkeletonWarningJson(DocumentPart, frozen=True, kw_only=True):
+class SkeletonWarningJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A part of a schema that was not carried over."""
 
-    code: CodeText
+    code: outputs.CodeText
     place: str
     message: str
 
 
-class ImportOutput(Output, frozen=True, kw_only=True):
+class ImportOutput(outputs.Output, frozen=True, kw_only=True):
     """A grammar made from tools."""
 
     document: ClassVar[str] = "import"
-    tools: Whole
+    tools: outputs.Whole
     diagnostics: list[SkeletonWarningJson]
     grammar: str
 
 
-class GraphHeadJson(DocumentPart, frozen=True, kw_only=True):
+class GraphHeadJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """The attributes of a graph: those of its artifact."""
 
     name: str
     version: str
-    digest: Hex32
-    root: Whole
-    root_state: Hex32
-    counts: CountKind
-    plans: Digits
-    states: Whole
-    edges: Whole
-    calls: Whole
-    max_depth: Whole
-    min_cost: float | Decimal
-    beta: Decimal
-    tilt: Whole
+    digest: outputs.Hex32
+    root: outputs.Whole
+    root_state: outputs.Hex32
+    counts: outputs.CountKind
+    plans: outputs.Digits
+    states: outputs.Whole
+    edges: outputs.Whole
+    calls: outputs.Whole
+    max_depth: outputs.Whole
+    min_cost: float | outputs.Decimal
+    beta: outputs.Decimal
+    tilt: outputs.Whole
     nondeterministic: bool
     relaxed: str
 
@@ -249,69 +234,69 @@ class GraphHeadJson(DocumentPart, frozen=True, kw_only=True):
 class UnrolledHeadJson(GraphHeadJson, frozen=True, kw_only=True):
     """The attributes of an unrolled graph."""
 
-    depth: Whole
+    depth: outputs.Whole
 
 
-class GraphStateJson(DocumentPart, frozen=True, kw_only=True):
+class GraphStateJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A state of the automaton."""
 
-    id: Whole
+    id: outputs.Whole
     start: bool
     accept: bool
-    rank: Whole
-    plans: Digits
-    cost_to_go: float | Decimal
-    residual_to_go: int | Decimal
-    state_digest: Hex32
-    race_count: Digits | UnsetType = UNSET
-    race_mantissa: Digits | UnsetType = UNSET
-    race_exponent: int | Decimal | UnsetType = UNSET
+    rank: outputs.Whole
+    plans: outputs.Digits
+    cost_to_go: float | outputs.Decimal
+    residual_to_go: int | outputs.Decimal
+    state_digest: outputs.Hex32
+    race_count: outputs.Digits | UnsetType = UNSET
+    race_mantissa: outputs.Digits | UnsetType = UNSET
+    race_exponent: int | outputs.Decimal | UnsetType = UNSET
 
 
-class GraphPrefixJson(DocumentPart, frozen=True, kw_only=True):
+class GraphPrefixJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A prefix of plans."""
 
-    id: Whole
-    kind: Annotated[str, one_of("node", "cut", "leaf")]
+    id: outputs.Whole
+    kind: Annotated[str, outputs.one_of("node", "cut", "leaf")]
     prefix: str
-    depth: Whole
-    state: Whole
+    depth: outputs.Whole
+    state: outputs.Whole
     accept: bool
-    plans: Digits
-    cost: float | Decimal
-    cost_to_go: float | Decimal
-    rank: Whole
-    context: Hex32
-    leaf_id: Hex32 | UnsetType = UNSET
+    plans: outputs.Digits
+    cost: float | outputs.Decimal
+    cost_to_go: float | outputs.Decimal
+    rank: outputs.Whole
+    context: outputs.Hex32
+    leaf_id: outputs.Hex32 | UnsetType = UNSET
 
 
-class GraphEdgeJson(DocumentPart, frozen=True, kw_only=True):
+class GraphEdgeJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """An edge: the call that is made."""
 
-    source: Whole
-    target: Whole
+    source: outputs.Whole
+    target: outputs.Whole
     key: str
     call: str
     tool: str
     arguments: str
-    cost: float | Decimal
-    price: int | Decimal
-    latency_ms: int | Decimal
-    epsilon: float | Decimal
-    race_weight: int | Decimal
-    cost_high: float | Decimal | UnsetType = UNSET
+    cost: float | outputs.Decimal
+    price: int | outputs.Decimal
+    latency_ms: int | outputs.Decimal
+    epsilon: float | outputs.Decimal
+    race_weight: int | outputs.Decimal
+    cost_high: float | outputs.Decimal | UnsetType = UNSET
 
 
-class GraphStopJson(DocumentPart, frozen=True, kw_only=True):
+class GraphStopJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """An edge to the leaf where a plan stops."""
 
-    source: Whole
-    target: Whole
+    source: outputs.Whole
+    target: outputs.Whole
     key: str
     stop: Literal[True]
 
 
-class GraphOutput(Output, frozen=True, kw_only=True):
+class GraphOutput(outputs.Output, frozen=True, kw_only=True):
     """The shared graph of an artifact, as networkx node-link JSON."""
 
     document: ClassVar[str] = "graph"
@@ -322,7 +307,7 @@ class GraphOutput(Output, frozen=True, kw_only=True):
     edges: list[GraphEdgeJson]
 
 
-class UnrollOutput(Output, frozen=True, kw_only=True):
+class UnrollOutput(outputs.Output, frozen=True, kw_only=True):
     """The unrolled part of the prefix DAG, as networkx node-link JSON."""
 
     document: ClassVar[str] = "unroll"
@@ -330,4 +315,4 @@ class UnrollOutput(Output, frozen=True, kw_only=True):
     multigraph: Literal[True]
     graph: UnrolledHeadJson
     nodes: list[GraphPrefixJson]
-    edges: list[Annotated[Any, like(GraphEdgeJson, GraphStopJson)]]
+    edges: list[Annotated[Any, outputs.like(GraphEdgeJson, GraphStopJson)]]

@@ -21,6 +21,7 @@ from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record
 from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.session.records import plain_record
 from tcc_certs.verbs.validate import LedgerInput
 
 # Reading.
@@ -41,8 +42,9 @@ def records(ledger: Path, head: str) -> Iterator[Record]:
         return
     reader = LedgerReader(LedgerInput(ledger))
     try:
-        for record in reader:
-            yield record
+        for line in reader.lines():
+            plain = plain_record(line.body)  # most of a session
+            yield line.record if plain is None else plain[0]
             if reader.head.hex() == head:
                 return
     except Rejected:

@@ -1,7 +1,9 @@
 """Pictures as SVG, and as an HTML page around the SVG with details and a search of calls.
 
-The layout is our own (:mod:`tcc.pictures.svg` says why): no other program is needed, and the
-bytes are always the same.  Texts are escaped for XML; the title of a box or an arrow states
+Why a layout of our own: Graphviz is a program that has to be installed, whose versions place boxes
+differently, and the layouts of networkx are drawn by chance or by numpy and scipy and know no
+layers.  Here the same artifact gives the same bytes everywhere, and the automaton is layered by
+rank already.  Texts are escaped for XML; the title of a box or an arrow states
 everything about it.  The page loads nothing, and its policy allows no script but its own; without
 that script the drawing and its titles are complete.
 """

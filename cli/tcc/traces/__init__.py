@@ -78,11 +78,14 @@ class Trace:
         name: its identity in the file, else the file's name and its line.
         calls: in the order in which they were made.
         given: what the session was given when it began; None: nothing is said of it.
+        named: whether arguments and answers are fields by their names, as a ledger has them, and
+            not yet at their places.
     """
 
     name: str
     calls: Sequence[TraceCall]
     given: Mapping[str, Any] | None = None
+    named: bool = False
 
 
 def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
@@ -474,7 +477,7 @@ def _of_ledger(records: Sequence[Any]) -> Trace:
                 made.outcome = "error"
     if not name:
         raise Unfit("the first record of a ledger of a session is missing")
-    return Trace(name=name, calls=calls, given=given)
+    return Trace(name=name, calls=calls, given=given, named=True)
 
 
 def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:

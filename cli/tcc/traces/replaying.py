@@ -9,14 +9,17 @@ Cost: a decision and a step a call, the reasons of a refusal, and memory of the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, Final
 
 from tcc.traces import Trace, TraceCall
+from tcc_certs.core.opened import fields_of
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
+from tcc_certs.values.places import Field, FieldType, ListType, RecordType
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.journal import now_ms
@@ -114,6 +117,7 @@ def replay(
     blamed: dict[tuple[str, str], Blamed] = {}
     refusing: set[int] = set()
     failing = ErrorRules(artifact)
+    fields = {tool.name: fields_of(tool) for tool in artifact.core.tools}
     for trace in traces:
         sessions += 1
         given = trace.given if trace.given is not None else told
@@ -127,7 +131,8 @@ def replay(
             for position, call in enumerate(trace.calls, 1):
                 calls += 1
                 clock.ms = clock.ms if call.at_ms is None else call.at_ms
-                refusal = _made(gate, call, failing)
+                made = _at_places(call, fields.get(call.tool, {})) if trace.named else call
+                refusal = _made(gate, made, failing)
                 if refusal is None:
                     continue
                 refused += 1
@@ -159,6 +164,66 @@ def _made(gate: Gate, call: TraceCall, failing: ErrorRules) -> Refused | None:
     except Refused as refusal:
         return refusal
     return None
+
+
+# A ledger has fields by their names; a gate reads them at their places.
+
+
+def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
+    """A call of a ledger as it is made: a field at a place of its own stands there."""
+    given = call.arguments
+    if isinstance(given, dict):
+        # What stands inside of an argument is that argument's.
+        inside = {name for name, one in fields.items() if one.steps != (name,)}
+        given = {name: value for name, value in given.items() if name not in inside}
+    answer = call.answer
+    if isinstance(answer, dict):
+        named = [fields.get(name, Field(name=name, steps=(name,))) for name in answer]
+        # An outer one has what stands inside of it, and a list all of its elements.
+        named.sort(key=lambda one: (len(one.steps), "*" not in one.steps))
+        placed: Any = _ABSENT
+        for one in named:
+            placed = _put(placed, one.steps, _whole(answer[one.name], one.type))
+        answer = {} if placed is _ABSENT else placed
+    return replace(call, arguments=given, answer=answer)
+
+
+_ABSENT: Final = object()
+
+
+def _put(into: Any, steps: Sequence[str], value: Any) -> Any:
+    """A JSON value with another one at a place; what stands there already stays."""
+    if not steps:
+        return value if into is _ABSENT else into
+    step, *rest = steps
+    if step == "*":
+        items = [] if into is _ABSENT else into
+        many = value if isinstance(value, list) and "*" not in rest else [value]
+        if isinstance(items, list):
+            items += [_ABSENT] * (len(many) - len(items))
+            items[: len(many)] = map(_put, items, repeat(rest), many)
+        return items
+    if isinstance(into, list) and into and step.lstrip("-").isdigit() and int(step) < len(into):
+        into[int(step)] = _put(into[int(step)], rest, value)
+        return into
+    made: Any = {} if into is _ABSENT else into
+    if isinstance(made, dict):
+        made[step] = _put(made.get(step, _ABSENT), rest, value)
+    return made
+
+
+def _whole(value: Any, kind: FieldType | None) -> Any:
+    """A value with the fields of its records at their places."""
+    match kind:
+        case ListType(of=of) if isinstance(value, list):
+            return [_whole(item, of) for item in value]
+        case RecordType(fields=fields) if isinstance(value, dict):
+            made: Any = {}
+            for one in sorted(fields, key=lambda one: len(one.steps)):
+                if one.name in value:
+                    made = _put(made, one.steps, _whole(value[one.name], one.type))
+            return made
+    return value
 
 
 def _settle(permit: Permit, call: TraceCall, failing: ErrorRules) -> None:

@@ -18,9 +18,8 @@ import numpy as np
 
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.letters import Letters, answers_of, possible_answers
-from tcc_compiler.automata.machine import Edges, Machine, trim
 from tcc_compiler.automata.minimise import minimise
-from tcc_compiler.automata.table import Table
+from tcc_compiler.automata.table import Edges, Machine, Table, trim
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import CompileRefused, Guard
 

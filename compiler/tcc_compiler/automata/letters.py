@@ -13,24 +13,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
+from tcc_certs.core import model
 from tcc_certs.core.expressions import parts, walk
-from tcc_certs.core.model import (
-    Alt,
-    Both,
-    Call,
-    CallSet,
-    Core,
-    Diff,
-    Expr,
-    ForbidNext,
-    Limit,
-    OneCall,
-    Parameter,
-    Repeat,
-    Seq,
-    Tool,
-    members,
-)
 from tcc_certs.formats.codec import nano_of
 from tcc_certs.limits import MAX_CALLS
 from tcc_compiler.frozen import frozen
@@ -51,16 +35,16 @@ class Letters:
     letter: tuple[int, ...]
     patterns: tuple[tuple[int, ...], ...]
 
-    def of(self, calls: CallSet) -> frozenset[int]:
+    def of(self, calls: model.CallSet) -> frozenset[int]:
         """The letters of a call set that is a union of letters."""
-        return frozenset(self.letter[call] for call in members(calls))
+        return frozenset(self.letter[call] for call in model.members(calls))
 
 
-def partition(core: Core) -> Letters:
+def partition(core: model.Core) -> Letters:
     """The letters of `core`."""
     classes = [0] * len(core.calls)
     for calls in _sets(core):
-        _split(classes, ((call, True) for call in members(calls)))
+        _split(classes, ((call, True) for call in model.members(calls)))
     if core.start is not None:
         ends = [(core.tools[call.tool].takes, core.tools[call.tool].gives) for call in core.calls]
         _split(classes, enumerate(ends))
@@ -69,7 +53,7 @@ def partition(core: Core) -> Letters:
     return _number(core, classes)
 
 
-def _split_sums(core: Core, classes: list[int]) -> None:
+def _split_sums(core: model.Core, classes: list[int]) -> None:
     """Part the calls by what they add to each sum that is limited."""
     added = [limit for limit in core.limits if limit.kind not in ("depth", "uses")]
     sums = {(limit.kind, limit.parameter): limit for limit in added}
@@ -84,7 +68,7 @@ def _split_sums(core: Core, classes: list[int]) -> None:
         _split(classes, (mark for mark in marks if parameter is None or mark[1]))
 
 
-def _split_answers(core: Core, classes: list[int]) -> None:
+def _split_answers(core: model.Core, classes: list[int]) -> None:
     """Part the calls of strict tools by the classes that their possible answers have.
 
     Then the answers to a call of one letter have the same letters as those to any other of it.
@@ -98,19 +82,21 @@ def _split_answers(core: Core, classes: list[int]) -> None:
     _split(classes, marks)
 
 
-def _sets(core: Core) -> Iterable[CallSet]:
+def _sets(core: model.Core) -> Iterable[model.CallSet]:
     """The call sets that distinguish calls: the patterns that are used, and those of limits."""
     used = {
         part.pattern
         for expr in (core.plan, *core.rules.values())
         for part in walk(expr)
-        if isinstance(part, OneCall)
+        if isinstance(part, model.OneCall)
     }
     for require in core.requires:
         used |= {require.first, require.second}
     for forbid in core.forbids:
         used |= (
-            {*forbid.patterns} if isinstance(forbid, ForbidNext) else {forbid.first, forbid.second}
+            {*forbid.patterns}
+            if isinstance(forbid, model.ForbidNext)
+            else {forbid.first, forbid.second}
         )
     yield from (core.patterns[pattern] for pattern in sorted(used))
     for limit in core.limits:
@@ -126,19 +112,20 @@ def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
         classes[call] = fresh.setdefault((classes[call], mark), first + len(fresh))
 
 
-def _number(core: Core, classes: list[int]) -> Letters:
+def _number(core: model.Core, classes: list[int]) -> Letters:
     numbers: dict[int, int] = {}
     letter = tuple(numbers.setdefault(name, len(numbers)) for name in classes)
     calls: list[list[int]] = [[] for _ in numbers]
     for call, number in enumerate(letter):
         calls[number].append(call)
     patterns = tuple(
-        tuple(sorted({letter[call] for call in members(pattern)})) for pattern in core.patterns
+        tuple(sorted({letter[call] for call in model.members(pattern)}))
+        for pattern in core.patterns
     )
     return Letters(calls=tuple(tuple(group) for group in calls), letter=letter, patterns=patterns)
 
 
-def letter_amounts(core: Core, letters: Letters, limit: Limit) -> list[int]:
+def letter_amounts(core: model.Core, letters: Letters, limit: model.Limit) -> list[int]:
     """What each letter adds to `limit`."""
     if limit.calls is not None:
         counted = letters.of(limit.calls)
@@ -149,7 +136,7 @@ def letter_amounts(core: Core, letters: Letters, limit: Limit) -> list[int]:
 # Amounts that calls add to the sum of a limit, in the limit's unit.
 
 
-def call_amounts(core: Core, limit: Limit, chosen: Iterable[int]) -> list[int]:
+def call_amounts(core: model.Core, limit: model.Limit, chosen: Iterable[int]) -> list[int]:
     """What each of the `chosen` calls adds to the sum of `limit`; 1 for depth and uses."""
     calls = [core.calls[index] for index in chosen]
     match limit.kind:
@@ -169,7 +156,7 @@ def call_amounts(core: Core, limit: Limit, chosen: Iterable[int]) -> list[int]:
             return [1] * len(calls)
 
 
-def value_amounts(parameter: Parameter) -> list[int] | None:
+def value_amounts(parameter: model.Parameter) -> list[int] | None:
     """The number that each value of a parameter is, in nano-units; absent is 0.
 
     Returns:
@@ -186,12 +173,12 @@ def value_amounts(parameter: Parameter) -> list[int] | None:
 # question form a group.
 
 
-def is_observed(tool: Tool) -> bool:
+def is_observed(tool: model.Tool) -> bool:
     """Whether the world chooses some value of a call of `tool`."""
     return any(parameter.observed for parameter in tool.parameters)
 
 
-def possible_answers(tool: Tool) -> int:
+def possible_answers(tool: model.Tool) -> int:
     """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
     found = 1
     for parameter in tool.parameters:
@@ -200,13 +187,13 @@ def possible_answers(tool: Tool) -> int:
     return found
 
 
-def unobserved_values(tool: Tool, call: Call) -> tuple[int, ...]:
+def unobserved_values(tool: model.Tool, call: model.Call) -> tuple[int, ...]:
     """The values of `call` that are not observed."""
     pairs = zip(tool.parameters, call.values, strict=True)
     return tuple([value for parameter, value in pairs if not parameter.observed])
 
 
-def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
+def answers_of(core: model.Core, *, strict: bool) -> dict[int, list[list[int]]]:
     """For each tool with observed parameters its groups of calls, by first calls; calls increase.
 
     Args:
@@ -231,7 +218,7 @@ def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
 # share a letter: three hundred tools may have a dozen letters.
 
 
-def join_calls(core: Core) -> Core:
+def join_calls(core: model.Core) -> model.Core:
     """`core` with joint patterns; they follow its own patterns, which keep their numbers."""
     sets = _Sets(core.patterns)
     rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
@@ -242,7 +229,7 @@ def join_calls(core: Core) -> Core:
 class _Sets:
     """Call sets by number."""
 
-    def __init__(self, patterns: Sequence[CallSet]) -> None:
+    def __init__(self, patterns: Sequence[model.CallSet]) -> None:
         self.number = {pattern: at for at, pattern in enumerate(patterns)}
         self._patterns = list(patterns)
 
@@ -262,10 +249,10 @@ class _Sets:
         return self.number[union]
 
 
-def _join(expr: Expr, sets: _Sets) -> Expr:
+def _join(expr: model.Expr, sets: _Sets) -> model.Expr:
     """`expr`, its parts first, with a stack of our own."""
-    done: list[Expr] = []
-    todo: list[tuple[Expr, bool]] = [(expr, False)]
+    done: list[model.Expr] = []
+    todo: list[tuple[model.Expr, bool]] = [(expr, False)]
     while todo:
         item, ready = todo.pop()
         inner = parts(item)
@@ -278,25 +265,25 @@ def _join(expr: Expr, sets: _Sets) -> Expr:
     return done[0]
 
 
-def _with_parts(expr: Expr, inner: tuple[Expr, ...], sets: _Sets) -> Expr:
+def _with_parts(expr: model.Expr, inner: tuple[model.Expr, ...], sets: _Sets) -> model.Expr:
     match expr:
-        case Alt():
+        case model.Alt():
             return _joined(inner, sets)
-        case Seq() | Both():
+        case model.Seq() | model.Both():
             return replace(expr, items=inner)
-        case Diff():
+        case model.Diff():
             return replace(expr, base=inner[0], minus=inner[1:])
-        case Repeat():
+        case model.Repeat():
             return replace(expr, body=inner[0])
         case _:
             return expr
 
 
-def _joined(items: tuple[Expr, ...], sets: _Sets) -> Expr:
+def _joined(items: tuple[model.Expr, ...], sets: _Sets) -> model.Expr:
     """The alternatives, with one call in place of all single calls."""
-    calls = [item.pattern for item in items if isinstance(item, OneCall)]
+    calls = [item.pattern for item in items if isinstance(item, model.OneCall)]
     if len(calls) < 2:
-        return Alt(items)
-    others = tuple(item for item in items if not isinstance(item, OneCall))
-    joint = OneCall(sets.join(calls))
-    return Alt((joint, *others)) if others else joint
+        return model.Alt(items)
+    others = tuple(item for item in items if not isinstance(item, model.OneCall))
+    joint = model.OneCall(sets.join(calls))
+    return model.Alt((joint, *others)) if others else joint

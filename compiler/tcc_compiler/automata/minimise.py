@@ -21,9 +21,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.automata.table import (
+    Edges,
     Ints,
+    Machine,
     Table,
     as_table,
     distinct,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tcc_certs.core.model import Call, Core, OneCall, Repeat
 from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, value_amounts
-from tcc_compiler.automata.machine import Machine, components
+from tcc_compiler.automata.table import Machine, components
 from tcc_compiler.resources import CompileRefused
 
 _MOST_CALLS = 12

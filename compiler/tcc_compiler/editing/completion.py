@@ -18,9 +18,9 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import LetStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
-from tcc_compiler.language.syntax.actions import TooDeep
 from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
 from tcc_compiler.language.syntax.tokens import Lexeme, lexeme, split
+from tcc_compiler.language.syntax.tool_actions import TooDeep
 from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNITS
 
 Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state", "attribute"]

@@ -12,49 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Amount,
-    Broken,
-    CallsTerm,
-    Compared,
-    Comparison,
-    CountTerm,
-    Elements,
-    EveryElement,
-    ExampleStatement,
-    Expression,
-    FieldTerm,
-    ForbidStatement,
-    GivenStatement,
-    GoalStatement,
-    GrammarStatement,
-    Greater,
-    GroupTerm,
-    LetStatement,
-    LimitStatement,
-    LookedUp,
-    MonitorStatement,
-    OpenDeclaration,
-    Pair,
-    ParameterDeclaration,
-    Pattern,
-    PlanStatement,
-    PolicyStatement,
-    ProductTerm,
-    Reference,
-    RequireStatement,
-    RuleStatement,
-    SetOf,
-    StartStatement,
-    Statement,
-    SumTerm,
-    Text,
-    ToolStatement,
-    UseStatement,
-    Value,
-    Word,
-    postorder,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -90,10 +48,10 @@ class Occurrence:
     defines: bool = False
 
 
-def occurrences_of(statements: Sequence[Statement]) -> tuple[Occurrence, ...]:
+def occurrences_of(statements: Sequence[ast.Statement]) -> tuple[Occurrence, ...]:
     """Every name of some statements, in their order."""
-    rules = frozenset(s.name.text for s in statements if isinstance(s, RuleStatement))
-    tools = frozenset(s.name.text for s in statements if isinstance(s, ToolStatement))
+    rules = frozenset(s.name.text for s in statements if isinstance(s, ast.RuleStatement))
+    tools = frozenset(s.name.text for s in statements if isinstance(s, ast.ToolStatement))
     reader = _Reader(rules - tools)
     return tuple(found for statement in statements for found in reader.read(statement))
 
@@ -102,51 +60,51 @@ def occurrences_of(statements: Sequence[Statement]) -> tuple[Occurrence, ...]:
 class _Reader:
     rules: frozenset[str]
 
-    def read(self, statement: Statement) -> Iterator[Occurrence]:
+    def read(self, statement: ast.Statement) -> Iterator[Occurrence]:
         """The names of one statement."""
         match statement:
-            case ToolStatement():
+            case ast.ToolStatement():
                 yield from _tool(statement)
-            case RuleStatement():
+            case ast.RuleStatement():
                 yield _named("rule", statement.name, defines=True)
                 yield from self._expression(statement.body)
-            case PlanStatement():
+            case ast.PlanStatement():
                 yield from self._expression(statement.body)
-            case UseStatement():
+            case ast.UseStatement():
                 yield _file(statement.path)
-            case StartStatement():
+            case ast.StartStatement():
                 yield _named("state", statement.state)
-            case GoalStatement():
+            case ast.GoalStatement():
                 yield from (_named("state", state) for state in statement.states)
-            case LimitStatement():
+            case ast.LimitStatement():
                 yield from self._limit(statement)
-            case RequireStatement():
+            case ast.RequireStatement():
                 first, second = statement.first, statement.second
                 yield from (*self._pattern(first), *self._pattern(second))
                 yield from _same(statement.same, first, second)
-            case ForbidStatement():
+            case ast.ForbidStatement():
                 for pattern in statement.patterns:
                     yield from self._pattern(pattern)
                 yield from _same(statement.same, statement.patterns[0], statement.patterns[-1])
-            case MonitorStatement():
+            case ast.MonitorStatement():
                 yield from self.read(statement.statement)
-            case PolicyStatement():
+            case ast.PolicyStatement():
                 yield from self._policy(statement)
-            case LetStatement():
+            case ast.LetStatement():
                 yield _named("attribute", statement.name, defines=True)
                 yield from self._let(statement)
-            case GivenStatement():
+            case ast.GivenStatement():
                 for attribute in statement.attributes:
                     yield _named("attribute", attribute.name, defines=True)
-            case ExampleStatement():
+            case ast.ExampleStatement():
                 for pattern in statement.patterns:
                     yield from _pattern(pattern)
             case _:
                 pass
 
-    def _expression(self, body: Expression) -> Iterator[Occurrence]:
-        for node in postorder(body):
-            if not isinstance(node, Reference):
+    def _expression(self, body: ast.Expression) -> Iterator[Occurrence]:
+        for node in ast.postorder(body):
+            if not isinstance(node, ast.Reference):
                 continue
             pattern = node.pattern
             if pattern.name.text in self.rules and not pattern.arguments:
@@ -154,14 +112,14 @@ class _Reader:
             else:
                 yield from _pattern(pattern)
 
-    def _pattern(self, pattern: Pattern) -> Iterator[Occurrence]:
+    def _pattern(self, pattern: ast.Pattern) -> Iterator[Occurrence]:
         """A pattern in a statement, or a rule that stands for a set."""
         if pattern.name.text in self.rules and not pattern.arguments:
             yield _named("rule", pattern.name)
         else:
             yield from _pattern(pattern)
 
-    def _limit(self, limit: LimitStatement) -> Iterator[Occurrence]:
+    def _limit(self, limit: ast.LimitStatement) -> Iterator[Occurrence]:
         if limit.pattern is not None:
             yield from self._pattern(limit.pattern)
             if limit.per is not None:
@@ -171,14 +129,14 @@ class _Reader:
             yield _named("tool", tool)
             yield _named("parameter", parameter, tool.text)
 
-    def _set(self, calls: CallsTerm | None) -> Iterator[Occurrence]:
-        if isinstance(calls, Pattern):
+    def _set(self, calls: ast.CallsTerm | None) -> Iterator[Occurrence]:
+        if isinstance(calls, ast.Pattern):
             yield from self._pattern(calls)
-        elif isinstance(calls, SetOf):
+        elif isinstance(calls, ast.SetOf):
             for item in calls.items:
                 yield from self._set(item)
 
-    def _policy(self, statement: PolicyStatement) -> Iterator[Occurrence]:
+    def _policy(self, statement: ast.PolicyStatement) -> Iterator[Occurrence]:
         yield from self._set(statement.calls)
         own = _tools_of(statement.calls)
         if statement.total is not None:
@@ -204,7 +162,7 @@ class _Reader:
         for term in statement.per:
             yield from _fields(term, own, ())
 
-    def _let(self, statement: LetStatement) -> Iterator[Occurrence]:
+    def _let(self, statement: ast.LetStatement) -> Iterator[Occurrence]:
         yield from self._set(statement.calls)
         for tool, name in statement.sources:
             yield _named("tool", tool)
@@ -214,11 +172,11 @@ class _Reader:
                 yield _named("parameter", key, owner)
 
 
-def _tools_of(calls: CallsTerm | None) -> tuple[str, ...]:
+def _tools_of(calls: ast.CallsTerm | None) -> tuple[str, ...]:
     """The names in a set, each once."""
-    if isinstance(calls, Pattern):
+    if isinstance(calls, ast.Pattern):
         return (calls.name.text,)
-    if isinstance(calls, SetOf):
+    if isinstance(calls, ast.SetOf):
         return tuple(dict.fromkeys(name for item in calls.items for name in _tools_of(item)))
     return ()
 
@@ -227,7 +185,7 @@ def _fields(
     node: object, own: Sequence[str], seen: Sequence[str], named: frozenset[str] = frozenset()
 ) -> Iterator[Occurrence]:
     """The fields that a term or a relation names, of each tool that it may be of."""
-    if isinstance(node, FieldTerm):
+    if isinstance(node, ast.FieldTerm):
         if node.scope == "session":
             yield _named("attribute", node.names[0])
             return
@@ -236,9 +194,9 @@ def _fields(
         for tool in seen if node.scope == "seen" else own:
             yield _named("parameter", node.names[0], tool)
         return
-    if isinstance(node, Elements):
+    if isinstance(node, ast.Elements):
         named = named.union(word.text for _, word in node.lists)
-    if isinstance(node, LookedUp):
+    if isinstance(node, ast.LookedUp):
         yield _named("attribute", node.name)
     for part in _parts(node):
         yield from _fields(part, own, seen, named)
@@ -247,28 +205,28 @@ def _fields(
 def _parts(node: object) -> Iterator[object]:
     """The terms and relations right inside of one."""
     match node:
-        case LookedUp(keys=parts) | ProductTerm(parts=parts):
+        case ast.LookedUp(keys=parts) | ast.ProductTerm(parts=parts):
             yield from parts
-        case SumTerm(parts=signed):
+        case ast.SumTerm(parts=signed):
             yield from (part for _, part in signed)
-        case Greater(one=one, other=other):
+        case ast.Greater(one=one, other=other):
             yield from (one, other)
-        case CountTerm(of=of, tail=tail):
+        case ast.CountTerm(of=of, tail=tail):
             yield from (of, tail)
-        case GroupTerm(inner=inner):
+        case ast.GroupTerm(inner=inner):
             yield inner
-        case Compared(terms=terms):
+        case ast.Compared(terms=terms):
             yield from terms
-        case Comparison(left=left, tail=tail):
+        case ast.Comparison(left=left, tail=tail):
             yield from (left, tail)
-        case EveryElement(of=of, tail=tail):
+        case ast.EveryElement(of=of, tail=tail):
             yield from (of, tail)
-        case Elements(lists=lists, relations=relations):
+        case ast.Elements(lists=lists, relations=relations):
             yield from (of for of, _ in lists)
             yield from relations
 
 
-def _tool(tool: ToolStatement) -> Iterator[Occurrence]:
+def _tool(tool: ast.ToolStatement) -> Iterator[Occurrence]:
     name = tool.name.text
     yield _named("tool", tool.name, defines=True)
     for parameter in (*tool.parameters, *tool.opened, *tool.observed, *tool.answers):
@@ -276,21 +234,23 @@ def _tool(tool: ToolStatement) -> Iterator[Occurrence]:
     for state in tool.signature or ():
         yield _named("state", state, defines=True)
     for attribute in tool.attributes:
-        if isinstance(attribute, Amount):
+        if isinstance(attribute, ast.Amount):
             yield from _amount(name, attribute)
 
 
-def _declared(tool: str, parameter: ParameterDeclaration | OpenDeclaration) -> Iterator[Occurrence]:
+def _declared(
+    tool: str, parameter: ast.ParameterDeclaration | ast.OpenDeclaration
+) -> Iterator[Occurrence]:
     yield _named("parameter", parameter.name, tool, defines=True)
-    if isinstance(parameter, ParameterDeclaration):
+    if isinstance(parameter, ast.ParameterDeclaration):
         for value in parameter.domain.values:
             yield _value(tool, parameter.name, value, defines=True)
 
 
-def _amount(tool: str, amount: Amount) -> Iterator[Occurrence]:
+def _amount(tool: str, amount: ast.Amount) -> Iterator[Occurrence]:
     for arithmetic in (amount.low, amount.high):
         for part in arithmetic.code if arithmetic is not None else ():
-            if isinstance(part, Word):
+            if isinstance(part, ast.Word):
                 yield _named("parameter", part, tool)
     if amount.when is not None:
         yield _named("parameter", amount.when.name, tool)
@@ -298,13 +258,15 @@ def _amount(tool: str, amount: Amount) -> Iterator[Occurrence]:
             yield _value(tool, amount.when.name, value)
 
 
-def _same(pairs: Sequence[Pair], first: Pattern, second: Pattern) -> Iterator[Occurrence]:
+def _same(
+    pairs: Sequence[ast.Pair], first: ast.Pattern, second: ast.Pattern
+) -> Iterator[Occurrence]:
     for pair in pairs:
         yield _named("parameter", pair.first, first.name.text)
         yield _named("parameter", pair.second, second.name.text)
 
 
-def _pattern(pattern: Pattern) -> Iterator[Occurrence]:
+def _pattern(pattern: ast.Pattern) -> Iterator[Occurrence]:
     yield _named("tool", pattern.name)
     for argument in pattern.arguments:
         yield _named("parameter", argument.name, pattern.name.text)
@@ -312,16 +274,18 @@ def _pattern(pattern: Pattern) -> Iterator[Occurrence]:
             yield _value(pattern.name.text, argument.name, value)
 
 
-def _named(kind: Kind, name: Word, *owner: str, defines: bool = False) -> Occurrence:
+def _named(kind: Kind, name: ast.Word, *owner: str, defines: bool = False) -> Occurrence:
     return Occurrence(kind=kind, key=(*owner, name.text), region=name.region, defines=defines)
 
 
-def _value(tool: str, parameter: Word, value: Value, *, defines: bool = False) -> Occurrence:
+def _value(
+    tool: str, parameter: ast.Word, value: ast.Value, *, defines: bool = False
+) -> Occurrence:
     key = (tool, parameter.text, value.text)
     return Occurrence(kind="value", key=key, region=value.region, defines=defines)
 
 
-def _file(path: Text) -> Occurrence:
+def _file(path: ast.Text) -> Occurrence:
     return Occurrence(kind="file", key=(path.value,), region=path.region)
 
 
@@ -338,7 +302,7 @@ class Project:
     """
 
     sources: tuple[Source, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[ast.Statement, ...]
     occurrences: tuple[Occurrence, ...]
     diagnostics: tuple[Diagnostic, ...]
     whole: bool
@@ -347,10 +311,10 @@ class Project:
     def is_part(self) -> bool:
         """Whether the root has tools and no `grammar`: it is there for others to use."""
         root = [statement for statement in self.statements if statement.region.source == 0]
-        if any(isinstance(statement, GrammarStatement) for statement in root):
+        if any(isinstance(statement, ast.GrammarStatement) for statement in root):
             return False
-        tools = any(isinstance(statement, ToolStatement) for statement in root)
-        broken = [statement for statement in root if isinstance(statement, Broken)]
+        tools = any(isinstance(statement, ast.ToolStatement) for statement in root)
+        broken = [statement for statement in root if isinstance(statement, ast.Broken)]
         return tools and all(statement.keyword in ("tool", "use") for statement in broken)
 
     def at(self, offset: int, number: int = 0) -> Occurrence | None:
@@ -370,9 +334,9 @@ class Project:
         keys = (o.key for o in self.occurrences if o.kind == kind and o.defines)
         return tuple(dict.fromkeys(keys))
 
-    def tool(self, name: str) -> ToolStatement | None:
+    def tool(self, name: str) -> ast.ToolStatement | None:
         """The statement that declares a tool."""
-        tools = (s for s in self.statements if isinstance(s, ToolStatement))
+        tools = (s for s in self.statements if isinstance(s, ast.ToolStatement))
         return next((tool for tool in tools if tool.name.text == name), None)
 
 
@@ -404,7 +368,7 @@ def read_project(
     report = Report(sources, check_time)
     gathered = gather(sources, report, read)
     statements = (*gathered.root, *gathered.used)
-    broken = any(isinstance(statement, Broken) for statement in statements)
+    broken = any(isinstance(statement, ast.Broken) for statement in statements)
     return Project(
         sources=tuple(sources),
         statements=statements,

@@ -16,10 +16,7 @@ from typing import Any
 
 from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_schema import (
-    name_text,
-    quoted,
-)
+from tcc_compiler.imports.mcp_schema import name_text, quoted
 from tcc_compiler.imports.mcp_shapes import Described, Shapes
 
 MAX_CALLS = 1024

@@ -68,7 +68,9 @@ class _Linter:
         self._program: Program = front.program
         self._sources: Sequence[Source] = tuple(front.sources.values())
         self._core = core_of(decode_core(front.core))
-        self._stated: tuple[SourceStatement, ...] = source_statements(front, self._core)
+        self._stated: tuple[SourceStatement, ...] = source_statements(
+            front, self._core, expanded=True
+        )
         self._options = options
         self._timer = timer
 

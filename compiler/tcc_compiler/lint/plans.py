@@ -21,22 +21,18 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, join_calls, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.automata.table import Machine, Table, as_deterministic, as_machine, ranked
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    ForbidStatement,
-    LimitStatement,
-    PolicyStatement,
-    RequireStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.source import Region
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
-StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement | PolicyStatement
+StatementNode: TypeAlias = (
+    ast.LimitStatement | ast.RequireStatement | ast.ForbidStatement | ast.PolicyStatement
+)
 
 
 @frozen(eq=False)
@@ -71,10 +67,10 @@ class SourceStatement:
     def kind(self) -> Literal["limit", "require", "forbid"]:
         """The word that it begins with."""
         of = self.written
-        word = of.kind if isinstance(of, PolicyStatement) else ""
-        if isinstance(of, RequireStatement) or word == "require":
+        word = of.kind if isinstance(of, ast.PolicyStatement) else ""
+        if isinstance(of, ast.RequireStatement) or word == "require":
             return "require"
-        return "forbid" if isinstance(of, ForbidStatement) or word == "forbid" else "limit"
+        return "forbid" if isinstance(of, ast.ForbidStatement) or word == "forbid" else "limit"
 
     @property
     def is_limit(self) -> bool:
@@ -82,8 +78,15 @@ class SourceStatement:
         return self.kind == "limit"
 
 
-def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...]:
-    """The statements in the order of the text; a grammar without errors."""
+def source_statements(
+    front: Frontend, core: Core, *, expanded: bool = False
+) -> tuple[SourceStatement, ...]:
+    """The statements in the order of the text; a grammar without errors.
+
+    Args:
+        expanded: those of version 1.2, too, that are statements of the core and nothing else: not
+            what `plan` is written anew for, and not what a gate holds.
+    """
     program = front.program
     if program is None:
         return ()
@@ -94,6 +97,12 @@ def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...
         places.setdefault(region, {})[place] = True
     makers = Counter(place for found in places.values() for place in found)
     listed: list[StatementNode] = [*program.limits, *program.requires, *program.forbids]
+    if expanded:
+        listed += [
+            one
+            for one in program.policies
+            if one.region in places and parts.keys() >= places[one.region].keys()
+        ]
     listed.sort(key=lambda statement: statement.region)
     return tuple(
         _stated(statement, places.get(statement.region, {}), parts, monitors, makers)

@@ -1,11 +1,12 @@
-"""Lint rules on answers and conditions: TCC717 to TCC720, and TCC725.
+"""Lint rules on answers and conditions: TCC717 to TCC720, TCC725 and TCC726.
 
 TCC717: a limit counts calls of a tool of a server that may answer an error, and whether an error
 counts is not said. TCC718: an answer, or a field at a place of its own, that nothing compares.
 TCC719: a condition that no values meet, decided from what listed and open fields may be: values,
 least and greatest numbers, lengths and patterns; a condition that is not decided is none. TCC720:
 an attribute of the session from a text without a pattern. TCC725: a `forbid` counts failed calls
-whose error the agent has read.
+whose error the agent has read. TCC726: a look-up's set leaves calls of its tools out, which a
+look-up does not: it is of the latest call of these tools.
 Specification: docs/lint.md. Cost: linear in the statements, times the values of a listed field.
 """
 
@@ -17,36 +18,30 @@ from typing import Any
 
 from tcc_certs.values.text_pattern import pattern_of
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Alternative,
-    BindMcp,
-    Errors,
-    OpenDeclaration,
-    PolicyStatement,
-    ToolStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.language.values import REST
 from tcc_compiler.lint.finding import LintFinding, listed, statement_text
 from tcc_compiler.resolve.amounts import Steps
-from tcc_compiler.resolve.calls import Scope
-from tcc_compiler.resolve.parameters import MAX_ELEMENTS, opened_json
+from tcc_compiler.resolve.calls import Chosen, Scope
+from tcc_compiler.resolve.decided import value_of
+from tcc_compiler.resolve.fields import MAX_ELEMENTS, opened_json
 from tcc_compiler.resolve.policies import (
     Attributes,
     PolicyPart,
     ResolvedPolicy,
     attributes_of,
-    monitored,
     policy_of,
 )
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.relations import Made, value_of
+from tcc_compiler.resolve.relations import Made
+from tcc_compiler.resolve.statements import monitored
 from tcc_compiler.resolve.tools import ResolvedTool, tool_of
 
 
 def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFinding]:
-    """TCC717 to TCC720 and TCC725 of a grammar without errors."""
+    """TCC717 to TCC720, TCC725 and TCC726 of a grammar without errors."""
     report = Report(list(sources))
     steps = Steps()
     made = {name: tool_of(statement, steps, report) for name, statement in program.tools.items()}
@@ -66,7 +61,7 @@ def policy_lints(program: Program, sources: Sequence[Source]) -> Iterator[LintFi
     yield from rules.lets()
 
 
-Stated = Sequence[tuple[PolicyStatement, ResolvedPolicy]]
+Stated = Sequence[tuple[ast.PolicyStatement, ResolvedPolicy]]
 
 
 class _Rules:
@@ -132,11 +127,11 @@ class _Rules:
 
     def _unsaid(self, name: str) -> bool:
         tool = self.program.tools.get(name)
-        return tool is not None and _has(tool, BindMcp) and not _has(tool, Errors)
+        return tool is not None and _has(tool, ast.BindMcp) and not _has(tool, ast.Errors)
 
     def _readable(self, name: str) -> bool:
         tool = self.program.tools.get(name)
-        return tool is not None and _has(tool, Errors)
+        return tool is not None and _has(tool, ast.Errors)
 
     # Fields that nothing compares.
 
@@ -146,8 +141,8 @@ class _Rules:
         for name, statement in self.program.tools.items():
             if statement.region.source:
                 continue
-            answers = [one for one in statement.answers if isinstance(one, OpenDeclaration)]
-            placed = [one for one in statement.opened if isinstance(one, OpenDeclaration)]
+            answers = [one for one in statement.answers if isinstance(one, ast.OpenDeclaration)]
+            placed = [one for one in statement.opened if isinstance(one, ast.OpenDeclaration)]
             fields = [one.name.text for one in answers]
             fields += [one.name.text for one in placed if one.at is not None]
             left = [field for field in fields if (name, field) not in used]
@@ -245,8 +240,16 @@ class _Rules:
     # Attributes of the session.
 
     def lets(self) -> Iterator[LintFinding]:
-        """TCC720."""
+        """TCC720 and TCC726."""
         for let in self.program.lets:
+            chosen = self.session.calls.get(let.name.text)
+            if chosen is not None and self._leaves_out(chosen):
+                yield self._warning(
+                    "TCC726", let.name.region,
+                    f"`{let.name.text}` is of the latest call of {listed(chosen.tools)}, whatever "
+                    "it asked for or was answered: a pattern and `-` choose tools alone here",
+                    "name the tools, and put what their calls have to be into a `where`",
+                )  # fmt: skip
             for name, field in let.sources if not let.keys else ():
                 tool = self.tools[name.text]
                 bare = any(
@@ -263,6 +266,15 @@ class _Rules:
                         f'give the answer a pattern: {field.text}: text ~ "[a-z0-9_]+"',
                     )  # fmt: skip
 
+    def _leaves_out(self, calls: Chosen) -> bool:
+        """Whether a set has not all calls of its tools."""
+        if calls.op == "-" or any(map(self._leaves_out, calls.items)):
+            return True
+        if calls.selection is None:
+            return False
+        parameters = self.tools[calls.selection.tool].parameters
+        return any(len(bound) < len(parameters[at].values) for at, bound in calls.selection.where)
+
 
 @frozen
 class _NoTools:
@@ -272,12 +284,12 @@ class _NoTools:
 _NONE = _NoTools()
 
 
-def _has(tool: ToolStatement, kind: type) -> bool:
+def _has(tool: ast.ToolStatement, kind: type) -> bool:
     return any(isinstance(attribute, kind) for attribute in tool.attributes)
 
 
 def _conditions(
-    statement: PolicyStatement, written: Alternative, part: PolicyPart
+    statement: ast.PolicyStatement, written: ast.Alternative, part: PolicyPart
 ) -> Iterable[tuple[Region, Made]]:
     """The relations of an alternative, each with its place."""
     keys = written.keys or statement.keys

@@ -24,8 +24,7 @@ from typing import TypeAlias
 from tcc_certs.core.model import Limit
 from tcc_compiler.automata.answers import siblings_of
 from tcc_compiler.automata.constraint.statements import constraints
-from tcc_compiler.automata.machine import Machine, trim
-from tcc_compiler.automata.table import Table
+from tcc_compiler.automata.table import Machine, Table, trim
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import GoalStatement, PlanStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Note

@@ -14,17 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tcc_certs.core.model import (
-    ForbidNext,
-    Limit,
-    Monitor,
-    OrderMonitor,
-    PolicyMonitor,
-    Selection,
-    SumMonitor,
-    UsesMonitor,
-    members,
-)
+from tcc_certs.core import model
 from tcc_certs.values.declared import NumberType
 from tcc_compiler.automata.constraint.statements import pattern_text
 from tcc_compiler.automata.table import Table, best_to_go, exact_array
@@ -136,7 +126,7 @@ class StatementRules:
             return self._finding("TCC706", item, message, fix=removable)
         message = f"{self._text(item)} is redundant"
         limit = item.own[0]
-        if found.reach is not None and isinstance(limit, Limit) and len(item.own) == 1:
+        if found.reach is not None and isinstance(limit, model.Limit) and len(item.own) == 1:
             side = "less" if limit.least else "more"
             message += f": no plan has {side} than {sum_text(limit, found.reach)} without it"
         else:
@@ -188,16 +178,16 @@ def _span(sources: Sequence[Source], region: Region) -> Span:
 
 def _void_pattern(plans: PlanAutomata, part: Statement, used: AbstractSet[int]) -> str | None:
     """A pattern of a statement that no plan has a call of, in words."""
-    if isinstance(part, Limit):
+    if isinstance(part, model.Limit):
         return None
-    patterns = part.patterns if isinstance(part, ForbidNext) else (part.second, part.first)
+    patterns = part.patterns if isinstance(part, model.ForbidNext) else (part.second, part.first)
     for pattern in patterns:
-        if not any(call in used for call in members(plans.core.patterns[pattern])):
+        if not any(call in used for call in model.members(plans.core.patterns[pattern])):
             return pattern_text(plans.core, pattern)
     return None
 
 
-def selected(plans: PlanAutomata, chosen: Selection) -> list[int]:
+def selected(plans: PlanAutomata, chosen: model.Selection) -> list[int]:
     """The calls of a selection."""
     where = dict(chosen.where)
     return [
@@ -208,7 +198,7 @@ def selected(plans: PlanAutomata, chosen: Selection) -> list[int]:
     ]
 
 
-def most_used(plans: PlanAutomata, table: Table, chosen: Selection) -> int:
+def most_used(plans: PlanAutomata, table: Table, chosen: model.Selection) -> int:
     """The most calls of a selection in a plan.
 
     A letter may have calls of the selection and others: where it may stand, one of the first may.
@@ -220,27 +210,27 @@ def most_used(plans: PlanAutomata, table: Table, chosen: Selection) -> int:
     return int(best_to_go(table, weight, np.maximum, plans.guard())[table.start])
 
 
-def never_refuses(plans: PlanAutomata, table: Table, monitor: Monitor) -> str | None:
+def never_refuses(plans: PlanAutomata, table: Table, monitor: model.Monitor) -> str | None:
     """Why a monitor refuses no call of any session, in words; None where it may refuse one."""
     match monitor:
-        case OrderMonitor(kind=kind, first=first, second=second):
+        case model.OrderMonitor(kind=kind, first=first, second=second):
             for side in (second,) if kind == "require" else (first, second):
                 if not most_used(plans, table, side):
                     return f"no plan has such a call of `{plans.core.tools[side.tool].name}`"
-        case UsesMonitor(calls=calls, value=value):
+        case model.UsesMonitor(calls=calls, value=value):
             most = most_used(plans, table, calls)
             if most <= value:
                 return f"no plan has more than {most} such calls"
-        case PolicyMonitor():
+        case model.PolicyMonitor():
             return None  # no automaton tells
-        case SumMonitor():
+        case model.SumMonitor():
             return _sum_never_reached(plans, table, monitor)
     return None
 
 
-def _sum_never_reached(plans: PlanAutomata, table: Table, monitor: SumMonitor) -> str | None:
+def _sum_never_reached(plans: PlanAutomata, table: Table, monitor: model.SumMonitor) -> str | None:
     tool = plans.core.tools[monitor.tool]
-    most = most_used(plans, table, Selection(tool=monitor.tool))
+    most = most_used(plans, table, model.Selection(tool=monitor.tool))
     if most == 0:
         return f"no plan calls `{tool.name}`"
     kind = next(item.type for item in tool.opened if item.name == monitor.parameter)

@@ -12,15 +12,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from tcc_certs.core.model import Core
-from tcc_compiler.language.ast import (
-    CallsTerm,
-    ParameterDeclaration,
-    Pattern,
-    Reference,
-    SetOf,
-    ToolStatement,
-    postorder,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Region, Source
 from tcc_compiler.lint.finding import LintFinding, listed, removal
@@ -33,8 +25,8 @@ def unused_rules(program: Program, root: Source) -> Iterator[LintFinding]:
     reached: set[str] = set(_in_sets(program))
     todo += [program.rules[name].body for name in sorted(reached)]
     for body in todo:
-        for node in postorder(body):
-            name = node.pattern.name.text if isinstance(node, Reference) else None
+        for node in ast.postorder(body):
+            name = node.pattern.name.text if isinstance(node, ast.Reference) else None
             if name is not None and name in program.rules and name not in reached:
                 reached.add(name)
                 todo.append(program.rules[name].body)
@@ -54,7 +46,7 @@ def unused_rules(program: Program, root: Source) -> Iterator[LintFinding]:
 
 def _in_sets(program: Program) -> Iterator[str]:
     """The rules that stand for sets of calls in statements."""
-    sets: list[CallsTerm | None] = [statement.pattern for statement in program.limits]
+    sets: list[ast.CallsTerm | None] = [statement.pattern for statement in program.limits]
     for require in program.requires:
         sets += (require.first, require.second)
     for forbid in program.forbids:
@@ -62,9 +54,9 @@ def _in_sets(program: Program) -> Iterator[str]:
     for policy in program.policies:
         sets += [policy.calls, *(one.calls for one in (*policy.before, *policy.unless))]
     for calls in sets:
-        if isinstance(calls, SetOf):
+        if isinstance(calls, ast.SetOf):
             sets += calls.items
-        elif isinstance(calls, Pattern) and calls.name.text in program.rules:
+        elif isinstance(calls, ast.Pattern) and calls.name.text in program.rules:
             yield calls.name.text
 
 
@@ -105,18 +97,18 @@ def _named(program: Program) -> frozenset[str] | None:
     return frozenset(
         node.pattern.name.text
         for body in bodies
-        for node in postorder(body)
-        if isinstance(node, Reference)
+        for node in ast.postorder(body)
+        if isinstance(node, ast.Reference)
     )
 
 
 def _values(
-    statement: ToolStatement, core: Core, tool: int, calls: list[int], root: Source
+    statement: ast.ToolStatement, core: Core, tool: int, calls: list[int], root: Source
 ) -> Iterator[LintFinding]:
-    declared: Mapping[str, ParameterDeclaration] = {
+    declared: Mapping[str, ast.ParameterDeclaration] = {
         item.name.text: item
         for item in (*statement.parameters, *statement.opened)
-        if isinstance(item, ParameterDeclaration)
+        if isinstance(item, ast.ParameterDeclaration)
     }
     for place, parameter in enumerate(core.tools[tool].parameters):
         seen = {core.calls[call].values[place] for call in calls}
@@ -137,7 +129,7 @@ def _values(
             )  # fmt: skip
 
 
-def _value_region(declared: ParameterDeclaration, value: str) -> Region:
+def _value_region(declared: ast.ParameterDeclaration, value: str) -> Region:
     for item in declared.domain.values:
         if item.text == value:
             return item.region

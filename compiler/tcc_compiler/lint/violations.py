@@ -20,8 +20,15 @@ from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.constraint.limit_cyclic import least_to_go
 from tcc_compiler.automata.constraint.statements import StatementAutomaton, constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import Machine, components, trim
-from tcc_compiler.automata.table import Table, as_machine, best_to_go, exact_array
+from tcc_compiler.automata.table import (
+    Machine,
+    Table,
+    as_machine,
+    best_to_go,
+    components,
+    exact_array,
+    trim,
+)
 from tcc_compiler.lint.plans import Automaton, PlanAutomata, with_parts
 from tcc_compiler.resources import Guard, Statement
 

@@ -26,7 +26,7 @@ from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.options import Options
-from tcc_compiler.relax.names import statements
+from tcc_compiler.relax.attempts import statements
 from tcc_compiler.resources import CompileRefused, Guard, Statement, Timer, place_of
 
 _MOST_STATES = 4096

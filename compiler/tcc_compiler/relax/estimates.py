@@ -16,11 +16,11 @@ from dataclasses import replace
 from tcc_certs.core.expressions import walk
 from tcc_certs.core.model import Core, RuleRef
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import components
 from tcc_compiler.automata.regular.determinise import Driver, determinise
 from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import NodeKind, Nodes, build
+from tcc_compiler.automata.table import components
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard
 

@@ -1,4 +1,4 @@
-"""The calls of a grammar in canonical order, and the patterns that stand for sets of them.
+"""The calls of a grammar in canonical order; patterns and terms that mean sets of them.
 
 Normative text: docs/spec/language.md, sections 7 and 8; docs/spec/core.md, section 1.  A name whose
 definition has an error is not reported as unknown.  Cost: a sort of the calls; a pattern costs the
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import written
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import Pattern, Reference, Word
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.amounts import Amounts, values_of
 from tcc_compiler.resolve.parameters import ResolvedParameter
@@ -23,6 +23,7 @@ from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.tools import ResolvedTool
 
 MAX_MEMBERS = 1 << 20
+MAX_HEIGHT = 50  # of rules in rules, of terms and relations
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 
 
@@ -202,7 +203,7 @@ def _known(what: str, names: Sequence[str]) -> str:
     return f"{what} {some(names)}"
 
 
-def _other_parameter(tool: ResolvedTool, name: Word) -> str:
+def _other_parameter(tool: ResolvedTool, name: ast.Word) -> str:
     places = list(tool.places)
     if not places:
         return f"it has none: write {written(tool.name)}"
@@ -222,7 +223,7 @@ class Scope:
     tools: Mapping[str, ResolvedTool | None]
     report: Report
 
-    def selection(self, pattern: Pattern) -> ResolvedSelection | None:
+    def selection(self, pattern: ast.Pattern) -> ResolvedSelection | None:
         """The pattern resolved; None after an error, here or in its tool."""
         name = pattern.name.text
         if name not in self.tools:
@@ -231,12 +232,12 @@ class Scope:
         tool = self.tools[name]
         return None if tool is None else self._selection(tool, pattern)
 
-    def is_rule(self, reference: Reference) -> bool:
+    def is_rule(self, reference: ast.Reference) -> bool:
         """True for the name of a rule; what is neither rule nor tool is left to `selection`."""
         name = reference.pattern.name.text
         return name in self.program.rules and name not in self.tools
 
-    def check(self, reference: Reference) -> None:
+    def check(self, reference: ast.Reference) -> None:
         """Report what is wrong with a name or a pattern in an expression."""
         name = reference.pattern.name
         if name.text in self.tools or reference.pattern.arguments:
@@ -252,7 +253,7 @@ class Scope:
         # Without a tool every name is unknown, and that is said once.
         return name in self.program.broken or self.program.incomplete or not self.tools
 
-    def _report_no_tool(self, pattern: Pattern) -> None:
+    def _report_no_tool(self, pattern: ast.Pattern) -> None:
         name = pattern.name
         if name.text in self.program.rules:
             message = f"{quote(name.text)} is a rule; a pattern names a tool"
@@ -265,7 +266,7 @@ class Scope:
             hint = suggest(name.text, tools) or _known("the tools are", tools)
             self.report.error("TCC203", name.region, message, hint)
 
-    def _report_open(self, tool: ResolvedTool, name: Word) -> None:
+    def _report_open(self, tool: ResolvedTool, name: ast.Word) -> None:
         self.report.error(
             "TCC216",
             name.region,
@@ -275,7 +276,7 @@ class Scope:
             "or ask for one value in two calls by `same`",
         )
 
-    def _selection(self, tool: ResolvedTool, pattern: Pattern) -> ResolvedSelection | None:
+    def _selection(self, tool: ResolvedTool, pattern: ast.Pattern) -> ResolvedSelection | None:
         if not pattern.arguments:
             return ResolvedSelection(tool.name, ())
         places = tool.places
@@ -304,3 +305,105 @@ class Scope:
             sound &= values is not None
             where[place] = values or ()
         return ResolvedSelection(tool.name, tuple(sorted(where.items()))) if sound else None
+
+
+@frozen
+class Chosen:
+    """A set of calls, resolved.
+
+    Attributes:
+        op: ``call`` of one selection, ``any``, ``|`` or ``-``.
+        tools: those that its calls can be of.
+    """
+
+    op: str
+    tools: tuple[str, ...]
+    selection: ResolvedSelection | None = None
+    items: tuple[Chosen, ...] = ()
+
+
+def chosen_of(calls: ast.CallsTerm, scope: Scope) -> Chosen | None:
+    """The set, None after an error."""
+    match calls:
+        case ast.AnySet():
+            return _any(scope)
+        case ast.Pattern():
+            return _of_pattern(calls, scope)
+        case ast.SetOf():
+            items = [chosen_of(item, scope) for item in calls.items]
+            return _joined(calls.op, items)
+
+
+def _any(scope: Scope) -> Chosen:
+    return Chosen(op="any", tools=tuple(scope.tools))
+
+
+def _joined(op: str, items: Sequence[Chosen | None]) -> Chosen | None:
+    sound = tuple(item for item in items if item is not None)
+    if len(sound) < len(items):
+        return None
+    named = sound[:1] if op == "-" else sound
+    tools = tuple(dict.fromkeys(tool for item in named for tool in item.tools))
+    return Chosen(op=op, tools=tools, items=sound)
+
+
+def _of_pattern(pattern: ast.Pattern, scope: Scope) -> Chosen | None:
+    name = pattern.name.text
+    rule = scope.program.rules.get(name)
+    if rule is not None and name not in scope.tools and not pattern.arguments:
+        found = _of_rule(rule.body, scope, (name,))
+        if found is None:
+            scope.report.error(
+                "TCC203", pattern.name.region,
+                f"{quote(name)} is a rule, and its plans are not all single calls",
+                "a set of calls is a tool, `a | b`, `a - b`, `any`, or a rule of these",
+                [("the rule", rule.name.region)],
+            )  # fmt: skip
+        return found
+    selection = scope.selection(pattern)
+    if selection is None:
+        return None
+    return Chosen(op="call", tools=(selection.tool,), selection=selection)
+
+
+def _of_rule(body: ast.Expression, scope: Scope, within: tuple[str, ...]) -> Chosen | None:
+    """The set that a rule of single calls is; None where it is none."""
+    scope.report.tick()
+    match body:
+        case ast.AnyCall():
+            return _any(scope)
+        case ast.Reference():
+            name = body.pattern.name.text
+            rule = scope.program.rules.get(name)
+            if rule is None or name in scope.tools or body.pattern.arguments:
+                if name not in scope.tools:
+                    return None
+                selection = scope.selection(body.pattern)
+                if selection is None:
+                    return None
+                return Chosen(op="call", tools=(selection.tool,), selection=selection)
+            if name in within or len(within) > MAX_HEIGHT:
+                return None
+            return _of_rule(rule.body, scope, (*within, name))
+        case ast.Many(kind="alt"):
+            return _joined("|", [_of_rule(item, scope, within) for item in body.items])
+        case ast.Minus():
+            parts = (body.base, *body.others)
+            return _joined("-", [_of_rule(item, scope, within) for item in parts])
+        case _:
+            return None
+
+
+def members(chosen: Chosen, call_list: CallList) -> frozenset[int]:
+    """The numbers of the calls of a set.
+
+    Raises:
+        TooManyMembers: see :meth:`CallList.calls_of`.
+    """
+    if chosen.op == "any":
+        return frozenset(range(len(call_list.calls)))
+    if chosen.selection is not None:
+        ranges = call_list.calls_of(chosen.selection)
+        return frozenset(number for low, high in ranges for number in range(low, high))
+    first, *others = (members(item, call_list) for item in chosen.items)
+    return first.union(*others) if chosen.op == "|" else first.difference(*others)

@@ -14,10 +14,18 @@ from tcc_certs.formats.codec import Json, encode, is_bare, large
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import REST
-from tcc_compiler.resolve.calls import CallList, ResolvedCall
-from tcc_compiler.resolve.limits import Monitor, ResolvedLimit, limit_json, limit_text, monitor_json
-from tcc_compiler.resolve.parameters import ResolvedParameter, opened_json
-from tcc_compiler.resolve.policies import Attributes, ResolvedPolicy, lets_json, policy_json
+from tcc_compiler.resolve.calls import CallList, Chosen, ResolvedCall
+from tcc_compiler.resolve.decided import relation_json, term_json
+from tcc_compiler.resolve.fields import opened_json
+from tcc_compiler.resolve.limits import (
+    Monitor,
+    ResolvedLimit,
+    limit_json,
+    limit_text,
+    monitor_json,
+)
+from tcc_compiler.resolve.parameters import ResolvedParameter
+from tcc_compiler.resolve.policies import Attributes, PolicyPart, ResolvedPolicy
 from tcc_compiler.resolve.tools import ResolvedTool
 
 
@@ -181,3 +189,105 @@ def _is_new_tool(tool: ResolvedTool) -> bool:
         or any(parameter.optional or parameter.observed for parameter in tool.parameters)
         or not all(map(is_bare, names))
     )
+
+
+def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]) -> Json:
+    """A set of calls."""
+    if chosen.op == "any":
+        return ["any"]
+    if chosen.selection is not None:
+        tool = tools[chosen.selection.tool]
+        bound = sorted(
+            (tool.parameters[place].name, [tool.parameters[place].values[one] for one in values])
+            for place, values in chosen.selection.where
+        )
+        where: Json = [[name, sorted(values)] for name, values in bound]
+        return ["calls", numbers[tool.name], where]
+    items = [set_json(item, numbers, tools) for item in chosen.items]
+    if chosen.op == "|":
+        return ["or", items]
+    made = items[0]
+    for item in items[1:]:
+        made = ["but", made, item]
+    return made
+
+
+def _part_json(
+    part: PolicyPart, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
+) -> Json:
+    members: dict[str, Json] = {}
+    if part.calls is not None:
+        members["calls"] = set_json(part.calls, numbers, tools)
+    members |= {"last": True} if part.last else {}
+    members |= {"n": part.least} if part.least > 1 else {}
+    members |= {"same": _keys_json(part)} if part.keys else {}
+    members |= {"where": [relation_json(one) for one in part.where]} if part.where else {}
+    members |= {} if part.within is None else {"within": part.within}
+    return members
+
+
+def _keys_json(part: PolicyPart) -> Json:
+    keys: list[Json] = [[name, term_json(made)] for name, made in part.keys]
+    return sorted(keys, key=encode)
+
+
+def policy_json(
+    policy: ResolvedPolicy, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
+) -> Json:
+    """The monitor object of a statement."""
+
+    def calls(chosen: Chosen | None) -> Json:
+        return ["any"] if chosen is None else set_json(chosen, numbers, tools)
+
+    def parts(some: Sequence[PolicyPart]) -> Json:
+        return [_part_json(one, numbers, tools) for one in some]
+
+    first = policy.parts[0] if policy.parts else None
+    members: dict[str, Json]
+    if policy.total is not None:
+        tool, name, most = policy.total
+        members = {"kind": "total", "tool": numbers[tool], "param": name, "value": most}
+    elif first is None:
+        raise ValueError("a statement of nothing")
+    elif policy.kind == "uses":
+        members = {"kind": "count", "of": calls(first.calls), "value": large(policy.most)}
+        members |= {"where": [relation_json(one) for one in first.where]} if first.where else {}
+    elif policy.order == "after":
+        members = {"kind": "owe", "first": calls(first.calls), "of": calls(policy.own)}
+        members |= {"same": _keys_json(first)} if first.keys else {}
+    elif policy.order == "with":
+        members = {"kind": "apart", "one": calls(first.calls), "other": calls(policy.own)}
+        members |= {"same": _keys_json(first)} if first.keys else {}
+    elif policy.kind == "forbid":
+        members = {"kind": "ban", "any": parts(policy.parts), "of": calls(policy.own)}
+        members |= {"unless": parts(policy.unless)} if policy.unless else {}
+    else:
+        order = "each" if policy.order == "each" else "before"
+        members = {
+            "kind": "need",
+            "order": order,
+            "any": parts(policy.parts),
+            "of": calls(policy.own),
+        }
+    members |= {"per": [term_json(made) for made in policy.per]} if policy.per else {}
+    members |= {} if policy.within is None else {"within": policy.within}
+    members |= {"across": True} if policy.across else {}
+    return members
+
+
+def lets_json(
+    session: Attributes, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
+) -> list[Json]:
+    """The member ``lets`` of the core."""
+    made: list[Json] = []
+    for let in sorted(session.lets, key=lambda one: one.name.text.encode()):
+        sources: Json = [[numbers[tool.text], name.text] for tool, name in let.sources]
+        keys: Json = [key.text for key in let.keys]
+        if not let.keys:
+            made.append({"name": let.name.text, "of": sources})
+        elif let.calls is None:
+            made.append({"name": let.name.text, "keys": keys, "rows": sources})
+        else:
+            calls = set_json(session.calls[let.name.text], numbers, tools)
+            made.append({"name": let.name.text, "keys": keys, "calls": calls})
+    return made

@@ -17,16 +17,9 @@ from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
-from tcc_compiler.resolve.calls import CallList
-from tcc_compiler.resolve.policies import Chosen, PolicyPart, ResolvedPolicy, members
-from tcc_compiler.resolve.relations import (
-    Sides,
-    Value,
-    both,
-    fields_in,
-    truth,
-    value_of,
-)
+from tcc_compiler.resolve.calls import CallList, Chosen, members
+from tcc_compiler.resolve.decided import Sides, Value, both, fields_in, truth, value_of
+from tcc_compiler.resolve.policies import PolicyPart, ResolvedPolicy
 
 MAX_PAIRS = 1 << 18  # of groups of calls, for one statement
 

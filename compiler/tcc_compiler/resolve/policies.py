@@ -1,7 +1,7 @@
-"""Statements of language 1.2: sets of calls, alternatives, conditions; their monitors in a core.
+"""Statements of language 1.2: alternatives, conditions, limits, attributes of a session; checked.
 
 Normative text: docs/spec/language.md, section 7.  What plans keep of a statement is written out by
-:mod:`tcc_compiler.resolve.expansion`.
+:mod:`tcc_compiler.resolve.expansion`, their JSON by :mod:`tcc_compiler.resolve.core`.
 Cost: linear in the statements and the tools that they name.
 """
 
@@ -10,39 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from tcc_certs.formats.codec import Json, encode, is_decimal, large
+from tcc_certs.formats.codec import is_decimal
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Alternative,
-    AnyCall,
-    AnySet,
-    CallsTerm,
-    Constant,
-    Expression,
-    FieldTerm,
-    ForbidStatement,
-    KeyPair,
-    LetStatement,
-    LimitStatement,
-    Many,
-    Minus,
-    MonitorStatement,
-    Pair,
-    ParameterDeclaration,
-    Pattern,
-    PolicyStatement,
-    Reference,
-    RequireStatement,
-    SetOf,
-    Term,
-    Word,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
-from tcc_compiler.resolve.calls import CallList, ResolvedSelection, Scope
+from tcc_compiler.resolve.calls import MAX_HEIGHT, Chosen, Scope, chosen_of
+from tcc_compiler.resolve.decided import is_listed
+from tcc_compiler.resolve.fields import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.limits import count_of
-from tcc_compiler.resolve.parameters import Kind, OpenField, fields_of, given_of
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import (
     CheckedTerm,
@@ -51,248 +28,19 @@ from tcc_compiler.resolve.relations import (
     Names,
     ResolvedLookUp,
     field_of,
-    is_listed,
-    relation_json,
     shared_field,
-    term_json,
     window_of,
 )
 from tcc_compiler.resolve.tools import ResolvedTool, heads_are_there
 
 MAX_COUNT = 1000  # of calls that one statement counts
 MAX_KEYS = 8  # of a look-up, as core.md, section 7, has it
-MAX_HEIGHT = 50  # of terms and relations
 
 
 # Sets of calls.
 
 
-@frozen
-class Chosen:
-    """A set of calls, resolved.
-
-    Attributes:
-        op: ``call`` of one selection, ``any``, ``|`` or ``-``.
-        tools: those that its calls can be of.
-    """
-
-    op: str
-    tools: tuple[str, ...]
-    selection: ResolvedSelection | None = None
-    items: tuple[Chosen, ...] = ()
-
-
-def chosen_of(calls: CallsTerm, scope: Scope) -> Chosen | None:
-    """The set, None after an error."""
-    match calls:
-        case AnySet():
-            return _any(scope)
-        case Pattern():
-            return _of_pattern(calls, scope)
-        case SetOf():
-            items = [chosen_of(item, scope) for item in calls.items]
-            return _joined(calls.op, items)
-
-
-def _any(scope: Scope) -> Chosen:
-    return Chosen(op="any", tools=tuple(scope.tools))
-
-
-def _joined(op: str, items: Sequence[Chosen | None]) -> Chosen | None:
-    sound = tuple(item for item in items if item is not None)
-    if len(sound) < len(items):
-        return None
-    named = sound[:1] if op == "-" else sound
-    tools = tuple(dict.fromkeys(tool for item in named for tool in item.tools))
-    return Chosen(op=op, tools=tools, items=sound)
-
-
-def _of_pattern(pattern: Pattern, scope: Scope) -> Chosen | None:
-    name = pattern.name.text
-    rule = scope.program.rules.get(name)
-    if rule is not None and name not in scope.tools and not pattern.arguments:
-        found = _of_rule(rule.body, scope, (name,))
-        if found is None:
-            scope.report.error(
-                "TCC203", pattern.name.region,
-                f"{quote(name)} is a rule, and its plans are not all single calls",
-                "a set of calls is a tool, `a | b`, `a - b`, `any`, or a rule of these",
-                [("the rule", rule.name.region)],
-            )  # fmt: skip
-        return found
-    selection = scope.selection(pattern)
-    if selection is None:
-        return None
-    return Chosen(op="call", tools=(selection.tool,), selection=selection)
-
-
-def _of_rule(body: Expression, scope: Scope, within: tuple[str, ...]) -> Chosen | None:
-    """The set that a rule of single calls is; None where it is none."""
-    scope.report.tick()
-    match body:
-        case AnyCall():
-            return _any(scope)
-        case Reference():
-            name = body.pattern.name.text
-            rule = scope.program.rules.get(name)
-            if rule is None or name in scope.tools or body.pattern.arguments:
-                if name not in scope.tools:
-                    return None
-                selection = scope.selection(body.pattern)
-                if selection is None:
-                    return None
-                return Chosen(op="call", tools=(selection.tool,), selection=selection)
-            if name in within or len(within) > MAX_HEIGHT:
-                return None
-            return _of_rule(rule.body, scope, (*within, name))
-        case Many(kind="alt"):
-            return _joined("|", [_of_rule(item, scope, within) for item in body.items])
-        case Minus():
-            parts = (body.base, *body.others)
-            return _joined("-", [_of_rule(item, scope, within) for item in parts])
-        case _:
-            return None
-
-
-def members(chosen: Chosen, call_list: CallList) -> frozenset[int]:
-    """The numbers of the calls of a set.
-
-    Raises:
-        TooManyMembers: see :meth:`CallList.calls_of`.
-    """
-    if chosen.op == "any":
-        return frozenset(range(len(call_list.calls)))
-    if chosen.selection is not None:
-        ranges = call_list.calls_of(chosen.selection)
-        return frozenset(number for low, high in ranges for number in range(low, high))
-    first, *others = (members(item, call_list) for item in chosen.items)
-    return first.union(*others) if chosen.op == "|" else first.difference(*others)
-
-
 # Statements of 1.1 whose words say more since 1.2.
-
-
-def policy_form(
-    statement: RequireStatement | ForbidStatement | LimitStatement, scope: Scope
-) -> PolicyStatement | None:
-    """The statement as one of 1.2, where it names a rule, or a listed key that may be left out."""
-    patterns: tuple[Pattern, ...]
-    pairs: tuple[Pair, ...] = ()
-    match statement:
-        case RequireStatement():
-            patterns, pairs = (statement.first, statement.second), statement.same
-        case ForbidStatement():
-            patterns, pairs = statement.patterns, statement.same
-        case LimitStatement(pattern=Pattern() as pattern):
-            patterns = (pattern,)
-        case LimitStatement(total=(tool, parameter)):
-            of = Pattern(tool, (), tool.region)
-            new = _may_be_absent(of, parameter, scope) and not _is_listed(of, parameter, scope)
-            return _as_policy(statement) if new else None
-        case _:
-            return None
-    names = [(patterns[0], pair.first) for pair in pairs]
-    names += [(patterns[-1], pair.second) for pair in pairs]
-    if isinstance(statement, LimitStatement) and statement.per is not None:
-        names.append((patterns[0], statement.per))
-    named = any(_names_rule(pattern, scope) for pattern in patterns)
-    mixed = any(_mixes(patterns[0], patterns[-1], pair, scope) for pair in pairs)
-    new = named or mixed or any(_is_of_policies(*one, scope) for one in names)
-    return _as_policy(statement) if new else None
-
-
-def _mixes(first: Pattern, second: Pattern, pair: Pair, scope: Scope) -> bool:
-    """Whether a listed field is compared with an open one of its kind."""
-    tools = scope.tools.get(first.name.text), scope.tools.get(second.name.text)
-    one = None if tools[0] is None else field_of(tools[0], pair.first.text)
-    other = None if tools[1] is None else field_of(tools[1], pair.second.text)
-    if one is None or other is None or one.listed is other.listed:
-        return False
-    return one.kind == other.kind
-
-
-def _is_of_policies(pattern: Pattern, name: Word, scope: Scope) -> bool:
-    """Whether no statement of 1.1 compares a field: it may be left out, or is JSON."""
-    tool = scope.tools.get(pattern.name.text)
-    found = None if tool is None else field_of(tool, name.text)
-    return _may_be_absent(pattern, name, scope) or (found is not None and found.kind == "json")
-
-
-def _is_listed(pattern: Pattern, name: Word, scope: Scope) -> bool:
-    tool = scope.tools.get(pattern.name.text)
-    found = None if tool is None else field_of(tool, name.text)
-    return found is not None and found.listed
-
-
-def _as_policy(
-    statement: RequireStatement | ForbidStatement | LimitStatement,
-) -> PolicyStatement | None:
-    """The statement in the form of 1.2; None for a limit on amounts of plans."""
-    patterns: tuple[Pattern, ...] = ()
-    pairs: tuple[Pair, ...] = ()
-    per: tuple[Term, ...] = ()
-    total = None
-    match statement:
-        case RequireStatement():
-            kind, order, patterns = "require", statement.order, (statement.first, statement.second)
-            pairs = statement.same
-        case ForbidStatement():
-            kind, order, patterns = "forbid", statement.order, statement.patterns
-            pairs = statement.same
-        case LimitStatement():
-            kind, order, total = statement.kind, statement.op, statement.total
-            patterns = () if statement.pattern is None else (statement.pattern,)
-            per = () if statement.per is None else (_field_term(statement.per),)
-            if not patterns and total is None:
-                return None
-    parts = [
-        Alternative(
-            calls=one, last=False, count=None, keys=(), where=(), within=None, region=one.region
-        )
-        for one in patterns
-    ]
-    alone = kind in ("uses", "sum") or order == "next"
-    return PolicyStatement(
-        kind=kind,
-        order=order,
-        before=tuple(parts if alone else parts[:1]),
-        calls=None if alone else patterns[1],
-        region=statement.region,
-        word=Word(kind, statement.region),
-        keys=tuple(KeyPair(pair.first, _field_term(pair.second)) for pair in pairs),
-        total=total,
-        per=per,
-        number=statement.number if isinstance(statement, LimitStatement) else None,
-    )
-
-
-def _field_term(name: Word) -> Term:
-    return FieldTerm("own", (name,), name.region)
-
-
-def _names_rule(pattern: Pattern, scope: Scope) -> bool:
-    name = pattern.name.text
-    return name in scope.program.rules and name not in scope.tools and not pattern.arguments
-
-
-def _may_be_absent(pattern: Pattern, name: Word, scope: Scope) -> bool:
-    """Whether a key may be left out, or is of a type or an answer that 1.1 does not know."""
-    tool = scope.tools.get(pattern.name.text)
-    found = None if tool is None else field_of(tool, name.text)
-    if tool is None or found is None:
-        return False
-    return found.optional or (not found.listed and name.text not in tool.opened)
-
-
-def monitored(statement: MonitorStatement, scope: Scope) -> PolicyStatement | None:
-    """``monitor`` before a statement of 1.1 as one of 1.2; None, reported, where it can be none."""
-    inner = statement.statement
-    found = _as_policy(inner)
-    if found is None:
-        message = "`monitor` stands before a `require`, a `forbid`, or a limit on calls or a sum"
-        scope.report.error("TCC227", statement.region, message, "take the `monitor` away")
-        return None
-    return replace(found, monitored=statement.region, region=statement.region)
 
 
 # Statements, checked.
@@ -351,7 +99,7 @@ class ResolvedPolicy:
 
 
 def policy_of(
-    statement: PolicyStatement, scope: Scope, session: Attributes
+    statement: ast.PolicyStatement, scope: Scope, session: Attributes
 ) -> ResolvedPolicy | None:
     """The statement, None after an error."""
     return _Checker(statement, scope, session).run()
@@ -360,7 +108,7 @@ def policy_of(
 class _Checker:
     """One statement; `held` once something is met that no plan has."""
 
-    def __init__(self, statement: PolicyStatement, scope: Scope, session: Attributes) -> None:
+    def __init__(self, statement: ast.PolicyStatement, scope: Scope, session: Attributes) -> None:
         self.statement = statement
         self.scope = scope
         self.session = session
@@ -456,7 +204,7 @@ class _Checker:
             unless=unless,
         )
 
-    def _bare(self, one: Alternative) -> PolicyPart | None:
+    def _bare(self, one: ast.Alternative) -> PolicyPart | None:
         chosen = None if one.calls is None else chosen_of(one.calls, self.scope)
         if chosen is None:
             return None
@@ -464,9 +212,9 @@ class _Checker:
 
     def _part(
         self,
-        one: Alternative,
+        one: ast.Alternative,
         own: Sequence[ResolvedTool],
-        behind: Sequence[KeyPair],
+        behind: Sequence[ast.KeyPair],
         answered: bool,
     ) -> PolicyPart | None:
         calls = None if one.calls is None else chosen_of(one.calls, self.scope)
@@ -495,7 +243,7 @@ class _Checker:
                 self.held = True
         return part
 
-    def _least(self, one: Alternative) -> int | None:
+    def _least(self, one: ast.Alternative) -> int | None:
         if one.count is None:
             return 1
         least = count_of(one.count, self.report)
@@ -505,7 +253,7 @@ class _Checker:
             return None
         return least
 
-    def _where(self, one: Alternative, names: Names) -> tuple[Made, ...] | None:
+    def _where(self, one: ast.Alternative, names: Names) -> tuple[Made, ...] | None:
         for relation in one.where:
             if relation.height > MAX_HEIGHT:
                 message = f"terms and relations are nested deeper than {MAX_HEIGHT}"
@@ -514,7 +262,7 @@ class _Checker:
         return names.relations(one.where)
 
     def _keys(
-        self, pairs: Sequence[KeyPair], names: Names, behind: bool
+        self, pairs: Sequence[ast.KeyPair], names: Names, behind: bool
     ) -> tuple[tuple[str, Made], ...] | None:
         """The pairs of `same`; behind B a text in quotes is a name there."""
         keys: dict[tuple[str, Made], None] = {}
@@ -596,8 +344,8 @@ class _Checker:
                 return name not in [let.name.text for let in self.session.lets]
         return made[0] in ("text", "number", "word")
 
-    def _sum(self, name: Word, parameter: Word) -> ResolvedPolicy | None:
-        pattern = Pattern(name, (), name.region)
+    def _sum(self, name: ast.Word, parameter: ast.Word) -> ResolvedPolicy | None:
+        pattern = ast.Pattern(name, (), name.region)
         selection = self.scope.selection(pattern)
         tool = None if selection is None else self.scope.tools[selection.tool]
         field = None if tool is None else shared_field([tool], parameter, self.report)
@@ -653,7 +401,7 @@ class Attributes:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     looks: Mapping[str, ResolvedLookUp] = field(default_factory=dict)
     given: Sequence[OpenField] = ()
-    lets: Sequence[LetStatement] = ()
+    lets: Sequence[ast.LetStatement] = ()
     calls: Mapping[str, Chosen] = field(default_factory=dict)
 
 
@@ -668,14 +416,14 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
     for statement in program.givens:
         for declared in statement.attributes:
             found: Sequence[OpenField] | None
-            if isinstance(declared, ParameterDeclaration):
+            if isinstance(declared, ast.ParameterDeclaration):
                 one = given_of(declared, report)
                 found = None if one is None else [one]
             else:
                 found = fields_of([declared], names, report)
             if found is None:
                 continue
-            if declared.name.text in names and isinstance(declared, ParameterDeclaration):
+            if declared.name.text in names and isinstance(declared, ast.ParameterDeclaration):
                 _report_twice(declared.name, names, report)
                 continue
             names[declared.name.text] = declared.name.region
@@ -701,18 +449,18 @@ def attributes_of(program: Program, scope: Scope) -> Attributes:
     return Attributes(kinds=kinds, looks=looks, given=given, lets=program.lets, calls=calls)
 
 
-def _report_twice(name: Word, names: Mapping[str, Region], report: Report) -> None:
+def _report_twice(name: ast.Word, names: Mapping[str, Region], report: Report) -> None:
     message = f"the attribute {quote(name.text)} is declared twice"
     notes = [("first declared here", names[name.text])]
     report.error("TCC201", name.region, message, "take one of them away", notes)
 
 
-def _tool_named(name: Word, scope: Scope) -> ResolvedTool | None:
-    selection = scope.selection(Pattern(name, (), name.region))
+def _tool_named(name: ast.Word, scope: Scope) -> ResolvedTool | None:
+    selection = scope.selection(ast.Pattern(name, (), name.region))
     return None if selection is None else scope.tools[selection.tool]
 
 
-def _let_kind(let: LetStatement, scope: Scope) -> Kind | None:
+def _let_kind(let: ast.LetStatement, scope: Scope) -> Kind | None:
     """The one kind of what an attribute may be taken from; None after an error."""
     kinds: list[Kind] = []
     for name, parameter in let.sources:
@@ -729,7 +477,7 @@ def _let_kind(let: LetStatement, scope: Scope) -> Kind | None:
     return kinds[0]
 
 
-def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> ResolvedLookUp | None:
+def _calls(let: ast.LetStatement, chosen: Chosen | None, scope: Scope) -> ResolvedLookUp | None:
     tools = [] if chosen is None else [scope.tools[name] for name in chosen.tools]
     sound = [tool for tool in tools if tool is not None]
     if not sound or len(sound) < len(tools):
@@ -741,7 +489,7 @@ def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> ResolvedLo
     return ResolvedLookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
 
 
-def _keys_fit(let: LetStatement, keys: Sequence[NamedField], report: Report) -> bool:
+def _keys_fit(let: ast.LetStatement, keys: Sequence[NamedField], report: Report) -> bool:
     """The keys of a look-up are a few, each once, and chosen by who makes a call."""
     sound = True
     for at, (word, key) in enumerate(zip(let.keys, keys, strict=True)):
@@ -775,7 +523,7 @@ def _shared(tools: Sequence[ResolvedTool]) -> dict[str, Kind]:
     return shared
 
 
-def _rows(let: LetStatement, scope: Scope) -> ResolvedLookUp | None:
+def _rows(let: ast.LetStatement, scope: Scope) -> ResolvedLookUp | None:
     fields: list[dict[str, Kind]] = []
     keys: list[tuple[str, Kind]] = []
     for name, parameter in let.sources:
@@ -813,16 +561,16 @@ def _rows(let: LetStatement, scope: Scope) -> ResolvedLookUp | None:
     return ResolvedLookUp(keys=keys, fields=shared)
 
 
-def _named(term: Term) -> Term:
+def _named(term: ast.Term) -> ast.Term:
     """A text in quotes where a field is due is its name."""
-    if isinstance(term, Constant) and term.number is None:
-        return FieldTerm("", (Word(term.text, term.region, True),), term.region)
+    if isinstance(term, ast.Constant) and term.number is None:
+        return ast.FieldTerm("", (ast.Word(term.text, term.region, True),), term.region)
     return term
 
 
-def _key_term(pair: KeyPair, behind: bool) -> Term | None:
+def _key_term(pair: ast.KeyPair, behind: bool) -> ast.Term | None:
     if pair.second is None:
-        return FieldTerm("own", (pair.first,), pair.first.region)
+        return ast.FieldTerm("own", (pair.first,), pair.first.region)
     return _named(pair.second) if behind else pair.second
 
 
@@ -831,105 +579,3 @@ def _alike(kind: object, found: CheckedTerm) -> bool:
 
 
 # The JSON of statements that are held call by call (docs/spec/core.md, section 7).
-
-
-def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]) -> Json:
-    """A set of calls."""
-    if chosen.op == "any":
-        return ["any"]
-    if chosen.selection is not None:
-        tool = tools[chosen.selection.tool]
-        bound = sorted(
-            (tool.parameters[place].name, [tool.parameters[place].values[one] for one in values])
-            for place, values in chosen.selection.where
-        )
-        where: Json = [[name, sorted(values)] for name, values in bound]
-        return ["calls", numbers[tool.name], where]
-    items = [set_json(item, numbers, tools) for item in chosen.items]
-    if chosen.op == "|":
-        return ["or", items]
-    made = items[0]
-    for item in items[1:]:
-        made = ["but", made, item]
-    return made
-
-
-def _part_json(
-    part: PolicyPart, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
-) -> Json:
-    members: dict[str, Json] = {}
-    if part.calls is not None:
-        members["calls"] = set_json(part.calls, numbers, tools)
-    members |= {"last": True} if part.last else {}
-    members |= {"n": part.least} if part.least > 1 else {}
-    members |= {"same": _keys_json(part)} if part.keys else {}
-    members |= {"where": [relation_json(one) for one in part.where]} if part.where else {}
-    members |= {} if part.within is None else {"within": part.within}
-    return members
-
-
-def _keys_json(part: PolicyPart) -> Json:
-    keys: list[Json] = [[name, term_json(made)] for name, made in part.keys]
-    return sorted(keys, key=encode)
-
-
-def policy_json(
-    policy: ResolvedPolicy, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
-) -> Json:
-    """The monitor object of a statement."""
-
-    def calls(chosen: Chosen | None) -> Json:
-        return ["any"] if chosen is None else set_json(chosen, numbers, tools)
-
-    def parts(some: Sequence[PolicyPart]) -> Json:
-        return [_part_json(one, numbers, tools) for one in some]
-
-    first = policy.parts[0] if policy.parts else None
-    members: dict[str, Json]
-    if policy.total is not None:
-        tool, name, most = policy.total
-        members = {"kind": "total", "tool": numbers[tool], "param": name, "value": most}
-    elif first is None:
-        raise ValueError("a statement of nothing")
-    elif policy.kind == "uses":
-        members = {"kind": "count", "of": calls(first.calls), "value": large(policy.most)}
-        members |= {"where": [relation_json(one) for one in first.where]} if first.where else {}
-    elif policy.order == "after":
-        members = {"kind": "owe", "first": calls(first.calls), "of": calls(policy.own)}
-        members |= {"same": _keys_json(first)} if first.keys else {}
-    elif policy.order == "with":
-        members = {"kind": "apart", "one": calls(first.calls), "other": calls(policy.own)}
-        members |= {"same": _keys_json(first)} if first.keys else {}
-    elif policy.kind == "forbid":
-        members = {"kind": "ban", "any": parts(policy.parts), "of": calls(policy.own)}
-        members |= {"unless": parts(policy.unless)} if policy.unless else {}
-    else:
-        order = "each" if policy.order == "each" else "before"
-        members = {
-            "kind": "need",
-            "order": order,
-            "any": parts(policy.parts),
-            "of": calls(policy.own),
-        }
-    members |= {"per": [term_json(made) for made in policy.per]} if policy.per else {}
-    members |= {} if policy.within is None else {"within": policy.within}
-    members |= {"across": True} if policy.across else {}
-    return members
-
-
-def lets_json(
-    session: Attributes, numbers: Mapping[str, int], tools: Mapping[str, ResolvedTool]
-) -> list[Json]:
-    """The member ``lets`` of the core."""
-    made: list[Json] = []
-    for let in sorted(session.lets, key=lambda one: one.name.text.encode()):
-        sources: Json = [[numbers[tool.text], name.text] for tool, name in let.sources]
-        keys: Json = [key.text for key in let.keys]
-        if not let.keys:
-            made.append({"name": let.name.text, "of": sources})
-        elif let.calls is None:
-            made.append({"name": let.name.text, "keys": keys, "rows": sources})
-        else:
-            calls = set_json(session.calls[let.name.text], numbers, tools)
-            made.append({"name": let.name.text, "keys": keys, "calls": calls})
-    return made

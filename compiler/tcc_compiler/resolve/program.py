@@ -15,29 +15,7 @@ from typing import TypeAlias, TypeVar
 from tcc_certs.errors import hidden_in
 from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Broken,
-    CurrencyStatement,
-    ExactStatement,
-    ExampleStatement,
-    ExpectStatement,
-    ForbidStatement,
-    GivenStatement,
-    GoalStatement,
-    GrammarStatement,
-    LetStatement,
-    LimitStatement,
-    MonitorStatement,
-    PassStatement,
-    PlanStatement,
-    PolicyStatement,
-    RequireStatement,
-    RuleStatement,
-    StartStatement,
-    Statement,
-    ToolStatement,
-    UseStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -58,9 +36,14 @@ _ONE = {
     "plan": "write one 'plan' statement: plan = A | B",
 }
 MAX_LABEL = 128  # characters of the label of a currency
-_D = TypeVar("_D", ToolStatement, RuleStatement)
+_D = TypeVar("_D", ast.ToolStatement, ast.RuleStatement)
 _S = TypeVar(
-    "_S", GrammarStatement, CurrencyStatement, PlanStatement, StartStatement, GoalStatement
+    "_S",
+    ast.GrammarStatement,
+    ast.CurrencyStatement,
+    ast.PlanStatement,
+    ast.StartStatement,
+    ast.GoalStatement,
 )
 
 
@@ -75,24 +58,24 @@ class Program:
             errors of their own.
     """
 
-    grammar: GrammarStatement | None
-    currency: CurrencyStatement | None
-    tools: Mapping[str, ToolStatement]
-    rules: Mapping[str, RuleStatement]
-    plan: PlanStatement | None
-    start: StartStatement | None
-    goal: GoalStatement | None
-    limits: Sequence[LimitStatement]
-    requires: Sequence[RequireStatement]
-    forbids: Sequence[ForbidStatement]
-    examples: Sequence[ExampleStatement]
-    expects: Sequence[ExpectStatement]
-    exacts: Sequence[ExactStatement]
-    policies: Sequence[PolicyStatement]
-    monitors: Sequence[MonitorStatement]
-    givens: Sequence[GivenStatement]
-    lets: Sequence[LetStatement]
-    passes: Sequence[PassStatement]
+    grammar: ast.GrammarStatement | None
+    currency: ast.CurrencyStatement | None
+    tools: Mapping[str, ast.ToolStatement]
+    rules: Mapping[str, ast.RuleStatement]
+    plan: ast.PlanStatement | None
+    start: ast.StartStatement | None
+    goal: ast.GoalStatement | None
+    limits: Sequence[ast.LimitStatement]
+    requires: Sequence[ast.RequireStatement]
+    forbids: Sequence[ast.ForbidStatement]
+    examples: Sequence[ast.ExampleStatement]
+    expects: Sequence[ast.ExpectStatement]
+    exacts: Sequence[ast.ExactStatement]
+    policies: Sequence[ast.PolicyStatement]
+    monitors: Sequence[ast.MonitorStatement]
+    givens: Sequence[ast.GivenStatement]
+    lets: Sequence[ast.LetStatement]
+    passes: Sequence[ast.PassStatement]
     broken: frozenset[str]
     gaps: frozenset[str]
     incomplete: bool
@@ -101,10 +84,10 @@ class Program:
 def program_of(gathered: Gathered, report: Report) -> Program:
     """Sort the statements; what is defined twice, or misplaced, is reported."""
     statements = (*gathered.root, *gathered.used)
-    broken = [statement for statement in statements if isinstance(statement, Broken)]
+    broken = [statement for statement in statements if isinstance(statement, ast.Broken)]
     gaps = frozenset(statement.keyword for statement in broken)
-    tools = _defined([s for s in statements if isinstance(s, ToolStatement)], "tool", report)
-    rules = _defined([s for s in statements if isinstance(s, RuleStatement)], "rule", report)
+    tools = _defined([s for s in statements if isinstance(s, ast.ToolStatement)], "tool", report)
+    rules = _defined([s for s in statements if isinstance(s, ast.RuleStatement)], "rule", report)
     for name, rule in rules.items():
         if name in tools:
             report.error(
@@ -114,27 +97,27 @@ def program_of(gathered: Gathered, report: Report) -> Program:
             )  # fmt: skip
     program = Program(
         grammar=_once(
-            [s for s in statements if isinstance(s, GrammarStatement)], "grammar", report
+            [s for s in statements if isinstance(s, ast.GrammarStatement)], "grammar", report
         ),
         currency=_once(
-            [s for s in statements if isinstance(s, CurrencyStatement)], "currency", report
+            [s for s in statements if isinstance(s, ast.CurrencyStatement)], "currency", report
         ),
         tools=tools,
         rules=rules,
-        plan=_once([s for s in statements if isinstance(s, PlanStatement)], "plan", report),
-        start=_once([s for s in statements if isinstance(s, StartStatement)], "start", report),
-        goal=_once([s for s in statements if isinstance(s, GoalStatement)], "goal", report),
-        limits=[s for s in statements if isinstance(s, LimitStatement)],
-        requires=[s for s in statements if isinstance(s, RequireStatement)],
-        forbids=[s for s in statements if isinstance(s, ForbidStatement)],
-        examples=[s for s in statements if isinstance(s, ExampleStatement)],
-        expects=[s for s in statements if isinstance(s, ExpectStatement)],
-        exacts=[s for s in statements if isinstance(s, ExactStatement)],
-        policies=[s for s in statements if isinstance(s, PolicyStatement)],
-        monitors=[s for s in statements if isinstance(s, MonitorStatement)],
-        givens=[s for s in statements if isinstance(s, GivenStatement)],
-        lets=[s for s in statements if isinstance(s, LetStatement)],
-        passes=[s for s in statements if isinstance(s, PassStatement)],
+        plan=_once([s for s in statements if isinstance(s, ast.PlanStatement)], "plan", report),
+        start=_once([s for s in statements if isinstance(s, ast.StartStatement)], "start", report),
+        goal=_once([s for s in statements if isinstance(s, ast.GoalStatement)], "goal", report),
+        limits=[s for s in statements if isinstance(s, ast.LimitStatement)],
+        requires=[s for s in statements if isinstance(s, ast.RequireStatement)],
+        forbids=[s for s in statements if isinstance(s, ast.ForbidStatement)],
+        examples=[s for s in statements if isinstance(s, ast.ExampleStatement)],
+        expects=[s for s in statements if isinstance(s, ast.ExpectStatement)],
+        exacts=[s for s in statements if isinstance(s, ast.ExactStatement)],
+        policies=[s for s in statements if isinstance(s, ast.PolicyStatement)],
+        monitors=[s for s in statements if isinstance(s, ast.MonitorStatement)],
+        givens=[s for s in statements if isinstance(s, ast.GivenStatement)],
+        lets=[s for s in statements if isinstance(s, ast.LetStatement)],
+        passes=[s for s in statements if isinstance(s, ast.PassStatement)],
         broken=frozenset(name.text for statement in broken for name in statement.names),
         gaps=gaps,
         incomplete=gathered.incomplete or "use" in gaps or not gaps <= set(OPENERS),
@@ -145,7 +128,7 @@ def program_of(gathered: Gathered, report: Report) -> Program:
     return program
 
 
-def _check_label(currency: CurrencyStatement, report: Report) -> None:
+def _check_label(currency: ast.CurrencyStatement, report: Report) -> None:
     """The label of a currency is shown as it is."""
     label = currency.label
     hidden = hidden_in(label.value)
@@ -183,17 +166,17 @@ def _once(statements: Sequence[_S], what: str, report: Report) -> _S | None:
     return statements[0] if statements else None
 
 
-def _check_head(root: Sequence[Statement], program: Program, report: Report) -> None:
+def _check_head(root: Sequence[ast.Statement], program: Program, report: Report) -> None:
     """The grammar statement comes first."""
     hint = 'begin with: grammar NAME version "1.0"'
     first = root[0] if root else None
-    if isinstance(first, GrammarStatement):
+    if isinstance(first, ast.GrammarStatement):
         version = first.version
         fault = version_fault(version.value)
         if fault is not None:
             report.error("TCC315", version.region, *fault)
         return
-    if isinstance(first, Broken) and first.keyword not in OPENERS:
+    if isinstance(first, ast.Broken) and first.keyword not in OPENERS:
         return
     if program.grammar is not None:
         report.error(
@@ -227,8 +210,8 @@ class Gathered:
         incomplete: a file could not be read, so unknown names may be defined there.
     """
 
-    root: tuple[Statement, ...]
-    used: tuple[Statement, ...]
+    root: tuple[ast.Statement, ...]
+    used: tuple[ast.Statement, ...]
     incomplete: bool
 
 
@@ -252,8 +235,8 @@ def gather(sources: list[Source], report: Report, read: Read = read_bytes) -> Ga
     return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
 
 
-def _uses(statements: tuple[Statement, ...]) -> Iterator[UseStatement]:
-    return (statement for statement in statements if isinstance(statement, UseStatement))
+def _uses(statements: tuple[ast.Statement, ...]) -> Iterator[ast.UseStatement]:
+    return (statement for statement in statements if isinstance(statement, ast.UseStatement))
 
 
 def asked_for(source: Source) -> tuple[Path, ...]:
@@ -280,7 +263,7 @@ class _Loader:
         self.sources = sources
         self.read = read
         self.report = report
-        self.used: list[Statement] = []
+        self.used: list[ast.Statement] = []
         self.incomplete = False
         root = sources[0]
         self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
@@ -290,7 +273,7 @@ class _Loader:
         if root.path is not None:
             self.numbers[Path(os.path.realpath(root.path))] = 0
 
-    def follow(self, root: tuple[Statement, ...]) -> None:
+    def follow(self, root: tuple[ast.Statement, ...]) -> None:
         """Read everything that the statements of the root use."""
         stack = [(0, _uses(root))]
         while stack:
@@ -308,7 +291,7 @@ class _Loader:
             if opened is not None:
                 stack.append((len(self.sources) - 1, _uses(opened)))
 
-    def _target(self, number: int, use: UseStatement) -> Path | None:
+    def _target(self, number: int, use: ast.UseStatement) -> Path | None:
         """The resolved path of a used file, None where it is refused."""
         name, region = use.path.value, use.path.region
         if self.folder is None:
@@ -344,7 +327,7 @@ class _Loader:
         self.incomplete = True
         self.report.error(code, region, message, hint, notes)
 
-    def _check_cycle(self, path: list[int], known: int | None, use: UseStatement) -> None:
+    def _check_cycle(self, path: list[int], known: int | None, use: ast.UseStatement) -> None:
         if known is None or known not in path:
             return
         around = path[path.index(known) :]
@@ -361,7 +344,7 @@ class _Loader:
         message = f"files use each other in a circle: {' -> '.join(circle)}"
         self._refuse("TCC223", use.path.region, message, hint, notes)
 
-    def _open(self, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
+    def _open(self, target: Path, use: ast.UseStatement) -> tuple[ast.Statement, ...] | None:
         region = use.path.region
         if len(self.sources) >= MAX_FILES:
             self._refuse("TCC107", region, f"more than {MAX_FILES} files", "join some of them")
@@ -388,9 +371,9 @@ class _Loader:
         self._take(statements)
         return statements
 
-    def _take(self, statements: tuple[Statement, ...]) -> None:
+    def _take(self, statements: tuple[ast.Statement, ...]) -> None:
         for statement in statements:
-            if not isinstance(statement, ToolStatement | UseStatement | Broken):
+            if not isinstance(statement, ast.ToolStatement | ast.UseStatement | ast.Broken):
                 self.report.error(
                     "TCC224",
                     statement.region,

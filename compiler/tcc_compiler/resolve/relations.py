@@ -13,34 +13,16 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import Json
 from tcc_certs.values.declared import json_of
-from tcc_certs.values.text_pattern import parse, pattern_of
+from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.types import FlagType, NumberType, TextType
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Compared,
-    Comparison,
-    Constant,
-    CountTerm,
-    Duration,
-    Elements,
-    EveryElement,
-    FieldTerm,
-    Greater,
-    GroupTerm,
-    LookedUp,
-    Now,
-    ProductTerm,
-    RelationTerm,
-    SumTerm,
-    Term,
-    Word,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
-from tcc_compiler.language.values import REST, decimal_text
-from tcc_compiler.resolve.parameters import Kind, ResolvedParameter
+from tcc_compiler.language.values import REST
+from tcc_compiler.resolve.fields import Kind
+from tcc_compiler.resolve.parameters import ResolvedParameter
 from tcc_compiler.resolve.tools import ResolvedTool
 
 # An operator and what it takes.
@@ -127,7 +109,9 @@ def field_of(tool: ResolvedTool, name: str) -> NamedField | None:
     return NamedField(name=name, kind=kind, listed=False, answer=False, optional=opened.optional)
 
 
-def shared_field(tools: Sequence[ResolvedTool], name: Word, report: Report) -> NamedField | None:
+def shared_field(
+    tools: Sequence[ResolvedTool], name: ast.Word, report: Report
+) -> NamedField | None:
     """The field that every tool of a set has, of one kind; else reported."""
     found: list[NamedField] = []
     for tool in tools:
@@ -186,31 +170,31 @@ class Names:
     elements: tuple[tuple[str, Kind], ...] = ()
     looks: Mapping[str, ResolvedLookUp] = field(default_factory=dict)
 
-    def term(self, term: Term) -> CheckedTerm | None:
+    def term(self, term: ast.Term) -> CheckedTerm | None:
         """The term; None after an error."""
         self.report.tick()
         match term:
-            case Constant():
+            case ast.Constant():
                 return self._constant(term)
-            case FieldTerm():
+            case ast.FieldTerm():
                 return self._field(term)
-            case Now():
+            case ast.Now():
                 return CheckedTerm(made=("now",), kind="time", region=term.region)
-            case GroupTerm():
+            case ast.GroupTerm():
                 return self.term(term.inner)
-            case SumTerm() | ProductTerm():
+            case ast.SumTerm() | ast.ProductTerm():
                 return self._linear(term)
-            case Greater():
+            case ast.Greater():
                 return self._greater(term)
-            case CountTerm():
+            case ast.CountTerm():
                 return self._count(term)
-            case LookedUp():
+            case ast.LookedUp():
                 return self._looked_up(term)
 
     def _wrong(self, region: Region, message: str, hint: str) -> None:
         self.report.error("TCC225", region, message, hint)
 
-    def _constant(self, term: Constant) -> CheckedTerm | None:
+    def _constant(self, term: ast.Constant) -> CheckedTerm | None:
         if term.number is None:
             return CheckedTerm(made=("text", term.text), kind="text", region=term.region)
         if term.unit is None:
@@ -222,7 +206,7 @@ class Names:
             return None
         return CheckedTerm(made=("ms", span), kind="number", region=term.region)
 
-    def _field(self, term: FieldTerm) -> CheckedTerm | None:
+    def _field(self, term: ast.FieldTerm) -> CheckedTerm | None:
         first = term.names[0]
         if not term.scope:
             kinds = dict(self.elements)
@@ -255,11 +239,11 @@ class Names:
             CheckedTerm(made=made, kind=field.kind, region=term.region), term.names[1:]
         )
 
-    def _element(self, term: FieldTerm, kind: Kind) -> CheckedTerm | None:
+    def _element(self, term: ast.FieldTerm, kind: Kind) -> CheckedTerm | None:
         found = CheckedTerm(made=("as", term.names[0].text), kind=kind, region=term.region)
         return self._parts(found, term.names[1:])
 
-    def _attribute(self, term: FieldTerm) -> CheckedTerm | None:
+    def _attribute(self, term: ast.FieldTerm) -> CheckedTerm | None:
         name = term.names[0]
         kind = self.session.get(name.text)
         if kind is None:
@@ -272,7 +256,7 @@ class Names:
         found = CheckedTerm(made=("session", name.text), kind=kind, region=term.region)
         return self._parts(found, term.names[1:])
 
-    def _parts(self, whole: CheckedTerm, names: Sequence[Word]) -> CheckedTerm | None:
+    def _parts(self, whole: CheckedTerm, names: Sequence[ast.Word]) -> CheckedTerm | None:
         """The field of a record, or of each record of a list."""
         for name in names:
             kind = whole.kind
@@ -296,7 +280,7 @@ class Names:
             )
         return whole
 
-    def _linear(self, term: SumTerm | ProductTerm) -> CheckedTerm | None:
+    def _linear(self, term: ast.SumTerm | ast.ProductTerm) -> CheckedTerm | None:
         found = self._parts_of(term, Fraction(1))
         if found is None:
             return None
@@ -322,11 +306,13 @@ class Names:
         kind = "time" if times == 1 else "number"
         return CheckedTerm(made=("sum", tuple(parts)), kind=kind, region=term.region)
 
-    def _parts_of(self, term: Term, factor: Fraction) -> list[tuple[Fraction, CheckedTerm]] | None:
+    def _parts_of(
+        self, term: ast.Term, factor: Fraction
+    ) -> list[tuple[Fraction, CheckedTerm]] | None:
         """The terms of a sum with their factors."""
-        while isinstance(term, GroupTerm):
+        while isinstance(term, ast.GroupTerm):
             term = term.inner
-        if isinstance(term, SumTerm):
+        if isinstance(term, ast.SumTerm):
             found: list[tuple[Fraction, CheckedTerm]] = []
             for sign, part in term.parts:
                 inner = self._parts_of(part, factor * sign)
@@ -334,13 +320,13 @@ class Names:
                     return None
                 found += inner
             return found
-        if isinstance(term, ProductTerm):
+        if isinstance(term, ast.ProductTerm):
             return self._product(term, factor)
         single = self.term(term)
         return None if single is None else [(factor, single)]
 
     def _product(
-        self, term: ProductTerm, factor: Fraction
+        self, term: ast.ProductTerm, factor: Fraction
     ) -> list[tuple[Fraction, CheckedTerm]] | None:
         variable: list[tuple[Fraction, CheckedTerm]] | None = None
         for part in term.parts:
@@ -361,7 +347,7 @@ class Names:
             return [(factor, one)]
         return [(by * factor, one) for by, one in variable]
 
-    def _greater(self, term: Greater) -> CheckedTerm | None:
+    def _greater(self, term: ast.Greater) -> CheckedTerm | None:
         one, other = self.term(term.one), self.term(term.other)
         if one is None or other is None:
             return None
@@ -370,7 +356,7 @@ class Names:
             return None
         return CheckedTerm(made=("max", one.made, other.made), kind=one.kind, region=term.region)
 
-    def _count(self, term: CountTerm) -> CheckedTerm | None:
+    def _count(self, term: ast.CountTerm) -> CheckedTerm | None:
         of = self.list_of(term.of)
         if of is None:
             return None
@@ -382,7 +368,7 @@ class Names:
             made = (*made, inner)
         return CheckedTerm(made=made, kind="number", region=term.region)
 
-    def _looked_up(self, term: LookedUp) -> CheckedTerm | None:
+    def _looked_up(self, term: ast.LookedUp) -> CheckedTerm | None:
         found = self.looks.get(term.name.text)
         if found is None:
             message = f"no look-up is named {quote(term.name.text)}"
@@ -411,7 +397,7 @@ class Names:
         made = ("look", term.name.text, tuple(key.made for key in sound), term.field.text)
         return CheckedTerm(made=made, kind=of, region=term.region)
 
-    def list_of(self, term: Term) -> CheckedTerm | None:
+    def list_of(self, term: ast.Term) -> CheckedTerm | None:
         """A term that is a list; else reported."""
         found = self.term(term)
         if found is None or (isinstance(found.kind, tuple) and found.kind[0] == "list"):
@@ -425,17 +411,17 @@ class Names:
 
     # Relations.
 
-    def relations(self, relations: Sequence[RelationTerm]) -> tuple[Made, ...] | None:
+    def relations(self, relations: Sequence[ast.RelationTerm]) -> tuple[Made, ...] | None:
         """All of them; None after an error."""
         found = [self.relation(relation) for relation in relations]
         sound = tuple(one for one in found if one is not None)
         return sound if len(sound) == len(found) else None
 
-    def relation(self, relation: RelationTerm) -> Made | None:
+    def relation(self, relation: ast.RelationTerm) -> Made | None:
         """The relation; None after an error."""
         self.report.tick()
         match relation:
-            case Comparison():
+            case ast.Comparison():
                 left = self.term(relation.left)
                 if left is None:
                     return None
@@ -445,16 +431,16 @@ class Names:
                     return None
                 made = self._tail(left, relation.tail, relation.region)
                 return ("maybe", left.made, made) if made and relation.maybe else made
-            case EveryElement():
+            case ast.EveryElement():
                 of = self.list_of(relation.of)
                 if of is None:
                     return None
                 made = self._tail(self._element_of(of), relation.tail, relation.region)
                 return None if made is None else ("every", of.made, made)
-            case Elements():
+            case ast.Elements():
                 return self._elements(relation)
 
-    def _elements(self, relation: Elements) -> Made | None:
+    def _elements(self, relation: ast.Elements) -> Made | None:
         named = self.elements
         lists: list[Made] = []
         for term, word in relation.lists:
@@ -475,7 +461,7 @@ class Names:
         kind = "every_of" if relation.every else "some_of"
         return None if made is None else (kind, tuple(lists), made)
 
-    def _tail(self, left: CheckedTerm, tail: Compared, region: Region) -> Made | None:
+    def _tail(self, left: CheckedTerm, tail: ast.Compared, region: Region) -> Made | None:
         """A relation whose left side is known."""
         if tail.text is not None:
             return self._like(left, tail)
@@ -496,7 +482,7 @@ class Names:
             return None
         return tail.op, left.made, right.made
 
-    def _like(self, left: CheckedTerm, tail: Compared) -> Made | None:
+    def _like(self, left: CheckedTerm, tail: ast.Compared) -> Made | None:
         if left.kind not in ("text", "mixed") or tail.text is None:
             hint = "a pattern is of a text; of each of a list write: every LIST ~ .."
             self._wrong(left.region, f"{_shown(left.kind)} matches no pattern", hint)
@@ -511,10 +497,10 @@ class Names:
             return None
         return ("!~" if tail.negated else "~", left.made, source)
 
-    def _among(self, left: CheckedTerm, tail: Compared) -> Made | None:
+    def _among(self, left: CheckedTerm, tail: ast.Compared) -> Made | None:
         op = "not in" if tail.negated else "in"
         alone = tail.terms[0]
-        in_group = isinstance(alone, GroupTerm)
+        in_group = isinstance(alone, ast.GroupTerm)
         if not tail.listed and not in_group:
             of = self.list_of(alone)
             if of is None:
@@ -560,7 +546,7 @@ def _shown(kind: Kind) -> str:
     return {"json": "a value of the type json", "mixed": "a listed value"}.get(kind, f"a {kind}")
 
 
-def window_of(duration: Duration | None, report: Report) -> int | None:
+def window_of(duration: ast.Duration | None, report: Report) -> int | None:
     """The milliseconds of a `within`; None without one, or after an error."""
     if duration is None:
         return None
@@ -573,160 +559,3 @@ def window_of(duration: Duration | None, report: Report) -> int | None:
 
 
 # Relations over listed fields alone, decided for two calls.
-
-
-def is_listed(made: Made, own: Sequence[ResolvedTool], seen: Sequence[ResolvedTool]) -> bool:
-    """Whether a relation or a term speaks of listed fields and constants alone."""
-    match made:
-        case ("own" | "seen", str(name)):
-            tools = own if made[0] == "own" else seen
-            return all(name in tool.places for tool in tools)
-        case ("text" | "number" | "word" | "ms", _):
-            return True
-        case ("constants", _):
-            return True
-        case ("~" | "!~", left, _):
-            return is_listed(left, own, seen)
-        case ("=" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in" | "maybe", one, other):
-            return is_listed(one, own, seen) and is_listed(other, own, seen)
-        case _:
-            return False
-
-
-def fields_in(made: Made, scope: str) -> set[str]:
-    """The listed fields that a relation or a term names in a scope."""
-    if made[0] == scope and len(made) == 2 and isinstance(made[1], str):
-        return {made[1]}
-    found: set[str] = set()
-    for part in made[1:]:
-        if isinstance(part, tuple):
-            found |= fields_in(part, scope)
-    return found
-
-
-Value: TypeAlias = "tuple[str, Any] | None"
-
-
-def value_of(text: str, others: Sequence[str] = ()) -> Value:
-    """The value of a canonical text; None of the empty one, a field that is left out.
-
-    Args:
-        others: all that are listed: what is not is any value but those.
-    """
-    if not text:
-        return None
-    if text == REST:
-        return "rest", frozenset([value_of(one) for one in others if one and one != REST])
-    value = json_of(text)
-    if value is None or isinstance(value, bool):
-        return "word", json_text(value)
-    return ("text", value) if isinstance(value, str) else ("number", Fraction(value))
-
-
-def json_text(value: bool | None) -> str:
-    """``true``, ``false`` or ``null``."""
-    return "null" if value is None else "true" if value else "false"
-
-
-Sides: TypeAlias = Mapping[tuple[str, str], Value]
-
-
-def truth(made: Made, sides: Sides) -> bool | None:
-    """Whether a relation over listed fields holds; None where that is unsure.
-
-    Args:
-        sides: the values of fields, by scope and name.
-    """
-    match made:
-        case ("maybe", left, inner):
-            return True if _side(left, sides) is None else truth(inner, sides)
-        case ("~" | "!~", left, source):
-            value = _side(left, sides)
-            if value is None or value[0] == "rest":
-                return None
-            matched = value[0] == "text" and pattern_of(source).matches(value[1])
-            return bool(matched) is (made[0] == "~")
-        case ("in" | "not in", left, (_, values)):
-            value = _side(left, sides)
-            among = [_compare("=", value, one) for one in values]
-            found = True if True in among else None if None in among else False
-            return found if made[0] == "in" or found is None else not found
-        case (op, left, right):
-            return _compare(op, _side(left, sides), _side(right, sides))
-    raise ValueError(f"a relation of no form: {made[0]}")
-
-
-def _side(made: Made, sides: Sides) -> Value:
-    if made[0] in ("own", "seen"):
-        return sides[made[0], made[1]]
-    return ("number" if made[0] == "ms" else made[0]), made[1]
-
-
-def _compare(op: str, one: Value, other: Value) -> bool | None:
-    if one is None or other is None:
-        return None
-    if "rest" in (one[0], other[0]):
-        rest, value = (one, other) if one[0] == "rest" else (other, one)
-        other_one = op in ("=", "!=") and value in rest[1]
-        return op == "!=" if other_one else None
-    if op in ("=", "!="):
-        return (one == other) is (op == "=")
-    below, same = bool(one[1] < other[1]), bool(one[1] == other[1])
-    return {"<": below, "<=": below or same, ">": not (below or same), ">=": not below}[str(op)]
-
-
-def both(parts: Sequence[bool | None]) -> bool | None:
-    """False if one part is, else unsure if one is."""
-    return False if False in parts else None if None in parts else True
-
-
-# The JSON of the core (docs/spec/core.md, section 7).
-
-
-def term_json(made: Made) -> Json:
-    """A term."""
-    match made:
-        case ("text", value):
-            return ["s", value]
-        case ("number", value):
-            return ["n", decimal_text(value)]
-        case ("ms", value):
-            return ["ms", value.numerator]
-        case ("word", "null"):
-            return ["z"]
-        case ("word", value):
-            return ["b", value]
-        case ("part", inner, name):
-            found = term_json(inner)
-            return [*(found if isinstance(found, list) else []), name]
-        case ("each",):
-            return ["it"]
-        case ("sum", parts):
-            return ["sum", [[decimal_text(by), term_json(part)] for part, by in parts]]
-        case ("max", one, other):
-            return ["max", term_json(one), term_json(other)]
-        case ("count", of):
-            return ["count", term_json(of)]
-        case ("count", of, relation):
-            return ["count", term_json(of), relation_json(relation)]
-        case ("constants", values):
-            return ["list", [term_json(value) for value in values]]
-        case ("look", name, keys, of):
-            return ["look", name, [term_json(key) for key in keys], of]
-    return list(made)  # own, seen, as, session, now
-
-
-def relation_json(made: Made) -> Json:
-    """A relation."""
-    match made:
-        case ("maybe", _, inner):
-            return ["?", relation_json(inner)]
-        case ("every", of, inner):
-            return ["every", term_json(of), relation_json(inner)]
-        case ("every_of" | "some_of", lists, relations):
-            named: Json = [[term_json(of), name] for of, name in lists]
-            kind = "all" if made[0] == "every_of" else "some"
-            return [kind, named, [relation_json(one) for one in relations]]
-        case ("~" | "!~", left, source):
-            return [made[0], term_json(left), source]
-    return [made[0], term_json(made[1]), term_json(made[2])]

@@ -6,19 +6,13 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import PASSABLE, CallSet
-from tcc_certs.formats.codec import encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    ForbidStatement,
-    GoalStatement,
-    GrammarStatement,
-    PolicyStatement,
-    StartStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.amounts import Steps
@@ -32,7 +26,7 @@ from tcc_compiler.resolve.calls import (
     calls_in,
     text_bytes,
 )
-from tcc_compiler.resolve.core import Resolved
+from tcc_compiler.resolve.core import Resolved, policy_json
 from tcc_compiler.resolve.expansion import (
     Expanded,
     TooManyPairs,
@@ -40,17 +34,9 @@ from tcc_compiler.resolve.expansion import (
     narrowed,
     numbered,
 )
-from tcc_compiler.resolve.expressions import (
-    call_sets,
-    check_expression,
-    check_left_recursion,
-    expression_json,
-    plan_json,
-    reached_rules,
-)
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS
-from tcc_compiler.resolve.policies import ResolvedPolicy, policy_json
+from tcc_compiler.resolve.policies import ResolvedPolicy
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -192,7 +178,7 @@ def _check_signatures(program: Program, report: Report) -> None:
         )
 
 
-def _check_goals(goal: GoalStatement | None, report: Report) -> None:
+def _check_goals(goal: ast.GoalStatement | None, report: Report) -> None:
     first: dict[str, Region] = {}
     for state in goal.states if goal else ():
         if state.text in first:
@@ -203,7 +189,7 @@ def _check_goals(goal: GoalStatement | None, report: Report) -> None:
 
 
 def _check_known(
-    start: StartStatement, goal: GoalStatement, known: Sequence[str], report: Report
+    start: ast.StartStatement, goal: ast.GoalStatement, known: Sequence[str], report: Report
 ) -> None:
     # A state that is both start and goal needs no signature: the empty plan may be meant.
     both = {state.text for state in goal.states if state.text == start.state.text}
@@ -231,8 +217,8 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
                 program,
                 limits=[],
                 requires=[],
-                forbids=[one for one in asked if isinstance(one, ForbidStatement)],
-                policies=[one for one in asked if isinstance(one, PolicyStatement)],
+                forbids=[one for one in asked if isinstance(one, ast.ForbidStatement)],
+                policies=[one for one in asked if isinstance(one, ast.PolicyStatement)],
                 monitors=[],
             ),
             scope,
@@ -245,7 +231,7 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
 
 
 def _assemble(
-    grammar: GrammarStatement,
+    grammar: ast.GrammarStatement,
     program: Program,
     scope: Scope,
     call_list: CallList,
@@ -353,3 +339,232 @@ def _used_sets(
     for _, chain, _ in checked.stated.forbids:
         used.update(map(call_list.calls_of, chain))
     return used
+
+
+# Expressions: names and counts checked, patterns resolved, core JSON (core.md, section 3); and left
+# recursion (language.md, section 8).  No function here recurses.  A cycle of rules is looked for
+# together with what may be empty, which is known as the walk goes; networkx wants a finished graph.
+
+
+MAX_REPEAT = 10_000
+
+
+def check_expression(expression: ast.Expression, scope: Scope) -> None:
+    """Report undefined names, wrong patterns and wrong repetitions."""
+    for node in ast.postorder(expression):
+        scope.report.tick()
+        if isinstance(node, ast.Reference):
+            scope.check(node)
+        elif isinstance(node, ast.Repeated):
+            _check_repeat(node, scope.report)
+        if scope.report.full:
+            return
+
+
+def _check_repeat(node: ast.Repeated, report: Report) -> None:
+    for count in (node.low, node.high):
+        if count is not None and not _is_count(count):
+            message = f"a repetition counts with whole numbers from 0 to {MAX_REPEAT}"
+            report.error("TCC311", count.region, message, "write {3}, {1,3} or {1,}")
+            return
+    if node.high is not None and node.low.value > node.high.value:
+        message = "this repetition asks for more at least than at most"
+        region = node.low.region.to(node.high.region)
+        report.error("TCC311", region, message, "write the smaller number first")
+
+
+def _is_count(number: ast.Number) -> bool:
+    return number.value.denominator == 1 and number.value <= MAX_REPEAT
+
+
+def reached_rules(program: Program) -> list[str]:
+    """The names of the rules that the plan reaches, in increasing order."""
+    if program.plan is None:
+        return []
+    reached: set[str] = set()
+    todo: list[ast.Expression] = [program.plan.body]
+    while todo:
+        for node in ast.postorder(todo.pop()):
+            if isinstance(node, ast.Reference):
+                name = node.pattern.name.text
+                if name in program.rules and name not in reached:
+                    reached.add(name)
+                    todo.append(program.rules[name].body)
+    return sorted(reached)
+
+
+def call_sets(expression: ast.Expression, scope: Scope, call_list: CallList) -> Iterator[CallSet]:
+    """The call sets of the patterns in an expression.
+
+    Raises:
+        TooManyMembers: see :meth:`CallList.calls_of`.
+    """
+    for node in ast.postorder(expression):
+        scope.report.tick()
+        if isinstance(node, ast.AnyCall):
+            yield call_list.every
+        elif isinstance(node, ast.Reference) and not scope.is_rule(node):
+            selection = scope.selection(node.pattern)
+            if selection is not None:
+                yield call_list.calls_of(selection)
+
+
+def expression_json(
+    expression: ast.Expression, scope: Scope, call_list: CallList, numbers: Mapping[CallSet, int]
+) -> Json:
+    """The expression as the core writes it; `numbers` gives each call set its pattern's number."""
+
+    def call(call_set: CallSet) -> Json:
+        return ["call", numbers[call_set]]
+
+    done: list[Json] = []
+    for node in ast.postorder(expression):
+        scope.report.tick()
+        first = len(done) - len(ast.operands(node))
+        done[first:] = [_node(node, done[first:], scope, call_list, call)]
+    return done[0]
+
+
+def _node(
+    node: ast.Expression,
+    parts: list[Json],
+    scope: Scope,
+    call_list: CallList,
+    call: Callable[[CallSet], Json],
+) -> Json:
+    match node:
+        case ast.NoCall():
+            return ["empty"]
+        case ast.AnyCall():
+            return call(call_list.every)
+        case ast.Reference():
+            selection = None if scope.is_rule(node) else scope.selection(node.pattern)
+            if selection is None:
+                return ["rule", node.pattern.name.text]
+            return call(call_list.calls_of(selection))
+        case ast.Many():
+            return [node.kind, parts]
+        case ast.Minus():
+            return ["diff", parts[0], parts[1:]]
+        case ast.Repeated():
+            low = int(node.low.value)
+            bounds = [low] if node.high is None else [low, int(node.high.value)]
+            return ["repeat", parts[0], *bounds]
+
+
+def plan_json(
+    plan: ast.PlanStatement | None,
+    scope: Scope,
+    call_list: CallList,
+    numbers: Mapping[CallSet, int],
+) -> Json:
+    """The plan; without a statement it is ``any*``."""
+    if plan is None:
+        return ["repeat", ["call", numbers[call_list.every]], 0]
+    return expression_json(plan.body, scope, call_list, numbers)
+
+
+# Left recursion: rules that are reached from themselves before a call is made.  Each rule is
+# evaluated once for whether it can be empty; what that evaluation looks at is exactly what can be
+# reached without a call, so a rule met while it is being evaluated is left-recursive.
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A node whose operands are being evaluated; `rule` names the rule whose body it is."""
+
+    node: ast.Expression
+    rule: str | None
+    answers: list[bool] = field(default_factory=list)
+
+
+def check_left_recursion(program: Program, report: Report) -> None:
+    """Report each cycle of rules that consumes no call, with the rules on it."""
+    nullable: dict[str, bool] = {}
+    for name in program.rules:
+        if name not in nullable:
+            _evaluate(name, program, nullable, report)
+
+
+def _evaluate(name: str, program: Program, nullable: dict[str, bool], report: Report) -> None:
+    """Fill in `nullable` for a rule and all that it can reach before a call."""
+    path = {name: None}
+    stack = [_Visit(program.rules[name].body, name)]
+    while stack:
+        report.tick()
+        visit = stack[-1]
+        child = _next(visit)
+        if child is None:
+            answer = _empty(visit)
+            stack.pop()
+            if visit.rule is not None:
+                nullable[visit.rule] = answer
+                del path[visit.rule]
+            if stack:
+                stack[-1].answers.append(answer)
+            continue
+        rule = _rule_of(child, program)
+        if rule is None:
+            stack.append(_Visit(child, None))
+        elif rule in nullable:
+            visit.answers.append(nullable[rule])
+        elif rule in path:
+            if not report.full:
+                _report(list(path), rule, program, report)
+            visit.answers.append(False)
+        else:
+            path[rule] = None
+            stack.append(_Visit(program.rules[rule].body, rule))
+
+
+def _rule_of(node: ast.Expression, program: Program) -> str | None:
+    if isinstance(node, ast.Reference) and node.pattern.name.text in program.rules:
+        name = node.pattern.name.text
+        return None if node.pattern.arguments or name in program.tools else name
+    return None
+
+
+def _next(visit: _Visit) -> ast.Expression | None:
+    """The next operand to evaluate; a sequence is not evaluated past one that cannot be empty.
+
+    A rule whose body is a bare name of a rule has that name as its one operand.
+    """
+    node, answers = visit.node, visit.answers
+    if isinstance(node, ast.Reference):
+        return node if visit.rule is not None and not answers else None
+    parts = ast.operands(node)
+    done = len(answers) == len(parts)
+    if done or (isinstance(node, ast.Many) and node.kind == "seq" and answers and not answers[-1]):
+        return None
+    return parts[len(answers)]
+
+
+def _empty(visit: _Visit) -> bool:
+    """Whether a node can be the empty sequence, its operands' answers known."""
+    node, answers = visit.node, visit.answers
+    match node:
+        case ast.NoCall():
+            return True
+        case ast.Many(kind="alt"):
+            return any(answers)
+        case ast.Many():
+            return all(answers)
+        case ast.Minus():
+            return answers[0] and not any(answers[1:])
+        case ast.Repeated():
+            return answers[0] or node.low.value == 0
+        case _:
+            return bool(answers) and answers[0]
+
+
+def _report(path: Sequence[str], rule: str, program: Program, report: Report) -> None:
+    cycle = path[path.index(rule) :]
+    shown = [*cycle, rule] if len(cycle) <= 12 else [*cycle[:10], "...", cycle[-1], rule]
+    notes = [(f"by way of {quote(name)}", program.rules[name].name.region) for name in cycle[1:6]]
+    report.error(
+        "TCC207",
+        program.rules[rule].name.region,
+        f"rule {quote(rule)} is reached from itself before a call is made: {' -> '.join(shown)}",
+        "let a call come first, or write a repetition ('+', '*')",
+        notes,
+    )

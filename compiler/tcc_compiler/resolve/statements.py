@@ -1,4 +1,4 @@
-"""Limits, requires, forbids, examples and expectations, resolved.
+"""Limits, requires, forbids, examples and expectations, resolved; which of them are of 1.2.
 
 Normative text: docs/spec/language.md, sections 7 and 10.  `same` and `per` over listed parameters
 are written out here; over open ones they become monitors, of which a `require` leaves its order
@@ -8,21 +8,12 @@ behind for the automaton.  Cost: linear in the statements that come out, and tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    ExampleStatement,
-    ExpectStatement,
-    ForbidStatement,
-    LimitStatement,
-    Pattern,
-    PolicyStatement,
-    RequireStatement,
-    Word,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Region, Span
 from tcc_compiler.resolve.amounts import in_unit
@@ -37,15 +28,11 @@ from tcc_compiler.resolve.limits import (
     limit_of,
     sum_of_open,
 )
-from tcc_compiler.resolve.policies import (
-    Attributes,
-    ResolvedPolicy,
-    attributes_of,
-    monitored,
-    policy_form,
-    policy_of,
-)
+from tcc_compiler.resolve.policies import Attributes, ResolvedPolicy, attributes_of, policy_of
 from tcc_compiler.resolve.program import Program
+from tcc_compiler.resolve.relations import (
+    field_of,
+)
 from tcc_compiler.resolve.same import (
     Room,
     present,
@@ -106,7 +93,7 @@ class _Reader:
 
     # Limits.
 
-    def limit(self, statement: LimitStatement) -> None:
+    def limit(self, statement: ast.LimitStatement) -> None:
         """``limit ..``."""
         self.report.tick()
         again = policy_form(statement, self.scope)
@@ -126,7 +113,11 @@ class _Reader:
             self._uses_per(statement, statement.per, limit, selection)
 
     def _uses_per(
-        self, statement: LimitStatement, per: Word, limit: ResolvedLimit, of: ResolvedSelection
+        self,
+        statement: ast.LimitStatement,
+        per: ast.Word,
+        limit: ResolvedLimit,
+        of: ResolvedSelection,
     ) -> None:
         tool = self._tool(of)
         side = side_of(tool, per, self.report)
@@ -143,14 +134,14 @@ class _Reader:
             monitor = ResolvedUses(of=of, per=per.text, value=limit.value)
             self.found.monitors.append((monitor, statement.region))
 
-    def policy(self, statement: PolicyStatement) -> None:
+    def policy(self, statement: ast.PolicyStatement) -> None:
         """A statement in a form of 1.2."""
         found = policy_of(statement, self.scope, self.found.session)
         if found is not None:
             self.found.policies.append(found)
 
-    def _sum(self, statement: LimitStatement, name: Word, parameter: Word) -> None:
-        selection = self.scope.selection(Pattern(name, (), name.region))
+    def _sum(self, statement: ast.LimitStatement, name: ast.Word, parameter: ast.Word) -> None:
+        selection = self.scope.selection(ast.Pattern(name, (), name.region))
         if selection is None:
             return
         tool = self._tool(selection)
@@ -170,7 +161,7 @@ class _Reader:
 
     # Orders.
 
-    def require(self, statement: RequireStatement) -> None:
+    def require(self, statement: ast.RequireStatement) -> None:
         """``require A before B``, ``before each B`` or ``after B``."""
         self.report.tick()
         again = policy_form(statement, self.scope)
@@ -204,7 +195,7 @@ class _Reader:
         for one, other in self._split(first, second, same.listed, region):
             self.found.requires.append((order, one, other, region))
 
-    def forbid(self, statement: ForbidStatement) -> None:
+    def forbid(self, statement: ast.ForbidStatement) -> None:
         """``forbid P1 P2 ..``, ``forbid A with B`` or ``forbid A before B``."""
         self.report.tick()
         again = policy_form(statement, self.scope)
@@ -250,7 +241,7 @@ class _Reader:
         found = split_same(tools, (first, second), pairs, region, self.room, self.report)
         return list(found)
 
-    def _foreseen(self, pattern: Pattern | None, tool: ResolvedTool) -> bool:
+    def _foreseen(self, pattern: ast.Pattern | None, tool: ResolvedTool) -> bool:
         """Whether a pattern names nothing that is known only after a call; else reported."""
         sound = True
         for argument in pattern.arguments if pattern else ():
@@ -309,7 +300,7 @@ class Expect:
 
 
 def selections_of(
-    statement: ExampleStatement, scope: Scope
+    statement: ast.ExampleStatement, scope: Scope
 ) -> tuple[ResolvedSelection, ...] | None:
     """The patterns of an example, resolved; None after an error."""
     selections = [scope.selection(pattern) for pattern in statement.patterns]
@@ -318,7 +309,7 @@ def selections_of(
 
 
 def example_of(
-    statement: ExampleStatement,
+    statement: ast.ExampleStatement,
     selections: tuple[ResolvedSelection, ...],
     call_list: CallList,
     report: Report,
@@ -337,7 +328,7 @@ def example_of(
     )
 
 
-def expect_of(statement: ExpectStatement, scope: Scope) -> Expect | None:
+def expect_of(statement: ast.ExpectStatement, scope: Scope) -> Expect | None:
     """The expectation, None after an error."""
     report = scope.report
     number = statement.number
@@ -353,3 +344,126 @@ def expect_of(statement: ExpectStatement, scope: Scope) -> Expect | None:
         value=value,
         span=report.span(statement.region),
     )
+
+
+def policy_form(
+    statement: ast.RequireStatement | ast.ForbidStatement | ast.LimitStatement, scope: Scope
+) -> ast.PolicyStatement | None:
+    """The statement as one of 1.2, where it names a rule, or a listed key that may be left out."""
+    patterns: tuple[ast.Pattern, ...]
+    pairs: tuple[ast.Pair, ...] = ()
+    match statement:
+        case ast.RequireStatement():
+            patterns, pairs = (statement.first, statement.second), statement.same
+        case ast.ForbidStatement():
+            patterns, pairs = statement.patterns, statement.same
+        case ast.LimitStatement(pattern=ast.Pattern() as pattern):
+            patterns = (pattern,)
+        case ast.LimitStatement(total=(tool, parameter)):
+            of = ast.Pattern(tool, (), tool.region)
+            new = _may_be_absent(of, parameter, scope) and not _is_listed(of, parameter, scope)
+            return _as_policy(statement) if new else None
+        case _:
+            return None
+    names = [(patterns[0], pair.first) for pair in pairs]
+    names += [(patterns[-1], pair.second) for pair in pairs]
+    if isinstance(statement, ast.LimitStatement) and statement.per is not None:
+        names.append((patterns[0], statement.per))
+    named = any(_names_rule(pattern, scope) for pattern in patterns)
+    mixed = any(_mixes(patterns[0], patterns[-1], pair, scope) for pair in pairs)
+    new = named or mixed or any(_is_of_policies(*one, scope) for one in names)
+    return _as_policy(statement) if new else None
+
+
+def _mixes(first: ast.Pattern, second: ast.Pattern, pair: ast.Pair, scope: Scope) -> bool:
+    """Whether a listed field is compared with an open one of its kind."""
+    tools = scope.tools.get(first.name.text), scope.tools.get(second.name.text)
+    one = None if tools[0] is None else field_of(tools[0], pair.first.text)
+    other = None if tools[1] is None else field_of(tools[1], pair.second.text)
+    if one is None or other is None or one.listed is other.listed:
+        return False
+    return one.kind == other.kind
+
+
+def _is_of_policies(pattern: ast.Pattern, name: ast.Word, scope: Scope) -> bool:
+    """Whether no statement of 1.1 compares a field: it may be left out, or is JSON."""
+    tool = scope.tools.get(pattern.name.text)
+    found = None if tool is None else field_of(tool, name.text)
+    return _may_be_absent(pattern, name, scope) or (found is not None and found.kind == "json")
+
+
+def _is_listed(pattern: ast.Pattern, name: ast.Word, scope: Scope) -> bool:
+    tool = scope.tools.get(pattern.name.text)
+    found = None if tool is None else field_of(tool, name.text)
+    return found is not None and found.listed
+
+
+def _as_policy(
+    statement: ast.RequireStatement | ast.ForbidStatement | ast.LimitStatement,
+) -> ast.PolicyStatement | None:
+    """The statement in the form of 1.2; None for a limit on amounts of plans."""
+    patterns: tuple[ast.Pattern, ...] = ()
+    pairs: tuple[ast.Pair, ...] = ()
+    per: tuple[ast.Term, ...] = ()
+    total = None
+    match statement:
+        case ast.RequireStatement():
+            kind, order, patterns = "require", statement.order, (statement.first, statement.second)
+            pairs = statement.same
+        case ast.ForbidStatement():
+            kind, order, patterns = "forbid", statement.order, statement.patterns
+            pairs = statement.same
+        case ast.LimitStatement():
+            kind, order, total = statement.kind, statement.op, statement.total
+            patterns = () if statement.pattern is None else (statement.pattern,)
+            per = () if statement.per is None else (_field_term(statement.per),)
+            if not patterns and total is None:
+                return None
+    parts = [
+        ast.Alternative(
+            calls=one, last=False, count=None, keys=(), where=(), within=None, region=one.region
+        )
+        for one in patterns
+    ]
+    alone = kind in ("uses", "sum") or order == "next"
+    return ast.PolicyStatement(
+        kind=kind,
+        order=order,
+        before=tuple(parts if alone else parts[:1]),
+        calls=None if alone else patterns[1],
+        region=statement.region,
+        word=ast.Word(kind, statement.region),
+        keys=tuple(ast.KeyPair(pair.first, _field_term(pair.second)) for pair in pairs),
+        total=total,
+        per=per,
+        number=statement.number if isinstance(statement, ast.LimitStatement) else None,
+    )
+
+
+def _field_term(name: ast.Word) -> ast.Term:
+    return ast.FieldTerm("own", (name,), name.region)
+
+
+def _names_rule(pattern: ast.Pattern, scope: Scope) -> bool:
+    name = pattern.name.text
+    return name in scope.program.rules and name not in scope.tools and not pattern.arguments
+
+
+def _may_be_absent(pattern: ast.Pattern, name: ast.Word, scope: Scope) -> bool:
+    """Whether a key may be left out, or is of a type or an answer that 1.1 does not know."""
+    tool = scope.tools.get(pattern.name.text)
+    found = None if tool is None else field_of(tool, name.text)
+    if tool is None or found is None:
+        return False
+    return found.optional or (not found.listed and name.text not in tool.opened)
+
+
+def monitored(statement: ast.MonitorStatement, scope: Scope) -> ast.PolicyStatement | None:
+    """``monitor`` before a statement of 1.1 as one of 1.2; None, reported, where it can be none."""
+    inner = statement.statement
+    found = _as_policy(inner)
+    if found is None:
+        message = "`monitor` stands before a `require`, a `forbid`, or a limit on calls or a sum"
+        scope.report.error("TCC227", statement.region, message, "take the `monitor` away")
+        return None
+    return replace(found, monitored=statement.region, region=statement.region)

@@ -16,40 +16,19 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.values.types import OpenParameter
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import (
-    Amount,
-    Attribute,
-    BindMcp,
-    BindPython,
-    Doc,
-    Errors,
-    Model,
-    ModelAtom,
-    ModelExecute,
-    ModelPart,
-    Number,
-    OpenDeclaration,
-    Parallel,
-    ParameterDeclaration,
-    Quotes,
-    Strict,
-    ToolStatement,
-)
+from tcc_compiler.language import ast
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
-from tcc_compiler.resolve.parameters import (
+from tcc_compiler.resolve.fields import (
     OpenField,
-    ResolvedParameter,
     fields_of,
     is_new_field,
     opened_of,
-    parameters_of,
     pattern_is_sound,
-    plain_name,
-    pointer_of,
 )
+from tcc_compiler.resolve.parameters import ResolvedParameter, parameters_of, plain_name, pointer_of
 
 # Models: what each takes.
 
@@ -65,9 +44,9 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
 _MEMBER = {"price": "price", "latency": "latency_ms", "epsilon": "epsilon"}
 
 
-def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
+def models_of(models: Sequence[ast.Model], report: Report) -> list[Json] | None:
     """The model objects; None after an error."""
-    first: dict[str, Model] = {}
+    first: dict[str, ast.Model] = {}
     objects: list[Json] = []
     sound = True
     for model in models:
@@ -85,7 +64,7 @@ def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
     return objects if sound else None
 
 
-def _members(model: Model, report: Report) -> Members | None:
+def _members(model: ast.Model, report: Report) -> Members | None:
     """What asking takes, the adapter and what executing takes; None after an error.
 
     What `execute` does not name is as the model has it, wherever in the model that stands.
@@ -94,12 +73,12 @@ def _members(model: Model, report: Report) -> Members | None:
     asking = [
         part
         for part in model.parts
-        if not isinstance(part, ModelExecute) and part.kind != "quality"
+        if not isinstance(part, ast.ModelExecute) and part.kind != "quality"
     ]
-    executing = [part for part in model.parts if isinstance(part, ModelExecute)]
+    executing = [part for part in model.parts if isinstance(part, ast.ModelExecute)]
     once = _are_single(model.parts, report)
     taken = _taken(asking, dict.fromkeys(_MEMBER.values(), 0), report)
-    adapter = [part.text.value for part in asking if isinstance(part, ModelPart) and part.text]
+    adapter = [part.text.value for part in asking if isinstance(part, ast.ModelPart) and part.text]
     if not once or taken is None:
         return None
     named: Members = {"adapter": adapter[0]} if adapter else {}
@@ -116,7 +95,9 @@ def _members(model: Model, report: Report) -> Members | None:
     return None if execute is None else {**taken, **named, "execute": execute}
 
 
-def _are_single(parts: Sequence[ModelPart | ModelAtom | ModelExecute], report: Report) -> bool:
+def _are_single(
+    parts: Sequence[ast.ModelPart | ast.ModelAtom | ast.ModelExecute], report: Report
+) -> bool:
     seen: set[str] = set()
     sound = True
     for part in parts:
@@ -129,13 +110,13 @@ def _are_single(parts: Sequence[ModelPart | ModelAtom | ModelExecute], report: R
 
 
 def _taken(
-    parts: Sequence[ModelPart | ModelAtom], less: Mapping[str, Json], report: Report
+    parts: Sequence[ast.ModelPart | ast.ModelAtom], less: Mapping[str, Json], report: Report
 ) -> Members | None:
     """What the parts say that a model takes, over what holds without them; None after an error."""
     members: Members = dict(less)
     sound = True
     for part in parts:
-        if isinstance(part, ModelAtom):
+        if isinstance(part, ast.ModelAtom):
             atom = _atom(part, report)
             sound &= atom is not None
             members["atom"] = atom or {}
@@ -146,9 +127,9 @@ def _taken(
     return members if sound else None
 
 
-def _quality(part: ModelPart | ModelAtom | ModelExecute, report: Report) -> str | None:
+def _quality(part: ast.ModelPart | ast.ModelAtom | ast.ModelExecute, report: Report) -> str | None:
     """The share of a width that a model is taken to gain; None after an error."""
-    number = part.number if isinstance(part, ModelPart) else None
+    number = part.number if isinstance(part, ast.ModelPart) else None
     value = Fraction(0) if number is None else number.value
     if 0 < value <= 1 and (value * 10**9).denominator == 1:
         return decimal_text(value)
@@ -157,12 +138,12 @@ def _quality(part: ModelPart | ModelAtom | ModelExecute, report: Report) -> str 
     return None
 
 
-def _amount(part: ModelPart, number: Number, report: Report) -> int | None:
+def _amount(part: ast.ModelPart, number: ast.Number, report: Report) -> int | None:
     value = number.value * MILLISECONDS[part.unit]
     return in_unit(part.kind, value, number.region, report)
 
 
-def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
+def _atom(part: ast.ModelAtom, report: Report) -> Mapping[str, Json] | None:
     """The atom in canonical form; None after an error."""
     mechanism, texts = part.mechanism.text, [decimal_text(n.value) for n in part.numbers]
     members: dict[str, Json] = {"mechanism": mechanism}
@@ -229,7 +210,7 @@ class ResolvedTool:
     answers: Sequence[OpenField] = ()
 
 
-def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> ResolvedTool | None:
+def tool_of(statement: ast.ToolStatement, steps: Steps, report: Report) -> ResolvedTool | None:
     """The resolved tool, None after an error in it; its amounts take some of `steps`."""
     extras = _extras(statement, report)
     named = plain_name(statement.name, report)
@@ -242,7 +223,7 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> ResolvedT
     fields = _fields(statement, taken, report)
     if fields is None:
         return None
-    clauses = [a for a in statement.attributes if isinstance(a, Amount)]
+    clauses = [a for a in statement.attributes if isinstance(a, ast.Amount)]
     amounts = amounts_of(
         statement.name, parameters, [item.name for item in opened], clauses, steps, report
     )
@@ -264,10 +245,12 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> ResolvedT
 
 
 def _fields(
-    statement: ToolStatement, taken: Mapping[str, Region], report: Report
+    statement: ast.ToolStatement, taken: Mapping[str, Region], report: Report
 ) -> tuple[tuple[OpenField, ...], tuple[OpenField, ...]] | None:
     """The open arguments and the open answers; None after an error."""
-    new = any(isinstance(one, OpenDeclaration) and is_new_field(one) for one in statement.opened)
+    new = any(
+        isinstance(one, ast.OpenDeclaration) and is_new_field(one) for one in statement.opened
+    )
     if not new and not statement.answers:
         return (), ()
     arguments = fields_of(statement.opened, taken, report)
@@ -282,7 +265,7 @@ def _fields(
 
 
 def heads_are_there(
-    declared: Sequence[ParameterDeclaration | OpenDeclaration], what: str, report: Report
+    declared: Sequence[ast.ParameterDeclaration | ast.OpenDeclaration], what: str, report: Report
 ) -> bool:
     """Whether the member at the head of each argument's place is declared beside it."""
     places = {one.name.text: pointer_of(one.at, one.name.text, report) for one in declared}
@@ -301,41 +284,43 @@ def heads_are_there(
     return sound
 
 
-def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | None:
-    attributes: Sequence[Attribute] = statement.attributes
+def _extras(statement: ast.ToolStatement, report: Report) -> Mapping[str, Json] | None:
+    attributes: Sequence[ast.Attribute] = statement.attributes
     extras: dict[str, Json] = {}
-    sound = _single([a for a in attributes if isinstance(a, Doc)], "doc", report)
-    sound &= _single([a for a in attributes if isinstance(a, Quotes)], "quotes", report)
-    sound &= _single([a for a in attributes if isinstance(a, Strict)], "strict", report)
-    sound &= _single([a for a in attributes if isinstance(a, Errors)], "errors", report)
-    sound &= _single([a for a in attributes if isinstance(a, BindMcp | BindPython)], "bind", report)
+    sound = _single([a for a in attributes if isinstance(a, ast.Doc)], "doc", report)
+    sound &= _single([a for a in attributes if isinstance(a, ast.Quotes)], "quotes", report)
+    sound &= _single([a for a in attributes if isinstance(a, ast.Strict)], "strict", report)
+    sound &= _single([a for a in attributes if isinstance(a, ast.Errors)], "errors", report)
+    sound &= _single(
+        [a for a in attributes if isinstance(a, ast.BindMcp | ast.BindPython)], "bind", report
+    )
     for attribute in attributes:
         match attribute:
-            case Doc():
+            case ast.Doc():
                 extras["doc"] = attribute.text.value
-            case Quotes():
+            case ast.Quotes():
                 extras["quotes"] = "same"
-            case Strict():
+            case ast.Strict():
                 extras["strict"] = True
                 sound &= _observes(statement, attribute, report)
-            case Errors():
+            case ast.Errors():
                 extras["errors"] = "failed"
                 if attribute.text is not None:
                     sound &= pattern_is_sound(attribute.text, report)
                     extras["error_text"] = attribute.text.value
-            case Parallel():
+            case ast.Parallel():
                 extras["parallel"] = True
-            case BindMcp() | BindPython():
+            case ast.BindMcp() | ast.BindPython():
                 binding = _binding(attribute, report)
                 sound &= binding is not None
                 extras["bind"] = binding or {}
-    models = models_of([a for a in attributes if isinstance(a, Model)], report)
+    models = models_of([a for a in attributes if isinstance(a, ast.Model)], report)
     if models:
         extras["models"] = models
     return extras if sound and models is not None else None
 
 
-def _observes(statement: ToolStatement, strict: Strict, report: Report) -> bool:
+def _observes(statement: ast.ToolStatement, strict: ast.Strict, report: Report) -> bool:
     """Whether a strict tool has something that can be answered in more than one way."""
     if statement.observed:
         return True
@@ -349,7 +334,9 @@ _BIND = 'write bind mcp "server" "tool"'
 
 
 def _single(
-    attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython],
+    attributes: Sequence[
+        ast.Doc | ast.Quotes | ast.Strict | ast.Errors | ast.BindMcp | ast.BindPython
+    ],
     what: str,
     report: Report,
 ) -> bool:
@@ -361,8 +348,8 @@ def _single(
     return len(attributes) < 2
 
 
-def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] | None:
-    if isinstance(bind, BindPython):
+def _binding(bind: ast.BindMcp | ast.BindPython, report: Report) -> Mapping[str, Json] | None:
+    if isinstance(bind, ast.BindPython):
         if _TARGET.fullmatch(bind.target.value):
             return {"kind": "python", "target": bind.target.value}
         message = f"{quote(bind.target.value)} names no Python function"

@@ -430,6 +430,12 @@ class Across:
         drawn = statements.draws(offer.tool, states, course.attributes, opened, given)
         return draws_of(self._limits, drawn)
 
+    def counts_with(self, other: Across) -> bool:
+        """Whether both count something of one name on one account."""
+        names = {limit.name for limit in self._limits.values()}
+        both = any(limit.name in names for limit in other._limits.values())
+        return both and self._account == other._account != ""
+
     def count(self, drawer: Drawer, seq: int, draws: tuple[Draw, ...], now: int) -> Counting:
         """Counts a call, where there is room for it.
 

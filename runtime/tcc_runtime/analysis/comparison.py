@@ -18,19 +18,9 @@ from tcc_certs.core.model import Call, Core
 from tcc_certs.core.reader import decode_core, read_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import written
+from tcc_runtime.analysis import gate_changes
 from tcc_runtime.analysis.blame import blame
 from tcc_runtime.analysis.difference import OneSided, Plan, only_in
-from tcc_runtime.analysis.gate_changes import (
-    CARRIED,
-    IN_SESSIONS,
-    Change,
-    Sense,
-    joined,
-    member_changes,
-    monitor_changes,
-    open_changes,
-    rest_of_open,
-)
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
@@ -81,7 +71,7 @@ class SessionComparison:
     open_removed: tuple[tuple[str, str], ...] = ()
 
     @property
-    def verdict(self) -> Sense | None:
+    def verdict(self) -> gate_changes.Sense | None:
         """On the new one's sessions; None where a side is undecided."""
         if self.open_added or self.open_removed:
             return None
@@ -115,31 +105,31 @@ class Comparison:
         sessions: None where nobody compared them.
     """
 
-    verdict: Sense | None
-    plans: Sense | None
+    verdict: gate_changes.Sense | None
+    plans: gate_changes.Sense | None
     counts: Literal["exact", "upper"]
     added: OneSided
     removed: OneSided
     common: int
     calls: Calls | None
-    monitors: tuple[Change, ...]
-    opened: tuple[Change, ...]
-    members: tuple[Change, ...]
+    monitors: tuple[gate_changes.Change, ...]
+    opened: tuple[gate_changes.Change, ...]
+    members: tuple[gate_changes.Change, ...]
     because_added: tuple[WrittenStatement, ...] = ()
     because_removed: tuple[WrittenStatement, ...] = ()
     reason: Rejected | None = None
     sessions: SessionComparison | None = None
 
     @property
-    def guarded(self) -> tuple[Change, ...]:
+    def guarded(self) -> tuple[gate_changes.Change, ...]:
         """What a gate acts on beyond sessions: how calls are made, and what answers mean."""
         return tuple(
             [
                 change
                 for change in (*self.opened, *self.members)
-                if change.of in CARRIED
+                if change.of in gate_changes.CARRIED
                 or change.of == "observed"
-                or (change.of not in IN_SESSIONS and change.sense == "incomparable")
+                or (change.of not in gate_changes.IN_SESSIONS and change.sense == "incomparable")
             ]
         )
 
@@ -152,10 +142,10 @@ class Comparison:
         if self.sessions is not None:
             found = self.sessions.added if sense == "wider" else self.sessions.removed
             return found is not None or bool(self.guarded)
-        broken: tuple[Sense, ...] = (sense, "incomparable")
+        broken: tuple[gate_changes.Sense, ...] = (sense, "incomparable")
         changes = (*self.monitors, *self.opened, *self.members)
         return self.plans in broken or any(
-            change.sense in broken or change.of in CARRIED for change in changes
+            change.sense in broken or change.of in gate_changes.CARRIED for change in changes
         )
 
 
@@ -173,7 +163,7 @@ def compare(
     Raises:
         Rejected: an unverified artifact leads out of its ranges.
     """
-    monitors = tuple(monitor_changes(old.core, new.core))
+    monitors = tuple(gate_changes.monitor_changes(old.core, new.core))
     try:
         before, after = graph_of(old), graph_of(new)
         added, removed = only_in(after, before), only_in(before, after)
@@ -190,12 +180,12 @@ def compare(
     members = _members(old, new, told, used, {amounts.call for amounts in calls.amounts})
     plans = _verdict(added.plans, removed.plans)
     bounds = old.manifest.gate or new.manifest.gate  # none that is above 0 is of no plan
-    costs: list[Sense] = ["cost"] * bool(calls.amounts)
+    costs: list[gate_changes.Sense] = ["cost"] * bool(calls.amounts)
     senses = [change.sense for change in (*told, *members)]
     return Comparison(
         because_added=_changed(old.core, were, are, added.shortest),
         because_removed=_changed(new.core, are, were, removed.shortest),
-        verdict=joined([plans, *costs, *senses]),
+        verdict=gate_changes.joined([plans, *costs, *senses]),
         plans=plans,
         counts="upper" if bounds else "exact",
         added=added,
@@ -211,10 +201,10 @@ def compare(
 def _members(
     old: Artifact,
     new: Artifact,
-    told: Sequence[Change],
+    told: Sequence[gate_changes.Change],
     used: Collection[str],
     calls: Collection[str],
-) -> tuple[Change, ...]:
+) -> tuple[gate_changes.Change, ...]:
     """Whatever else the two cores differ in; something, where they differ and nothing was told.
 
     Args:
@@ -225,19 +215,21 @@ def _members(
     one, other = (bytes(artifact.file.columns["core"].data) for artifact in (old, new))
     if one == other:
         return ()
-    found = member_changes(decode_core(one), decode_core(other))
-    found += rest_of_open(old.core, new.core, used)
+    found = gate_changes.member_changes(decode_core(one), decode_core(other))
+    found += gate_changes.rest_of_open(old.core, new.core, used)
     found += _other_calls(old.core, new.core, calls)
     found += _rewritten(old.core, new.core, told)
     if not (found or told or calls):
         digests = [blake3(core).hexdigest() for core in (one, other)]
         found.append(
-            Change(of="core", name="core", old=digests[0], new=digests[1], sense="incomparable")
+            gate_changes.Change(
+                of="core", name="core", old=digests[0], new=digests[1], sense="incomparable"
+            )
         )
     return tuple(found)
 
 
-def core_changes(old: bytes, new: bytes) -> list[Change]:
+def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
     """What two cores differ in, plans aside: statements, monitors, tools, amounts of calls.
 
     Raises:
@@ -246,16 +238,16 @@ def core_changes(old: bytes, new: bytes) -> list[Change]:
     if old == new:
         return []
     before, after = read_core(old), read_core(new)
-    told = monitor_changes(before, after)
-    told += open_changes(
+    told = gate_changes.monitor_changes(before, after)
+    told += gate_changes.open_changes(
         before, after, {t.name for t in before.tools} & {t.name for t in after.tools}
     )
-    found = [*told, *member_changes(decode_core(old), decode_core(new))]
+    found = [*told, *gate_changes.member_changes(decode_core(old), decode_core(new))]
     found += _other_calls(before, after, ())
     return found + list(_rewritten(before, after, told))
 
 
-def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[Change]:
+def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[gate_changes.Change]:
     """Calls whose amounts differ and that no plan of both has, tool by tool."""
     were = {call.text: call for call in old.calls if call.text not in told}
     changed: dict[str, list[str]] = {}
@@ -265,10 +257,14 @@ def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[Change
             changed.setdefault(new.tools[call.tool].name, []).append(call.text)
     for name, texts in changed.items():
         said = f"amounts of {len(texts)} calls, {texts[0]} first"
-        yield Change(of="calls", name=written(name), old=said, new="other amounts", sense="cost")
+        yield gate_changes.Change(
+            of="calls", name=written(name), old=said, new="other amounts", sense="cost"
+        )
 
 
-def _rewritten(old: Core, new: Core, told: Sequence[Change]) -> Iterator[Change]:
+def _rewritten(
+    old: Core, new: Core, told: Sequence[gate_changes.Change]
+) -> Iterator[gate_changes.Change]:
     """Statements that one side alone has; what they do to plans is seen in the plans."""
     known = {text for change in told for text in (change.old, change.new)}
     before, after = (_said(core) for core in (old, new))
@@ -276,7 +272,9 @@ def _rewritten(old: Core, new: Core, told: Sequence[Change]) -> Iterator[Change]
         for text, kind in side.items():
             if text not in others and text not in known:
                 sides = (text, None) if old_side else (None, text)
-                yield Change(of="statement", name=kind, old=sides[0], new=sides[1], sense="other")
+                yield gate_changes.Change(
+                    of="statement", name=kind, old=sides[0], new=sides[1], sense="other"
+                )
 
 
 def _said(core: Core) -> dict[str, str]:
@@ -306,7 +304,7 @@ def _changed(
     return tuple([statement for statement in found.sets[0] if not statement.says <= known])
 
 
-def _verdict(added: int | bool, removed: int | bool) -> Sense:
+def _verdict(added: int | bool, removed: int | bool) -> gate_changes.Sense:
     if added:
         return "incomparable" if removed else "wider"
     return "narrower" if removed else "equal"
@@ -317,7 +315,7 @@ def _total(graph: PlanGraph) -> int:
 
 
 def _bounds(
-    old: Artifact, new: Artifact, monitors: tuple[Change, ...], refusal: Rejected
+    old: Artifact, new: Artifact, monitors: tuple[gate_changes.Change, ...], refusal: Rejected
 ) -> Comparison:
     before, after = (artifact.plans(artifact.root) for artifact in (old, new))
     used = _tools(old.core, old.texts) & _tools(new.core, new.texts)
@@ -337,9 +335,11 @@ def _bounds(
     )
 
 
-def _opened(old: Core, new: Core, before: Sequence[str], after: Sequence[str]) -> Sequence[Change]:
+def _opened(
+    old: Core, new: Core, before: Sequence[str], after: Sequence[str]
+) -> Sequence[gate_changes.Change]:
     tools = _tools(old, before) & _tools(new, after)
-    return open_changes(old, new, tools)
+    return gate_changes.open_changes(old, new, tools)
 
 
 def _tools(core: Core, used: Sequence[str]) -> set[str]:

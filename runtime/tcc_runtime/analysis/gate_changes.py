@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeAlias
 
-from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Core, Monitor, SumMonitor, Tool, UsesMonitor
+from tcc_certs.core.type_texts import type_text
 from tcc_certs.formats.codec import Json, encode, written
 from tcc_certs.values.declared import (
     FlagType,

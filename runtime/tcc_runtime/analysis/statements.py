@@ -13,29 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tcc_certs.core import model
 from tcc_certs.core.derived import Owned, selection_text
-from tcc_certs.core.model import (
-    Alt,
-    Both,
-    CallSet,
-    Core,
-    Diff,
-    Empty,
-    Expr,
-    Forbid,
-    ForbidBefore,
-    ForbidNext,
-    ForbidWith,
-    Limit,
-    OneCall,
-    OrderMonitor,
-    Repeat,
-    Require,
-    RuleRef,
-    Selection,
-    Seq,
-    members,
-)
 from tcc_certs.formats.codec import written
 
 # Texts of statements and expressions.
@@ -44,35 +23,35 @@ from tcc_certs.formats.codec import written
 class StatementTexts:
     """Texts of one core; each call set is written once."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: model.Core) -> None:
         self._core = core
         self._owned = Owned(core.tools, core.calls)
         self._patterns: dict[int, str] = {}
 
-    def selected(self, selection: Selection) -> CallSet:
+    def selected(self, selection: model.Selection) -> model.CallSet:
         """The calls that a selection stands for."""
         return self._owned.selected(selection)
 
-    def limit(self, limit: Limit) -> str:
+    def limit(self, limit: model.Limit) -> str:
         """A limit; a latency has its unit."""
         head, op, tail = limit.text.rpartition(">=" if limit.least else "<=")
         return f"limit {head} {op} {tail}{' ms' if limit.kind == 'latency' else ''}"
 
-    def require(self, of: Require) -> str:
+    def require(self, of: model.Require) -> str:
         """A `require`; of calls that there are not nothing can be asked, so none may need them."""
         if not self._core.patterns[of.first]:
             return f"limit uses({self.pattern(of.second)}) <= 0"
         order = "before each" if of.order == "each" else of.order
         return f"require {self.pattern(of.first)} {order} {self.pattern(of.second)}"
 
-    def forbid(self, of: Forbid) -> str:
+    def forbid(self, of: model.Forbid) -> str:
         """A `forbid`."""
         match of:
-            case ForbidNext(patterns):
+            case model.ForbidNext(patterns):
                 return f"forbid {' '.join(map(self.pattern, patterns))}"
-            case ForbidBefore(first, second):
+            case model.ForbidBefore(first, second):
                 return f"forbid {self.pattern(first)} before {self.pattern(second)}"
-            case ForbidWith(first, second):
+            case model.ForbidWith(first, second):
                 return f"forbid {self.pattern(first)} with {self.pattern(second)}"
 
     def pattern(self, number: int) -> str:
@@ -82,8 +61,8 @@ class StatementTexts:
             found = self._patterns[number] = self._pattern(self._core.patterns[number])
         return found
 
-    def _pattern(self, calls: CallSet) -> str:
-        found = [self._core.calls[index] for index in members(calls)]
+    def _pattern(self, calls: model.CallSet) -> str:
+        found = [self._core.calls[index] for index in model.members(calls)]
         tools = {call.tool for call in found}
         if len(tools) == 1:
             (tool,) = tools
@@ -95,15 +74,15 @@ class StatementTexts:
                 for place, (values, parameter) in enumerate(zip(chosen, parameters, strict=True))
                 if len(values) < len(parameter.values)
             )
-            selection = Selection(tool=tool, where=where)
+            selection = model.Selection(tool=tool, where=where)
             if self._owned.selected(selection) == calls:
                 return selection_text(selection, self._core.tools)
         return " | ".join(call.text for call in found) or "(no call)"
 
-    def expression(self, of: Expr) -> str:
+    def expression(self, of: model.Expr) -> str:
         """An expression; parentheses around every operand that is not an atom."""
         done: dict[int, str] = {}
-        todo: list[tuple[Expr, bool]] = [(of, False)]
+        todo: list[tuple[model.Expr, bool]] = [(of, False)]
         while todo:
             part, ready = todo.pop()
             if not ready:
@@ -113,43 +92,45 @@ class StatementTexts:
                 done[id(part)] = self._written(part, done)
         return done[id(of)]
 
-    def _written(self, of: Expr, done: dict[int, str]) -> str:
+    def _written(self, of: model.Expr, done: dict[int, str]) -> str:
         inner = [_atom(part, done[id(part)]) for part in _inside(of)]
         match of:
-            case Empty():
+            case model.Empty():
                 return "()"
-            case OneCall(pattern):
+            case model.OneCall(pattern):
                 if self._core.patterns[pattern] == ((0, len(self._core.calls)),):
                     return "any"
                 return self.pattern(pattern)
-            case RuleRef(name):
+            case model.RuleRef(name):
                 return written(name)
-            case Seq():
+            case model.Seq():
                 return " ".join(inner)
-            case Alt():
+            case model.Alt():
                 return " | ".join(inner)
-            case Both():
+            case model.Both():
                 return " & ".join(inner)
-            case Diff():
+            case model.Diff():
                 return " - ".join(inner)
-            case Repeat(low=low, high=high):
+            case model.Repeat(low=low, high=high):
                 return f"{inner[0]}{_times(low, high)}"
 
 
-def _inside(of: Expr) -> tuple[Expr, ...]:
+def _inside(of: model.Expr) -> tuple[model.Expr, ...]:
     match of:
-        case Seq(items) | Alt(items) | Both(items):
+        case model.Seq(items) | model.Alt(items) | model.Both(items):
             return items
-        case Diff(base, minus):
+        case model.Diff(base, minus):
             return (base, *minus)
-        case Repeat(body):
+        case model.Repeat(body):
             return (body,)
     return ()
 
 
-def _atom(of: Expr, text: str) -> str:
+def _atom(of: model.Expr, text: str) -> str:
     """An operand: in parentheses, but for what needs none."""
-    bare = isinstance(of, Empty | RuleRef) or (isinstance(of, OneCall) and " | " not in text)
+    bare = isinstance(of, model.Empty | model.RuleRef) or (
+        isinstance(of, model.OneCall) and " | " not in text
+    )
     return text if bare else f"({text})"
 
 
@@ -198,7 +179,7 @@ class WrittenStatement:
     says: frozenset[str]
 
 
-def statements_of(core: Core, known: Mapping[str, Written]) -> list[WrittenStatement]:
+def statements_of(core: model.Core, known: Mapping[str, Written]) -> list[WrittenStatement]:
     """The statements in the order of the text, or of the core.
 
     Args:
@@ -230,7 +211,7 @@ def _order(statement: WrittenStatement) -> tuple[int, int]:
     return (0, 0) if place is None else (place.line, place.column)
 
 
-def _parts(core: Core) -> Iterator[tuple[str, WrittenStatement]]:
+def _parts(core: model.Core) -> Iterator[tuple[str, WrittenStatement]]:
     """Each part with the name of its place: see tcc_compiler/resources.py."""
     texts = StatementTexts(core)
     plan = _made("plan", f"plan = {texts.expression(core.plan)}", "plan", 0)
@@ -247,7 +228,7 @@ def _parts(core: Core) -> Iterator[tuple[str, WrittenStatement]]:
     monitors = {
         (texts.selected(m.first), texts.selected(m.second)): m.text
         for m in core.monitors
-        if isinstance(m, OrderMonitor) and m.kind == "require"
+        if isinstance(m, model.OrderMonitor) and m.kind == "require"
     }
     for i, require in enumerate(core.requires):
         ends = core.patterns[require.first], core.patterns[require.second]
@@ -261,13 +242,13 @@ def _parts(core: Core) -> Iterator[tuple[str, WrittenStatement]]:
         yield _forbid_name(forbid), _made("forbid", texts.forbid(forbid), "forbids", i)
 
 
-def _forbid_name(forbid: Forbid) -> str:
+def _forbid_name(forbid: model.Forbid) -> str:
     match forbid:
-        case ForbidNext(patterns):
+        case model.ForbidNext(patterns):
             return f"forbid next {' '.join(map(str, patterns))}"
-        case ForbidWith(first, second):
+        case model.ForbidWith(first, second):
             return f"forbid with {first} {second}"
-        case ForbidBefore(first, second):
+        case model.ForbidBefore(first, second):
             return f"forbid before {first} {second}"
 
 
@@ -277,7 +258,7 @@ def _made(kind: str, text: str, member: str, index: int) -> WrittenStatement:
     )
 
 
-def without(core: Core, parts: Collection[Part]) -> Core:
+def without(core: model.Core, parts: Collection[Part]) -> model.Core:
     """The core without these parts; without its plan it allows any sequence of calls."""
     out = frozenset(parts)
     changes: dict[str, object] = {
@@ -292,14 +273,16 @@ def without(core: Core, parts: Collection[Part]) -> Core:
         changes |= {"start": None, "goals": ()}
     if ("plan", 0) in out:
         every = ((0, len(core.calls)),)
-        any_call = OneCall(len(core.patterns))
+        any_call = model.OneCall(len(core.patterns))
         changes |= {
-            "patterns": (*core.patterns, every), "rules": {}, "plan": Repeat(any_call, 0, None),
-        }  # fmt: skip
+            "patterns": (*core.patterns, every),
+            "rules": {},
+            "plan": model.Repeat(any_call, 0, None),
+        }
     return replace(core, **changes)  # type: ignore[arg-type]
 
 
-def alone(core: Core, parts: Collection[Part]) -> Core:
+def alone(core: model.Core, parts: Collection[Part]) -> model.Core:
     """The core with these parts and nothing else, its strict tools aside; few call sets stay."""
     limits, requires, forbids = (
         tuple(getattr(core, name)[i] for member, i in sorted(parts) if member == name)
@@ -319,20 +302,20 @@ def alone(core: Core, parts: Collection[Part]) -> Core:
     def number(pattern: int) -> int:
         return numbers.setdefault(pattern, len(numbers))
 
-    requires = tuple(Require(r.order, number(r.first), number(r.second)) for r in requires)
+    requires = tuple(model.Require(r.order, number(r.first), number(r.second)) for r in requires)
     forbids = tuple(_renumbered(forbid, number) for forbid in forbids)
-    plan = Repeat(OneCall(number(len(core.patterns))), 0, None)
+    plan = model.Repeat(model.OneCall(number(len(core.patterns))), 0, None)
     return replace(
         left, requires=requires, forbids=forbids, rules={}, plan=plan,
         patterns=tuple(patterns[pattern] for pattern in numbers),
     )  # fmt: skip
 
 
-def _renumbered(forbid: Forbid, number: Callable[[int], int]) -> Forbid:
+def _renumbered(forbid: model.Forbid, number: Callable[[int], int]) -> model.Forbid:
     match forbid:
-        case ForbidNext(patterns):
-            return ForbidNext(tuple(map(number, patterns)))
-        case ForbidWith(first, second):
-            return ForbidWith(number(first), number(second))
-        case ForbidBefore(first, second):
-            return ForbidBefore(number(first), number(second))
+        case model.ForbidNext(patterns):
+            return model.ForbidNext(tuple(map(number, patterns)))
+        case model.ForbidWith(first, second):
+            return model.ForbidWith(number(first), number(second))
+        case model.ForbidBefore(first, second):
+            return model.ForbidBefore(number(first), number(second))

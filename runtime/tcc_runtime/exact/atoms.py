@@ -399,7 +399,7 @@ def _place(pattern: TextPattern, code: int) -> int:
 
 
 def outside(kind: OpenType, other: OpenType) -> Value | None:
-    """A value of `kind` that is none of `other`; None: there is none.
+    """A value of `kind` that is not of `other`; None: there is no such value.
 
     Raises:
         OpenQuestion: P505.

@@ -29,7 +29,7 @@ from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import executing
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter

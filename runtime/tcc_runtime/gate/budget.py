@@ -21,7 +21,8 @@ from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
-from tcc_certs.replay.controller import Choice, Controller, SpentAmounts, cap_fields, spent_fields
+from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields
+from tcc_certs.replay.asking.controller import Choice, Controller
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import Adapter, adapter_of, adapters_of

@@ -21,18 +21,19 @@ from typing import Any, Final, NoReturn
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.records import open_name
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.windows import Counting, across_of
+from tcc_runtime.account.windows import Across, Counting, across_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
 from tcc_runtime.gate.delegation import Above, require_proof
 from tcc_runtime.gate.inspection import Inspection
-from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
+from tcc_runtime.gate.journal import InFile, InMemory, now_ms
+from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.permit import NotYet, OverError, Permit, Ticket, Took
 from tcc_runtime.gate.policy import Policy, policy_of, read_given
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -340,6 +341,7 @@ class Gate(Budgeted):
         across = across_of(policy.core, account, kept.recorded)
         if parent is not None:
             require_proof(proof, policy.artifact, parent.artifact)
+            _ensure_counted_once(across, parent)
             if kept.shadow or parent._shared.follower.shadow:
                 raise SettingsError("parent", "sessions that are not in the shadow", "one that is")
             if key not in (None, parent._shared.follower.key):
@@ -483,7 +485,7 @@ class Gate(Budgeted):
         return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
-        """Record that a call is refused for a reason that is none of the grammar's.
+        """Records the refusal of a call for a reason outside of the grammar.
 
         Args:
             code: R307 or R308.
@@ -739,7 +741,7 @@ class Gate(Budgeted):
         if shared.across is None:
             return None
         with shared.lock:
-            found = admitted(shared, permit.tool, permit.arguments, permit.ref).found
+            found, _ = admitted(shared, permit.tool, permit.arguments, permit.ref)
         work = asyncio.ensure_future(asyncio.to_thread(counted, shared, found))
         try:
             return await asyncio.shield(work)
@@ -953,3 +955,17 @@ class Observer:
             self._session.set_attribute("tcc.session.ending", ending)
             self._session.end()
             self._session = self._tracer = None
+
+
+def _ensure_counted_once(across: Across | None, parent: object) -> None:
+    """A call of a child is one of its parent's: one account would count it twice.
+
+    Raises:
+        SettingsError: both count the same on one account.
+    """
+    while across is not None and isinstance(parent, Gate):
+        above = parent._shared.across
+        if above is not None and across.counts_with(above):
+            expected = "another account than the parent's: it would count each call twice"
+            raise SettingsError("account", expected, "the parent's")
+        parent = None if parent._above is None else parent._above.gate

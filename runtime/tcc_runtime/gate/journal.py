@@ -1,4 +1,4 @@
-"""Where a session is kept: a hash chain in memory, or a file that processes share, and its key.
+"""Where a session is kept: a hash chain in memory, or a file that processes share.
 
 The chain is that of docs/spec/ledger.md.  The file is locked for as long as a call takes.  Who
 takes the lock reads first what others have written since; what is left of a line that a crash cut
@@ -6,9 +6,6 @@ off goes then.  Where others have written, what was written here is read as well
 through in one pass, in the order of the file.  After an error of the system nothing more is
 written: what the disk has is not known.
 
-The key is given by the owner, or kept in a file beside the ledger: its name with ``.key`` behind
-it, 64 hexadecimal digits, which only its owner may read.  Who has it can find values of low entropy
-from their digests; without it a session can be validated, but not be gone on with.
 Text: docs/gate.md; docs/spec/session.md, sections 1 and 2.
 Cost: a hash and a write for each record, and an fdatasync where it has to be durable; a thread that
 syncs what no call came to sync.
@@ -17,7 +14,6 @@ syncs what no call came to sync.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import struct
 import sys
@@ -34,7 +30,7 @@ from weakref import ref
 from tcc_certs.errors import clip
 from tcc_certs.formats.codec import blake
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
-from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError, SettingsError
+from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 
 # A journal, and one that keeps a hash alone.
@@ -45,6 +41,7 @@ class News:
     """A record that was read.
 
     Attributes:
+        record: or its line, which is parsed where its bytes do not say enough.
         previous: the hash of the record before it.
         body: its canonical bytes.
         own: whether it was written here.
@@ -376,7 +373,6 @@ class InFile:
         reader.head, reader.records = previous, records
         for raw in reader.unverified():
             line = reader.verified(raw)
-            record = line.record
             size += len(raw) + 1
             own = reader.records <= self.records
             if own and reader.records == self.records and reader.head != self.head:
@@ -385,7 +381,7 @@ class InFile:
                 self.head, self.records, self._size = reader.head, reader.records, size
                 self.doubtful = self._durable
             self._read_to = size, reader.records, reader.head
-            yield News(record=record, previous=previous, body=line.body, own=own)
+            yield News(record=line, previous=previous, body=line.body, own=own)
             previous = reader.head
         if reader.tail and locked:
             self._cut(reader.tail)
@@ -662,105 +658,6 @@ else:
 
     def _unlock(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_UN)
-
-
-# Key and nonce of a session.
-
-# The key.
-
-_BYTES: Final = 32
-NONCE_BYTES: Final = 16
-_FORM: Final = re.compile(rb"([0-9a-f]{64})\n")
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-
-
-def given_key(key: bytes | None) -> bytes | None:
-    """The key that the caller gave.
-
-    Raises:
-        SettingsError: it is not 32 bytes.
-    """
-    if key is not None and (type(key) is not bytes or len(key) != _BYTES):
-        raise SettingsError("key", "32 bytes", type(key).__name__)
-    return key
-
-
-def given_nonce(nonce: bytes | None) -> bytes | None:
-    """The nonce that the caller gave.
-
-    Raises:
-        SettingsError: it is not 16 bytes.
-    """
-    if nonce is not None and (type(nonce) is not bytes or len(nonce) != NONCE_BYTES):
-        raise SettingsError("nonce", "16 bytes", type(nonce).__name__)
-    return nonce
-
-
-def key_path(ledger: Path) -> Path:
-    """Where the key of a ledger is kept."""
-    return ledger.with_name(f"{ledger.name}.key")
-
-
-def read_key(ledger: Path) -> bytes:
-    """The key beside a ledger that is there.
-
-    Raises:
-        ResumeError: there is none, or the file is no key.
-        LedgerError: it cannot be read.
-    """
-    path = key_path(ledger)
-    try:
-        data = path.read_bytes() if path.is_file() else None
-    except OSError as error:
-        raise LedgerError(str(path), error) from error
-    found = None if data is None else _FORM.fullmatch(data)
-    if found is None:
-        raise ResumeError(str(path), "64 hexadecimal digits", "none")
-    return bytes.fromhex(found[1].decode())
-
-
-def new_key(ledger: Path, *, durable: bool) -> tuple[bytes, bool]:
-    """A key for a new ledger, on disk before the ledger names it, and whether it was made now.
-
-    One that is there already stays: the process that made it was stopped before its first record.
-
-    Args:
-        durable: whether the disk is waited for.
-
-    Raises:
-        LedgerError: it cannot be written.
-        ResumeError: something that is no key has its name.
-    """
-    path = key_path(ledger)
-    if path.exists():
-        return read_key(ledger), False
-    key = os.urandom(_BYTES)
-    # A file with the whole key or none: a process that is killed on the way leaves nothing that
-    # another takes for a key. Whoever makes one has the lock of the ledger.
-    beside = path.with_name(f"{path.name}.new")
-    try:
-        beside.unlink(missing_ok=True)
-        handle = os.open(beside, _NEW, 0o600)
-        try:
-            os.write(handle, f"{key.hex()}\n".encode())
-            if durable:
-                os.fsync(handle)
-        finally:
-            os.close(handle)
-        beside.rename(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise LedgerError(str(path), error) from error
-    if durable:
-        sync_folder(path.parent)
-    return key, True
-
-
-def remove_key(ledger: Path) -> None:
-    """Takes back the key of a ledger that was never begun; what the system refuses stays."""
-    with suppress(OSError):
-        key_path(ledger).unlink(missing_ok=True)
 
 
 # Who waits for a ledger's lock has a mark on it, a lock that many may have: whoever holds the

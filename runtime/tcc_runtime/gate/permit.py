@@ -174,10 +174,11 @@ class Turns:
         own = [known for known in _inside.get() if known.held]
         with self._lock:
             holder = self._holder
-            if any(known in self._passed for known in own):
-                raise Nested
-            if blocks and any(known.thread == ticket.thread for known in self._passed):
-                raise Nested
+            if self._passed:
+                if any(known in self._passed for known in own):
+                    raise Nested
+                if blocks and any(known.thread == ticket.thread for known in self._passed):
+                    raise Nested
             if holder is None:
                 self._holder = ticket
                 ticket.held = True

@@ -20,13 +20,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
+from itertools import chain
 from json.encoder import JSONEncoder, encode_basestring
 from operator import getitem
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.derived import call_text, summed_parameter
-from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
+from tcc_certs.core.type_texts import type_text
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
@@ -312,17 +313,16 @@ def _quick(value: object) -> bytes | None:
             return None
         if not kinds & _CONTAINERS:
             break
-        below: list[object] = []
-        names: list[object] = []
-        for part in level:
-            if type(part) is dict:
-                names += part
-                below += part.values()
-            elif type(part) is list or type(part) is tuple:
-                below += part
-        left -= len(names)
-        if left < 0 or set(map(type, names)) - {str}:
+        objects: list[Any] = level
+        lists: list[Any] = []
+        if kinds != {dict}:
+            objects = [part for part in level if type(part) is dict]
+            lists = [part for part in level if type(part) is list or type(part) is tuple]
+        left -= sum(map(len, objects))
+        if left < 0 or set(map(type, chain.from_iterable(objects))) - {str}:
             return None
+        below: list[object] = list(chain.from_iterable(map(dict.values, objects)))
+        below += chain.from_iterable(lists)
         level = below
     else:
         return None

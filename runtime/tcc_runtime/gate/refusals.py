@@ -18,8 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tcc_certs.core.derived import selection_text
-from tcc_certs.core.enforced import place_text, type_text
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, Tool
+from tcc_certs.core.type_texts import place_text, type_text
 from tcc_certs.errors import Code, clip
 from tcc_certs.formats.codec import written
 from tcc_certs.session.machine import Course, Offer
@@ -28,7 +28,7 @@ from tcc_certs.session.records import REFUSALS
 if TYPE_CHECKING:
     from tcc_certs.core.policies import Alternative, Tree
     from tcc_certs.session.monitors.alternatives import Alt, Pool
-    from tcc_certs.session.monitors.relations import Event
+    from tcc_certs.session.monitors.keyed import Event
     from tcc_certs.values.places import State
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
@@ -316,21 +316,21 @@ def why(
     core = course.machine.core
     found = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
     number = next((at for at, one in enumerate(found) if one.text == text), None)
-    statements, memory = course.machine.statements, course.policies
+    statements, memory = course.machine.statements, course.memory
     remedy = partial(statement_remedy, core, text)
-    if number is None or statements is None or memory is None or states is None:
+    if number is None or statements is None or states is None:
         return remedy
     from tcc_certs.core.policies import Ban, Need
     from tcc_certs.core.wording import Wording
-    from tcc_certs.session.monitors.policies import BanRule
-    from tcc_certs.session.monitors.relations import Event
+    from tcc_certs.session.monitors.keyed import Event
+    from tcc_certs.session.monitors.policies import BanRule, Memory
 
     own = Event(
         at=seq, tool=tool, states=states, stamp=stamp, session=course.attributes,
         marks=course.marks,
     )  # fmt: skip
     policy, rule = found[number].policy, statements.policies.statements[number]
-    if not isinstance(policy, Need | Ban):
+    if not isinstance(policy, Need | Ban) or not isinstance(memory, Memory):
         return remedy
     pairs = list(zip(policy.alternatives, rule.alternatives, strict=False))
     if isinstance(rule, BanRule):

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from blake3 import blake3
+from msgspec.json import Encoder
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, blake, encode
@@ -29,8 +30,7 @@ from tcc_certs.race.digest import uuid7
 from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors.digested import Digester, Form, Leaves, Reading, members_of
 from tcc_certs.session.monitors.keyed import Seen
-from tcc_certs.session.overlap import MAX_BEHIND, MAX_UNDER_WAY
-from tcc_certs.session.records import MAC, SCHEMA, open_name
+from tcc_certs.session.records import MAC, MAX_BEHIND, MAX_UNDER_WAY, SCHEMA, open_name
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.session.values import typed_text
 from tcc_certs.values.canonical import (
@@ -51,6 +51,7 @@ from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
+_canonical: Final = Encoder(order="sorted").encode  # a tenth of the time of codec.encode
 _BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 
@@ -195,7 +196,7 @@ class Writer:
         kind = record["kind"]
         if kind in _BEFORE_MAC:
             # Written once: `kind` is the last member before the MAC, and none before it has one.
-            body, mark = encode(record), b'"kind":"%s"' % str(kind).encode()
+            body, mark = _canonical(record), b'"kind":"%s"' % str(kind).encode()
             at = body.index(mark) + len(mark)
             first, rest = body[:at], body[at:]
         else:
@@ -261,9 +262,11 @@ class Writer:
         Raises:
             Rejected: R105 there are more than 2^14 values in lists; at the argument.
         """
+        found: dict[str, Json] = {}
+        if not asked.opened:
+            return found
         forms, shown = self._forms[asked.table.number], self._shown[asked.table.number]
         writing, states = _Writing(self._digester, self._key), asked.states
-        found: dict[str, Json] = {}
         for given in asked.opened:
             name = given[0]
             try:
@@ -697,26 +700,28 @@ class Follower:
         Raises:
             ResumeError: it is not what follows in this session.
         """
-        line = self._hold(news)
+        record, line = self._hold(news)
         if not news.own:
-            self._bring(news.record, line)
+            self._bring(record, line)
 
-    def _hold(self, news: News) -> int:
-        """The number of a record that has no finding."""
+    def _hold(self, news: News) -> tuple[Record, int]:
+        """A record that has no finding, and its number."""
         if self._replay is None:
             self._replay = SessionReplay(self._policy.checked(), self._policy.machine, self.key)
-        replay = self._replay
+        replay, record, before = self._replay, news.record, self._replay.line
         try:
-            replay.step(news.record, news.previous, news.body)
+            record = replay.step(record, news.previous, news.body)
         except Rejected as refusal:
+            if replay.line == before:  # it is no canonical line
+                raise
             replay.findings.refuse(refusal, replay.line)
         for finding in replay.findings.items:
             place = f"line {finding.line}: {finding.field}: {finding.code.value}"
             raise ResumeError(place, finding.expected, finding.found)
         if replay.session is not None and not replay.session.header.macs:
-            found = text(news.record, "schema")
+            found = text(record, "schema")
             raise ResumeError("line 1: schema", f"{SCHEMA}, whose records have MACs", found)
-        return replay.line
+        return record, replay.line
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
@@ -788,14 +793,11 @@ class Follower:
 
     def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
         monitors = self._policy.machine.monitors
-        digests = {name: member(opened, name, "digest") for name in opened}
-        numbers = {}
         for name in monitors.added.get(offer.tool, ()):
-            shown = numbers[name] = member(opened, name, "value")
-            if not shown:
+            if not member(opened, name, "value"):
                 place = f"line {line}: open.{name}"
                 raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
-        return monitors.see(offer.tool, offer.values, digests, numbers)
+        return monitors.read(offer.tool, offer.values, opened)
 
     def _outcome(self, record: Record, line: int) -> None:
         outcome, executions, took = _outcome_of(record), self.executions, record.get("took")

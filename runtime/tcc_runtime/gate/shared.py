@@ -29,16 +29,17 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, written
 from tcc_certs.formats.ledger_schema import MAX_TIME
 from tcc_certs.limits import MAX_REFOLDED
-from tcc_certs.replay.controller import SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session.machine import Observed, Outcome
-from tcc_certs.session.monitors.keyed import Monitors, Seen
+from tcc_certs.session.monitors.keyed import Seen
 from tcc_certs.session.records import SHADOWED
 from tcc_certs.values.places import State
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import Across, Counting
 from tcc_runtime.errors import GivenOtherwise, LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, ModelCall
-from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
+from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turns_of
 from tcc_runtime.gate.policy import Asked, Given, Policy, read_given
 from tcc_runtime.gate.reasons import keep_up, reasons
@@ -63,7 +64,6 @@ from tcc_runtime.gate.session import (
     given_record,
     is_name,
     lacks_one,
-    member,
     observed_texts,
     opened_of,
     outcome_record,
@@ -138,7 +138,8 @@ def _decided(
         except Rejected as refusal:
             return decision(session, refusal.code, refusal.path)
         states = follower.states(asked.offer, opened)
-    seen = _seen(monitors, opened, asked)
+    offer = asked.offer
+    seen = () if opened is None else monitors.read(offer.tool, offer.values, opened)
     at_ms = None
     if session.timed:
         at_ms = max(clock(), session.stamp)
@@ -155,17 +156,6 @@ def _decided(
     if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
         return decision(session, Code.NO_MODEL, "budget", asked)
     return Permitted(asked=asked, seen=seen, opened=opened, states=states, at_ms=at_ms)
-
-
-def _seen(monitors: Monitors, opened: Mapping[str, Json] | None, asked: Asked) -> Sequence[Seen]:
-    """A call that is asked for as monitors see it."""
-    tool = asked.offer.tool
-    compared, added = monitors.compared.get(tool), monitors.added.get(tool, ())
-    if compared is None or opened is None:
-        return ()
-    digests = {name: member(opened, name, "digest") for name in compared if name in opened}
-    numbers = {name: data.decode() for name, _, data in asked.opened if name in added}
-    return monitors.see(tool, asked.offer.values, digests, numbers)
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
@@ -192,7 +182,7 @@ def decision(
     asked: Asked | None = None,
     more: More | None = None,
 ) -> Decision:
-    """A decision; what there is to say beyond its code is found when it is read.
+    """A decision; reasons beyond its code are computed when they are read.
 
     Args:
         code: why not; None where the call is allowed.
@@ -900,21 +890,10 @@ def _nothing() -> None:
 # What changes it. Callers have the turn, the lock of the file and that of the session.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
-    """A call that may begin, and has no record yet.
-
-    Attributes:
-        found: which.
-        reference: what stands for the caller's id.
-    """
-
-    found: Permitted
-    reference: str | None
-
-
-def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> Admitted:
-    """A call that may begin now; only a refusal is recorded.
+def admitted(
+    shared: Shared, tool: str, arguments: object, ref: str | None
+) -> tuple[Permitted, str | None]:
+    """A call that may begin now, and what stands for the caller's id; only a refusal is recorded.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
@@ -932,7 +911,7 @@ def admitted(shared: Shared, tool: str, arguments: object, ref: str | None) -> A
         raise Refused(found, tool)
     if session.under_way and _waits(shared, found):
         raise NotYet
-    return Admitted(found=found, reference=reference)
+    return found, reference
 
 
 def counted(shared: Shared, found: Permitted, known: Counting | None = None) -> Counting | None:
@@ -1003,8 +982,7 @@ def admit(
         NotYet: it has to wait for an outcome of a call that is under way.
         Rejected: K101, K103, K104, K106 of the account.
     """
-    may = admitted(shared, tool, arguments, ref)
-    found, reference = may.found, may.reference
+    found, reference = admitted(shared, tool, arguments, ref)
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
     counting = counted(shared, found, counting)
@@ -1118,7 +1096,7 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
 
 
 def refuse(shared: Shared, code: Code, tool: str, reason: str) -> Refused:
-    """The refusal of a call for a reason that is none of the grammar's, recorded.
+    """Records the refusal of a call for a reason outside of the grammar.
 
     Raises:
         Refused: R306.

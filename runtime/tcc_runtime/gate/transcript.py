@@ -8,13 +8,16 @@ Cost: that of the steps; what may follow, the edges of the states that may be he
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
+from tcc_certs.session.monitors.digested import decimal_of
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.session.validation import SessionReplay
+from tcc_certs.values.places import State
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy, policy_of
 
@@ -39,6 +42,7 @@ class TranscriptEvent:
         took: what its call, or a search, took: price, latency and epsilon.
         who: of an outcome that was said later, who said it; empty where the record does not say.
         at_ms: when that was, or when a call was decided; None where the record does not say.
+        learned: attributes of the session that were not known before.
     """
 
     kind: str
@@ -55,6 +59,7 @@ class TranscriptEvent:
     took: Mapping[str, str]
     who: str = ""
     at_ms: int | None = None
+    learned: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class Transcript:
         states: those that it may be in now.
         may_finish, ended: whether it may end here; whether it has.
         allowed_next: canonical texts of the calls that plans allow next.
+        learned: what `let` has of it by now: the value where it is known, else the start of its
+            digest.
     """
 
     header: Record
@@ -75,6 +82,7 @@ class Transcript:
     may_finish: bool
     ended: bool
     allowed_next: Sequence[str]
+    learned: Mapping[str, str]
 
     @property
     def given(self) -> Mapping[str, str]:
@@ -108,6 +116,7 @@ def transcript_of(artifact: Artifact, records: Iterable[Record]) -> Transcript:
         may_finish=not session.ended and session.course.may_finish(),
         ended=session.ended,
         allowed_next=[offer.text for offer in offers],
+        learned=teller.learned,
     )
 
 
@@ -119,6 +128,8 @@ class _Teller:
         self._replay = SessionReplay(policy.checked(), policy.machine, None)
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
+        self._lets = [one.name for one in policy.core.lets]
+        self.learned: dict[str, str] = {}
 
     @property
     def session(self) -> ReplayedSession:
@@ -159,6 +170,12 @@ class _Teller:
             self._outcome(record)
         else:
             self._tell(kind, record, before)
+        known = self.session.course.attributes if self._lets else {}
+        new = {name for name in self._lets if name in known and name not in self.learned}
+        if new:
+            found = {name: _state_text(known[name]) for name in sorted(new)}
+            self.learned |= found
+            self.events[-1] = replace(self.events[-1], learned=found)
 
     def leave_open(self) -> None:
         """A call without an outcome is unknown."""
@@ -283,6 +300,26 @@ def _shown(opened: Json) -> Mapping[str, str]:
         else:
             found[name] = "unknown"
     return found
+
+
+def _state_text(state: State) -> str:
+    kind, value = state
+    match kind:
+        case "#":
+            return f"#{value.hex()[:12]}"
+        case "l":
+            return f"{len(value)} elements"
+        case "t":
+            return f"{value} ms since 1970"
+        case "j":
+            return str(value.decode())
+        case "b":
+            return "true" if value else "false"
+        case "*":
+            return "not listed"
+        case "n" if isinstance(value, Fraction):
+            return decimal_of(value)
+    return str(value)
 
 
 def _took(value: Json | None) -> Mapping[str, str]:

@@ -311,7 +311,7 @@ class _Wrapped:
         return self._gate.call(self._tool, arguments, takes_model=self._takes_model)
 
     def made(self, permit: Permit, given: inspect.BoundArguments) -> Any:
-        """Run the function, and tell what came of it."""
+        """Runs the function, and reports its outcome."""
         try:
             args, keywords = self._filled(given, permit)
             result = self._function(*args, **keywords)

@@ -83,7 +83,7 @@ class RouteState(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The nodes beside the tools: what comes next, and what came of it.
+    """The nodes beside the tools: the choice of the next call, and its outcome.
 
     Attributes:
         gate: of the session.

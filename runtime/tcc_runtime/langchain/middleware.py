@@ -139,7 +139,7 @@ class GateSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitRecorder:
-    """Asks for permits, and tells the gate what came of them.
+    """Asks for permits, and reports their outcomes to the gate.
 
     Attributes:
         source: of the gate of a call.
@@ -160,7 +160,7 @@ class PermitRecorder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecorder:
-    """Asks one gate, and tells it what came of a call.
+    """Asks one gate, and reports the outcome of a call to it.
 
     Attributes:
         failing: the tools whose errors mean that nothing happened.

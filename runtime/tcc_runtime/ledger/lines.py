@@ -15,14 +15,8 @@ from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import digits_q64, format_q32, format_q64
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
-from tcc_certs.replay.controller import (
-    Choice,
-    SpentAmounts,
-    cap_fields,
-    margin_fields,
-    slack,
-    spent_fields,
-)
+from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields
+from tcc_certs.replay.asking.controller import Choice, margin_fields, slack
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.guards import SearchGuard

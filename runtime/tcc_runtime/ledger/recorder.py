@@ -19,7 +19,8 @@ from blake3 import blake3
 
 from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import seed_commitment, uuid7
-from tcc_certs.replay.controller import Choice, SpentAmounts
+from tcc_certs.replay.amounts import SpentAmounts
+from tcc_certs.replay.asking.controller import Choice
 from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, SearchGuard

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import format_q32
-from tcc_certs.replay.controller import cap_fields, spent_fields
+from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, SearchGuard, Stop
 from tcc_runtime.item import EDGE, ID, LEFT, ORDER, SOURCE, VIEW, WORD, Item, node_of, step_of

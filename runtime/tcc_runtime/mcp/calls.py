@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
@@ -80,6 +80,10 @@ class CallRecord(Protocol):
 class GateSession(Protocol):
     """A session behind a gate; nothing of it waits for a lock, as a turn is had before."""
 
+    @property
+    def session_id(self) -> str:
+        """Its id."""
+
     def try_turn(self) -> Ticket | None:
         """The turn and the lock; None while another has them."""
 
@@ -95,7 +99,7 @@ class GateSession(Protocol):
         """Let a call through, or raise ``Refused``; the turn is given back behind it."""
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket) -> NoReturn:
-        """Refuse a call for a reason that is none of the grammar's; the turn is given back."""
+        """Refuses a call for a reason outside of the grammar; the turn is given back."""
 
     def resolve(
         self,
@@ -221,6 +225,21 @@ class ToolTraits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a server asks for before it answers a call.
+
+    Attributes:
+        keys: of its requests.
+        state: the server's own.
+        token: the state that the client has of us.
+    """
+
+    keys: frozenset[str]
+    state: str | None
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
     """A call that is under way.
 
@@ -228,6 +247,8 @@ class OpenCall:
         identity: of the request to the server.
         until: when its outcome is unknown.
         leave: gives the permit back.
+        asked: what the client is asked for; None: the server is asked.
+        rounds: how many the client has answered.
     """
 
     call: ClientCall
@@ -235,6 +256,8 @@ class OpenCall:
     identity: int
     until: float
     leave: ExitStack
+    asked: Round | None = None
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +297,7 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
     if members is None:
         return unknown("the server answered with a result that is no object")
     kind = members["resultType"].value if "resultType" in members else "complete"
-    if kind == "input_required":
+    if is_input_required(members):
         return unknown("the server asks for more, and nothing may be asked here")
     if kind != "complete":
         return unknown("the server answered with a result of an unknown type")
@@ -293,6 +316,11 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
         return Ending(outcome="unknown", result=members, reason=UNDECIDED)
     outcome: Literal["failed", "unknown"] = "failed" if tool.errors_failed else "unknown"
     return Ending(outcome=outcome, result=members, reason=TOLD_ERROR)
+
+
+def is_input_required(result: Mapping[str, Member]) -> bool:
+    """Whether a result asks for more before there is one."""
+    return "resultType" in result and result["resultType"].value == "input_required"
 
 
 def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
@@ -338,16 +366,19 @@ class WaitingCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: ClientCall, size: int, under_way: Iterable[ClientCall]) -> str | None:
+    @property
+    def identities(self) -> frozenset[Id]:
+        """The ids of all of them."""
+        return frozenset([call.identity for call, _ in self._calls])
+
+    def add(self, call: ClientCall, size: int, taken: Collection[Id]) -> str | None:
         """Put a call at the end; the reason where it cannot stand there, and is not made.
 
         Args:
             size: bytes of the line that it came in.
-            under_way: the calls whose ids are taken, too.
+            taken: ids that others have, too.
         """
-        known = {waiting.identity for waiting, _ in self._calls}
-        known |= {opened.identity for opened in under_way}
-        if call.identity in known:
+        if call.identity in taken or call.identity in self.identities:
             return "a call has this id already"
         if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
             return "too many calls wait; not called"

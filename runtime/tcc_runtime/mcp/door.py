@@ -1,8 +1,9 @@
 """The side that a client talks to: what it may say, in both ways of the protocol, and the answers.
 
 An allow-list: `initialize`, `ping`, `server/discover`, `tools/list`, `tools/call` and two
-notifications; anything else is not there.  The first request decides how the connection speaks.
-Calls come out of here checked for their form alone; whether they may be made is asked elsewhere.
+notifications; resources and prompts where they pass; anything else is not there.  The first
+request decides how the connection speaks.  Calls come out of here checked for their form alone;
+whether they may be made is asked elsewhere.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 from tcc_runtime.mcp.wire import (
     CAPABILITIES_KEY,
@@ -36,8 +37,30 @@ from tcc_runtime.mcp.wire import (
 )
 
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
+_ROUND_MEMBERS = frozenset(("inputResponses", "requestState"))
+_MOST_STATE = 1024
+# What a client can be asked for before a call is answered, and the parts of each.
+_INPUTS = {"elicitation": ("form", "url"), "roots": (), "sampling": ("context", "tools")}
 _FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
+# Requests and notifications that may pass: the capability that they are of, and its flag.
+_PASSED = {
+    "resources/list": ("resources", ""),
+    "resources/templates/list": ("resources", ""),
+    "resources/read": ("resources", ""),
+    "resources/subscribe": ("resources", "subscribe"),
+    "resources/unsubscribe": ("resources", "subscribe"),
+    "prompts/list": ("prompts", ""),
+    "prompts/get": ("prompts", ""),
+}
+_TOLD = {
+    "notifications/resources/list_changed": ("resources", "listChanged"),
+    "notifications/resources/updated": ("resources", "subscribe"),
+    "notifications/prompts/list_changed": ("prompts", "listChanged"),
+}
+# What belongs to a connection and not to what was asked for.
+_OF_CONNECTION = frozenset(("_meta", "resultType", "ttlMs", "cacheScope"))
+_NOT_CACHED = frozenset(("prompts/get", "resources/subscribe", "resources/unsubscribe"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +69,33 @@ class ClientCall:
 
     Attributes:
         token: for progress, where the client wants to hear of it.
+        inputs: what the client can be asked for in between, kinds with their parts; None: nothing
+            may be asked.
+        state: of the round that the client answers; None: it begins a call.
+        responses: what it answers, by the keys of what it was asked.
     """
 
     identity: Id
     tool: str
     arguments: Mapping[str, Any]
+    token: Id | None
+    inputs: Mapping[str, Mapping[str, Any]] | None = None
+    state: str | None = None
+    responses: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedRequest:
+    """A request that passes unread.
+
+    Attributes:
+        params: as the client has them, without `_meta`.
+        token: as of :class:`ClientCall`.
+    """
+
+    identity: Id
+    method: str
+    params: Mapping[str, Any]
     token: Id | None
 
 
@@ -68,26 +113,60 @@ class Cancelled:
     identity: Id
 
 
-def read_call(identity: Id, params: Mapping[str, Any]) -> ClientCall:
+# What a line of a client is; bytes: it is answered already.
+Taken: TypeAlias = "bytes | ClientCall | PassedRequest | Cancelled | Early | None"
+
+
+def read_call(identity: Id, params: Mapping[str, Any], *, rounds: bool = False) -> ClientCall:
     """The call that a request's parameters are.
+
+    Args:
+        rounds: whether it may have several, and may be one of them.
 
     Raises:
         Unreadable: they are none, or more than one.
     """
     name, arguments = params.get("name"), params.get("arguments", {})
     for member in sorted(params):
-        if member not in _CALL_MEMBERS:
+        if member not in _CALL_MEMBERS and not (rounds and member in _ROUND_MEMBERS):
             raise MalformedMessage(
                 INVALID_PARAMS, "a call with more than name and arguments", identity
             )
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise MalformedMessage(INVALID_PARAMS, "a call has a name and arguments", identity)
-    meta = params.get("_meta", {})
+    state, responses = params.get("requestState"), params.get("inputResponses")
+    whole = isinstance(state, str) and len(state) <= _MOST_STATE and state.isascii()
+    if not (whole or (state is None and responses is None)):
+        raise MalformedMessage(INVALID_PARAMS, "answers without the state of their round", identity)
+    if not (responses is None or isinstance(responses, dict)):
+        raise MalformedMessage(INVALID_PARAMS, "inputResponses is no object", identity)
+    meta = params.get("_meta")
+    return ClientCall(
+        identity=identity,
+        tool=name,
+        arguments=arguments,
+        token=_token_of(meta),
+        inputs=_inputs_of(meta) if rounds else None,
+        state=state,
+        responses=responses,
+    )
+
+
+def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
+    """What a client says that it can be asked for, as far as that is known here."""
+    told = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    found: dict[str, Mapping[str, Any]] = {}
+    for kind, parts in _INPUTS.items():
+        said = told.get(kind) if isinstance(told, dict) else None
+        if isinstance(said, dict):
+            found[kind] = {part: {} for part in parts if isinstance(said.get(part), dict)}
+    return found
+
+
+def _token_of(meta: object) -> Id | None:
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     # Each word of progress has the token in it: it is as short as an id, or is none.
-    return ClientCall(
-        identity=identity, tool=name, arguments=arguments, token=token if is_id(token) else None
-    )
+    return token if is_id(token) else None
 
 
 def check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
@@ -148,6 +227,8 @@ class ClientConnection:
         instructions: what a model is told about the server as a whole.
         tools: lists the tools, as JSON; asked each time.
         versions: that `server/discover` answers with.
+        passes: the capabilities that pass, with their flags: those of clients of the handshake.
+        rounds: whether a server may ask for more before it answers a call.
         stateless: how the connection speaks; None before its first request.
         open: whether calls may be made: always in the stateless way, else after the handshake.
     """
@@ -164,12 +245,14 @@ class ClientConnection:
         self.tools = tools
         self.instructions = instructions
         self.versions: Sequence[str] = (STATELESS,)
+        self.passes: Mapping[str, Mapping[str, Any]] = {}
+        self.rounds = False
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
 
-    def take(self, line: bytes | None) -> bytes | ClientCall | Cancelled | Early | None:
-        """A line of the client's: the answer to it, or the call or the cancellation that it is."""
+    def take(self, line: bytes | None) -> Taken:
+        """A line of the client's: the answer to it, or the request or cancellation that it is."""
         if line is None:
             return error_line(None, INVALID_REQUEST, "a line that is too long")
         if not line.strip():
@@ -180,9 +263,7 @@ class ClientConnection:
             return error_line(error.identity, error.code, str(error), error.data)
         return self.take_message(message)
 
-    def take_message(
-        self, message: Request | Response
-    ) -> bytes | ClientCall | Cancelled | Early | None:
+    def take_message(self, message: Request | Response) -> Taken:
         """A message of the client's, as :meth:`take` takes its line."""
         try:
             if isinstance(message, Response):
@@ -212,11 +293,46 @@ class ClientConnection:
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
 
+    def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
+        """The answer to a request that passed, its members as they were written."""
+        names = [name for name in result if name not in _OF_CONNECTION]
+        parts = [f"{dumps(name)}:{result[name].text}" for name in names]
+        if self.stateless:
+            told = stamped({}, self._server)
+            if request.method not in _NOT_CACHED:
+                # What a server lets a cache keep it lets it keep for us, and not for our clients.
+                told |= {"ttlMs": 0, "cacheScope": "private"}
+            parts.append(dumps(told)[1:-1])
+        return write_line(
+            {"jsonrpc": "2.0", "id": request.identity}, result="{" + ",".join(parts) + "}"
+        )
+
+    def forwarded(self, message: Request) -> bytes | None:
+        """What a server says by itself about what passes; None where it does not pass."""
+        if self.stateless is not False or not self.open or message.method not in _TOLD:
+            return None
+        if not self._lets(*_TOLD[message.method]):
+            return None
+        uri = message.params.get("uri")
+        if message.method != "notifications/resources/updated":
+            return notification(message.method, {})
+        return notification(message.method, {"uri": uri}) if isinstance(uri, str) else None
+
+    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+        """The answer to a call that what a server asks for comes before, with our own state."""
+        told = {**stamped({}, self._server), "resultType": "input_required", "requestState": state}
+        parts = [dumps(told)[1:-1]]
+        if "inputRequests" in result and result["inputRequests"].value is not None:
+            parts.append(f'"inputRequests":{result["inputRequests"].text}')
+        return write_line(
+            {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
+        )
+
     def refused(self, call: ClientCall, code: int, message: str, data: Any = None) -> bytes:
         """The answer to a call with an error of the protocol."""
         return error_line(call.identity, code, message, data)
 
-    def progress(self, call: ClientCall, params: Mapping[str, Any]) -> bytes:
+    def progress(self, call: ClientCall | PassedRequest, params: Mapping[str, Any]) -> bytes:
         """Word of how far a call is."""
         said = {
             name: value
@@ -240,13 +356,14 @@ class ClientConnection:
         identity = message.params.get("requestId")
         return Cancelled(identity=identity) if is_id(identity) else None
 
-    def _asked(self, message: Request) -> bytes | ClientCall:
+    def _asked(self, message: Request) -> bytes | ClientCall | PassedRequest:
         self._settle(message)
         identity = message.identity
         if identity is None:  # those are notifications
             raise MalformedMessage(INVALID_REQUEST, "no id")
         if message.method == "tools/call":
-            return read_call(identity, message.params)
+            rounds = self.rounds and bool(self.stateless)
+            return read_call(identity, message.params, rounds=rounds)
         if message.method == "tools/list":
             return self._answered(identity, self._listed(message))
         if message.method == "server/discover" and self.stateless:
@@ -255,7 +372,23 @@ class ClientConnection:
             return self._answered(identity, self._initialized(message))
         if message.method == "ping" and not self.stateless:
             return self._answered(identity, {})
+        if self._lets(*_PASSED.get(message.method, ("", ""))):
+            meta = message.params.get("_meta")
+            params = {name: value for name, value in message.params.items() if name != "_meta"}
+            return PassedRequest(
+                identity=identity, method=message.method, params=params, token=_token_of(meta)
+            )
         raise MalformedMessage(METHOD_NOT_FOUND, "no such method here", identity)
+
+    def _lets(self, part: str, flag: str) -> bool:
+        """Whether what is of a capability, and of its flag, passes on this connection."""
+        told = self.passes.get(part)
+        return told is not None and (not flag or (not self.stateless and bool(told.get(flag))))
+
+    def _capabilities(self, tools: Mapping[str, Any]) -> dict[str, Any]:
+        """What may be asked for here, and nothing else."""
+        flags = {part: {} if self.stateless else dict(told) for part, told in self.passes.items()}
+        return {"tools": dict(tools), **flags}
 
     def _settle(self, message: Request) -> None:
         """Hold the connection to the way of its first request."""
@@ -295,7 +428,7 @@ class ClientConnection:
         self.open = True
         return {
             "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
-            "capabilities": {"tools": {"listChanged": True} if self._changes else {}},
+            "capabilities": self._capabilities({"listChanged": True} if self._changes else {}),
             "serverInfo": dict(self._server),
             "instructions": self.instructions,
         }
@@ -304,7 +437,7 @@ class ClientConnection:
         return cacheable(
             {
                 "supportedVersions": list(self.versions),
-                "capabilities": {"tools": {}},
+                "capabilities": self._capabilities({}),
                 "instructions": self.instructions,
             }
         )

@@ -23,6 +23,7 @@ from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.schemas import all_of, tools_of
 from tcc_runtime.mcp.calls import ToolTraits
 from tcc_runtime.mcp.door import ClientConnection
+from tcc_runtime.mcp.passing import passes_of
 from tcc_runtime.mcp.relay import POLL, Relay, Served
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
@@ -161,6 +162,10 @@ class Start:
 
         door.instructions = _instructions(gate.artifact.core, self._how.shadow)
         door.tools = tools
+        door.passes = passes_of(
+            gate.artifact.core.passed, upstream.capabilities, hears=upstream.hears
+        )
+        door.rounds = "input" in gate.artifact.core.passed
         door.info = _info(upstream.info)
 
     def end(self) -> None:
@@ -200,6 +205,8 @@ class Probed:
         shown: its tools by name, as clients are shown them.
         headers: of each tool, the parameters that are told in headers, by the header's token.
         locked: the digests of its tools.
+        passes: the capabilities that pass; over HTTP without what a server says by itself.
+        rounds: whether a server may ask for more before it answers a call.
     """
 
     artifact: bytes
@@ -208,6 +215,8 @@ class Probed:
     shown: Mapping[str, Mapping[str, Any]]
     headers: Mapping[str, Mapping[str, str]]
     locked: Mapping[str, str]
+    passes: Mapping[str, Mapping[str, Any]]
+    rounds: bool
 
     def tools(self, *, modern: bool) -> Sequence[Mapping[str, Any]]:
         """The tools, as clients of either way are shown them."""
@@ -237,6 +246,8 @@ def probe(artifact: Artifact, how: Guarded) -> Probed:
             shown=all_of(listed) if how.shadow else shown,
             headers={tool["name"]: _headers(tool.get("inputSchema")) for tool in told},
             locked={tool["name"]: tool_digest(tool) for tool in used},
+            passes=passes_of(artifact.core.passed, upstream.capabilities, hears=False),
+            rounds="input" in artifact.core.passed,
         )
     finally:
         upstream.close()

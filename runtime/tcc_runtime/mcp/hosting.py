@@ -38,7 +38,15 @@ from tcc_runtime.errors import (
 )
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.door import (
+    Cancelled,
+    ClientCall,
+    ClientConnection,
+    Early,
+    PassedRequest,
+    Taken,
+    error_line,
+)
 from tcc_runtime.mcp.guarding import Guarded, Probed, Start
 from tcc_runtime.mcp.metrics import Meter
 from tcc_runtime.mcp.relay import Relay
@@ -56,7 +64,7 @@ _NOBODY: Final = bytes(32)
 
 
 class NotFound(Exception):
-    """A handle that is none, or none of this principal's, or whose session has ended."""
+    """The handle is unknown, belongs to another principal, or its session has ended."""
 
 
 class HostFull(Exception):
@@ -117,8 +125,19 @@ class HostedCall(ClientCall):
     modern: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedPassed(PassedRequest):
+    """A request that came over HTTP and passes.
+
+    Attributes:
+        modern: as of :class:`HostedCall`.
+    """
+
+    modern: bool = False
+
+
 class Waited:
-    """A call that HTTP waits for.
+    """A call that HTTP waits for, or a request that passes.
 
     Args:
         number: under which the relay has it.
@@ -191,6 +210,7 @@ class Hosting:
         probed = self._probed
         made = ClientConnection(instructions=probed.instructions, info=probed.info)
         made.tools = lambda: probed.tools(modern=bool(made.stateless))
+        made.passes, made.rounds = probed.passes, probed.rounds
         return made
 
     def headers_of(self, tool: str) -> Mapping[str, str]:
@@ -498,12 +518,12 @@ class _Lines(Pipe):
 class _Door(ClientConnection):
     """The door of a relay whose client is HTTP: its lines name calls that HTTP has read."""
 
-    def __init__(self, calls: Mapping[int, HostedCall]) -> None:
+    def __init__(self, calls: Mapping[int, HostedCall | HostedPassed]) -> None:
         super().__init__(instructions="")
         self._calls = calls
 
-    def take(self, line: bytes | None) -> bytes | ClientCall | Cancelled | Early | None:
-        """A call, or the end of one."""
+    def take(self, line: bytes | None) -> Taken:
+        """A call, a request that passes, or the end of one."""
         number = int((line or b"0").partition(b" ")[0])
         if number < 0:
             return Cancelled(identity=-number)
@@ -520,13 +540,21 @@ class _Door(ClientConnection):
         with _Spoken(self, call):
             return super().relayed(call, result)
 
+    def asks(self, call: ClientCall, result: Mapping[str, Member], state: str) -> bytes:
+        with _Spoken(self, call):
+            return super().asks(call, result, state)
+
+    def passed(self, request: PassedRequest, result: Mapping[str, Member]) -> bytes:
+        with _Spoken(self, request):
+            return super().passed(request, result)
+
 
 class _Spoken:
     """A block in which a door speaks as a call wants it."""
 
-    def __init__(self, door: _Door, call: ClientCall) -> None:
+    def __init__(self, door: _Door, call: ClientCall | PassedRequest) -> None:
         self._door = door
-        self._modern = isinstance(call, HostedCall) and call.modern
+        self._modern = isinstance(call, HostedCall | HostedPassed) and call.modern
 
     def __enter__(self) -> None:
         self._door.stateless = self._modern
@@ -563,7 +591,7 @@ class Hosted:
     handle: str
     given: Mapping[str, Any]
     last: float = field(default_factory=time.monotonic)
-    _calls: dict[int, HostedCall] = field(default_factory=dict)
+    _calls: dict[int, HostedCall | HostedPassed] = field(default_factory=dict)
     _waited: dict[int, Waited] = field(default_factory=dict)
     _running: _Running | None = None
     _number: int = 0
@@ -606,8 +634,8 @@ class Hosted:
         """It is used now."""
         self.last = time.monotonic()
 
-    def call(self, call: ClientCall, body: bytes, *, modern: bool) -> Waited:
-        """Hand a call to the relay.
+    def call(self, call: ClientCall | PassedRequest, body: bytes, *, modern: bool) -> Waited:
+        """Hand a call, or a request that passes, to the relay.
 
         Raises:
             HostFull: there are as many as there may be.
@@ -615,13 +643,17 @@ class Hosted:
         self.hosting.check_room_for_call(self)
         self._number += 1
         number = self._number
-        told = HostedCall(
-            identity=number,
-            tool=call.tool,
-            arguments=call.arguments,
-            token=None if call.token is None else number,
-            modern=modern,
-        )
+        token = None if call.token is None else number
+        told: HostedCall | HostedPassed
+        if isinstance(call, ClientCall):
+            told = HostedCall(
+                identity=number, tool=call.tool, arguments=call.arguments, token=token,
+                modern=modern, inputs=call.inputs, state=call.state, responses=call.responses,
+            )  # fmt: skip
+        else:
+            told = HostedPassed(
+                identity=number, method=call.method, params=call.params, token=token, modern=modern
+            )
         waited = Waited(number, call.identity, call.token, self._left)
         self._calls[number] = told
         self._waited[number] = waited

@@ -25,7 +25,13 @@ from typing import Any, Final
 import h11
 
 from tcc_runtime.mcp import wire
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, error_line
+from tcc_runtime.mcp.door import (
+    Cancelled,
+    ClientCall,
+    ClientConnection,
+    PassedRequest,
+    error_line,
+)
 from tcc_runtime.mcp.hosting import Hosted, HostFull, Hosting, NotFound
 from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 
@@ -500,7 +506,7 @@ class _Exchange:
             await self._reply(202)
             return
         taken = connection.take_message(message)
-        if not isinstance(taken, ClientCall):
+        if not isinstance(taken, ClientCall | PassedRequest):
             await self._told(taken, modern=True)
             return
         try:
@@ -518,8 +524,9 @@ class _Exchange:
         if self._text(b"mcp-method") != message.method:
             return "Mcp-Method is not the method of the request"
         name = message.params.get("name")
-        if message.method == "tools/call" and self._text(b"mcp-name") != name:
-            return "Mcp-Name is not the name of the tool"
+        named = wire.NAMED.get(message.method)
+        if named is not None and self._text(b"mcp-name") != message.params.get(named):
+            return "Mcp-Name is not what the request names"
         if message.method != "tools/call":
             return None
         arguments = message.params.get("arguments", {})
@@ -567,7 +574,7 @@ class _Exchange:
         hosted = await self._hosted(principal)
         connection.open, connection.stateless = True, False
         taken = connection.take_message(message)
-        if isinstance(taken, ClientCall):
+        if isinstance(taken, ClientCall | PassedRequest):
             await self._call(hosted, taken, body, principal, modern=False)
         elif isinstance(taken, Cancelled):
             hosted.cancel(taken.identity)
@@ -620,7 +627,7 @@ class _Exchange:
     async def _call(
         self,
         hosted: Hosted,
-        call: ClientCall,
+        call: ClientCall | PassedRequest,
         body: bytes,
         principal: Principal | None,
         *,

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from tcc_certs.errors import Code
@@ -38,13 +38,31 @@ from tcc_runtime.mcp.calls import (
     WaitingCalls,
     ending_of,
     error_result,
+    is_input_required,
     is_kept,
     record,
     refusal_result,
     unknown,
 )
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
+from tcc_runtime.mcp.door import (
+    Cancelled,
+    ClientCall,
+    ClientConnection,
+    Early,
+    PassedRequest,
+    error_line,
+)
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
+from tcc_runtime.mcp.passing import (
+    NotAsked,
+    PassedRequests,
+    Rounds,
+    answer_line,
+    answers_of,
+    called_again,
+    gone_on_with,
+    is_same,
+)
 from tcc_runtime.mcp.upstream import (
     MAX_CLIENT_LINE,
     Pipe,
@@ -57,6 +75,7 @@ from tcc_runtime.mcp.upstream import (
 )
 from tcc_runtime.mcp.wire import (
     BUSY,
+    CAPABILITIES_KEY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     Id,
@@ -157,6 +176,8 @@ class Relay:
         self._early: deque[tuple[Id, bytes]] = deque()
         self._waiting = WaitingCalls()
         self._late: LateAnswers | None = None
+        self._passing = PassedRequests()
+        self._rounds: Rounds | None = None
         self._open: dict[int, OpenCall] = {}  # by the ids of the requests to the server
         self._blocked: ClientCall | None = None  # the first of those that wait: for an outcome
         self._task: _Task | None = None
@@ -213,12 +234,16 @@ class Relay:
         if self.served is None:
             # Who is gone waits for no ledger; a server that was started is looked at to the end.
             return self.upstream is None
-        busy = self._open or self._waiting or self._lines or self._client.waiting
+        busy = (
+            self._open or self._passing.open or self._waiting or self._lines or self._client.waiting
+        )
         return not busy
 
     def _idle_left(self) -> float | None:
         """Seconds until a client that says nothing is taken to be gone; None: it is not."""
         if self._idle is None or self._open or self._waiting or self._lines or self._task:
+            return None
+        if self._passing.open:
             return None
         return max(0.0, self._heard + self._idle - time.monotonic())
 
@@ -230,6 +255,7 @@ class Relay:
         """Seconds until something is to be done though nothing comes."""
         times = []
         times += [opened.until for opened in self._open.values()]
+        times += [passed.until for passed in self._passing.open.values()]
         if self._task is not None:
             times.append(self._task.until)
         if not self._is_full():
@@ -257,6 +283,9 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         for opened in tuple(self._open.values()):
             self._settle(opened, unknown(reason))
+        for passed in self._passing.open.values():
+            said = f"no answer: {reason}"
+            self._client.send(error_line(passed.request.identity, INTERNAL_ERROR, said))
         for identity, _ in self._early:
             self._client.send(error_line(identity, INTERNAL_ERROR, f"not called: {reason}"))
         for call in self._waiting.empty():
@@ -304,11 +333,78 @@ class Relay:
             self._cancel(taken)
         elif isinstance(taken, Early):
             self._keep(taken.identity, line or b"")
+        elif isinstance(taken, PassedRequest):
+            self._pass_on(taken)
         elif taken is not None:
-            under_way = [opened.call for opened in self._open.values()]
-            reason = self._waiting.add(taken, size, under_way)
-            if reason is not None:
-                self._refuse(taken, BUSY, reason)
+            self._call(taken, size)
+
+    def _call(self, call: ClientCall, size: int) -> None:
+        """A call: to wait for its turn, or to go on with."""
+        if call.state is not None and not self._call_again(call):
+            return
+        begun = replace(call, state=None, responses=None)
+        reason = self._waiting.add(begun, size, self._taken())
+        if reason is not None:
+            self._refuse(call, BUSY, reason)
+
+    def _taken(self, but: OpenCall | None = None) -> set[Id]:
+        """The ids under which the client waits for answers."""
+        ids = {opened.call.identity for opened in self._open.values() if opened is not but}
+        ids |= {passed.request.identity for passed in self._passing.open.values()}
+        return ids | self._waiting.identities
+
+    def _call_again(self, call: ClientCall) -> bool:
+        """Go on with the call whose round a client answers; whether it is another one instead."""
+        opened = called_again(call, self._open)
+        if opened is None or opened.asked is None or self.upstream is None:
+            said = "requestState is of no round of this session, or was used"
+            self._refuse(call, INVALID_PARAMS, said)
+            return False
+        if not is_same(call, opened):
+            return True
+        answers = answers_of(call, opened.asked)
+        if call.identity in self._taken(but=opened):
+            self._refuse(call, BUSY, "a call has this id already")
+        elif isinstance(answers, str):
+            self._refuse(call, INVALID_PARAMS, answers)
+        elif self.upstream.pipe.waiting > _FULL:
+            self._refuse(call, BUSY, "the server does not read what was sent to it")
+        else:
+            del self._open[opened.identity]
+            more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
+            if opened.asked.state is not None:
+                more["requestState"] = opened.asked.state
+            identity = self._request(call, opened.call.arguments, opened.permit.model, more)
+            self._open[identity] = gone_on_with(opened, call, identity)
+        return False
+
+    def _request(
+        self, call: ClientCall, arguments: Mapping[str, Any], model: str, more: Mapping[str, Any]
+    ) -> int:
+        """Ask the server for a call, in the words that were decided on; under which id."""
+        if self.upstream is None:
+            return 0
+        params: dict[str, Any] = {"name": call.tool, "arguments": plain(arguments), **plain(more)}
+        meta: dict[str, Any] = {}
+        if call.token is not None:
+            meta["progressToken"] = self.upstream.next_identity
+        if model:
+            # A session that was begun with a budget: the ledger names who makes the call.
+            meta["tcc/model"] = model
+        if call.inputs:
+            meta[CAPABILITIES_KEY] = call.inputs
+        if meta:
+            params["_meta"] = meta
+        return self.upstream.request("tools/call", params)
+
+    def _pass_on(self, request: PassedRequest) -> None:
+        """Pass a request on that is no call: it waits for nothing."""
+        if self.upstream is None:
+            return
+        until = time.monotonic() + self._seconds
+        refusal = self._passing.send(request, self.upstream, self._taken(), until)
+        if refusal is not None:
+            self._client.send(refusal)
 
     def _keep(self, identity: Id, line: bytes) -> None:
         """Keep a request until the server is known; bounded as calls that wait are."""
@@ -324,9 +420,12 @@ class Relay:
         self._early = deque(early for early in self._early if early[0] != identity)
         if self._waiting.drop(identity):
             return
+        number = self._passing.drop(identity) if self._passing.open else None
+        if number is not None:
+            self._tell_cancelled(number)
         for opened in tuple(self._open.values()):
             if opened.call.identity == identity:
-                self._tell_cancelled(opened)
+                self._tell_cancelled_call(opened)
                 self._settle(opened, unknown("the client cancelled it"), answered=False)
 
     def _from_server(self, line: bytes | None) -> None:
@@ -352,9 +451,29 @@ class Relay:
             if upstream is not None and not upstream.was_sent(opened.identity):
                 self._give_up(opened, "the server cannot be reached")
                 return
-            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+            self._answered(opened, message)
+        elif self._passing.open and (request := self._passing.take(message.identity)) is not None:
+            self._client.send(answer_line(self._door, request, message))
         elif self._late is not None:
             self._late.take(message)
+
+    def _answered(self, opened: OpenCall, message: Response) -> None:
+        """The server's answer to a call: it has ended, or the client is asked for more first."""
+        upstream, result = self.upstream, message.result
+        if opened.asked is not None or upstream is None:
+            return  # it has its answer
+        passes = opened.call.inputs is not None and (upstream.stateless or upstream.several)
+        if not passes or result is None or not is_input_required(result) or self.served is None:
+            self._settle(opened, ending_of(message, self._tool(opened)), answer=message)
+            return
+        try:
+            self._rounds = self._rounds or Rounds(self.served.session.session_id)
+            asked = self._rounds.asked(opened, result)
+        except NotAsked as reason:
+            self._settle(opened, unknown(str(reason)), answer=message)
+            return
+        self._open[opened.identity] = replace(opened, asked=asked)
+        self._client.send(self._door.asks(opened.call, result, asked.token))
 
     def _open_of(self, identity: object) -> OpenCall | None:
         """The call under way that has this id of ours."""
@@ -369,9 +488,15 @@ class Relay:
         elif message.method == AWAY and self.upstream is not None and self.upstream.several:
             self._note_away(message.params["away"])
         elif message.method == "notifications/progress":
-            opened = self._open_of(message.params.get("progressToken"))
-            if opened is not None and opened.call.token is not None:
-                self._client.send(self._door.progress(opened.call, message.params))
+            number = message.params.get("progressToken")
+            opened = self._open_of(number)
+            asked: ClientCall | PassedRequest | None = None if opened is None else opened.call
+            if asked is None and self._passing.open:
+                asked = self._passing.of(number)
+            if asked is not None and asked.token is not None:
+                self._client.send(self._door.progress(asked, message.params))
+        elif (line := self._door.forwarded(message)) is not None and not self._is_full():
+            self._client.send(line)
 
     def _note_away(self, away: Mapping[str, str]) -> None:
         """Some of several servers have come or gone."""
@@ -386,7 +511,9 @@ class Relay:
         else:
             self._note(f"the server sent {what}")
         for opened in tuple(self._open.values()):
-            self._settle(opened, unknown(f"the server sent {what}"))
+            if opened.asked is None:
+                self._settle(opened, unknown(f"the server sent {what}"))
+        self._give_up_passed(float("inf"), f"the server sent {what}")
 
     # Steps that ask the server: one thing at a time.
 
@@ -431,10 +558,14 @@ class Relay:
         if self._client.ended and not self._lines:
             for call in self._waiting.empty():
                 self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
+            for opened in tuple(self._open.values()):
+                if opened.asked is not None:
+                    self._settle(opened, unknown(_GONE))
         for opened in tuple(self._open.values()):
             if now >= opened.until:
-                self._tell_cancelled(opened)
+                self._tell_cancelled_call(opened)
                 self._settle(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+        self._give_up_passed(now, f"there was no answer in {self._seconds:g} s")
         if self._asked is not None and not (self._waiting or self._late):
             self._asked = None
             if self.served is not None:
@@ -445,6 +576,13 @@ class Relay:
             return
         elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
             self._with_turn(self.served)
+
+    def _give_up_passed(self, now: float, reason: str) -> None:
+        if not self._passing.open:
+            return
+        for number, request in self._passing.due(now):
+            self._tell_cancelled(number)
+            self._client.send(error_line(request.identity, INTERNAL_ERROR, reason))
 
     def _may_begin(self) -> bool:
         """Whether the first call that waits may be decided, for all that is under way."""
@@ -566,16 +704,7 @@ class Relay:
                 permit.failed(what)
             self._refuse(call, INVALID_PARAMS, f"not called: {what}")
             return
-        params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
-        meta: dict[str, Any] = {}
-        if call.token is not None:
-            meta["progressToken"] = self.upstream.next_identity
-        if permit.model:
-            # A session that was begun with a budget: the ledger names who makes the call.
-            meta["tcc/model"] = permit.model
-        if meta:
-            params["_meta"] = meta
-        identity = self.upstream.request("tools/call", params)
+        identity = self._request(call, call.arguments, permit.model, {})
         until = time.monotonic() + self._seconds
         self._open[identity] = OpenCall(
             call=call, permit=permit, identity=identity, until=until, leave=leave
@@ -583,6 +712,9 @@ class Relay:
 
     def _give_up(self, opened: OpenCall, reason: str) -> None:
         """A call that was let through, and not sent: its server had just gone."""
+        if opened.rounds:  # earlier rounds of it came to the server
+            self._settle(opened, unknown(reason))
+            return
         self._open.pop(opened.identity, None)
         self._blocked = None
         with opened.leave:
@@ -595,9 +727,13 @@ class Relay:
         if self._watch is not None:
             self._watch.refused(call.tool, code)
 
-    def _tell_cancelled(self, opened: OpenCall) -> None:
+    def _tell_cancelled_call(self, opened: OpenCall) -> None:
+        if opened.asked is None:
+            self._tell_cancelled(opened.identity)
+
+    def _tell_cancelled(self, identity: int) -> None:
         if self.upstream is not None:
-            self.upstream.notify("notifications/cancelled", {"requestId": opened.identity})
+            self.upstream.notify("notifications/cancelled", {"requestId": identity})
 
     def _settle(
         self,
@@ -619,7 +755,9 @@ class Relay:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
         if self._watch is not None and not opened.permit.shadowed:
             self._watch.ended(opened.call.tool, ending.outcome)
-        known = answer is not None or bool(opened.permit.shadowed)
+        # One whose client is asked is answered already, and the server has nothing to answer.
+        answered = answered and opened.asked is None
+        known = answer is not None or opened.asked is not None or bool(opened.permit.shadowed)
         if not known and ending.outcome == "unknown" and self._late is not None:
             self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
         if answered:

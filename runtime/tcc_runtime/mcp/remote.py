@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE, MAX_SERVER_LINE, Lines, Pipe, Stopping
 from tcc_runtime.mcp.wire import (
     INTERNAL_ERROR,
+    NAMED,
     STATELESS,
     VERSION_KEY,
     MalformedMessage,
@@ -37,11 +38,12 @@ from tcc_runtime.mcp.wire import (
 )
 
 _CHUNK: Final = 1 << 16
-_SECONDS: Final = 30.0  # for a connection, and for what is no call
+_SECONDS: Final = 30.0  # for a connection, and for what no client asks for
 _MOST_THREADS: Final = 80
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FIRST: Final = ("initialize", "notifications/initialized")
+_OURS_ASK: Final = ("initialize", "server/discover", "tools/list")
 _OURS: Final = ("host", "connection", "transfer-encoding")
 
 
@@ -207,7 +209,7 @@ class RemoteProcess:
             return
         if method == "initialize":
             self._initialize, self._session = line, None
-        connection = self._connect(self._remote.seconds if method == "tools/call" else _SECONDS)
+        connection = self._connect(_SECONDS if method in _OURS_ASK else self._remote.seconds)
         if identity is not None:
             with self._lock:
                 if self._closed:
@@ -316,10 +318,11 @@ class RemoteProcess:
             return found
         self._version = str(version)
         found["MCP-Protocol-Version"] = self._version
-        found["Mcp-Method"] = str(message.get("method"))
-        if message.get("method") == "tools/call":
+        method = found["Mcp-Method"] = str(message.get("method"))
+        if method in NAMED:
+            found["Mcp-Name"] = _encoded(str(params.get(NAMED[method])))
+        if method == "tools/call":
             name, arguments = str(params.get("name")), params.get("arguments")
-            found["Mcp-Name"] = _encoded(name)
             for token, parameter in self._headers.get(name, {}).items():
                 if isinstance(arguments, dict) and parameter in arguments:
                     found[f"Mcp-Param-{token}"] = _encoded(_text(arguments[parameter]))

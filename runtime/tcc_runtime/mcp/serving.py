@@ -97,8 +97,8 @@ class _Serving:
             if not self._waiting.drop(taken.identity) and self._open is not None:
                 self._wanted = self._wanted and self._open.identity != taken.identity
         elif isinstance(taken, ClientCall):
-            under_way = [self._open] if self._open is not None and self._wanted else []
-            reason = self._waiting.add(taken, 0 if line is None else len(line), under_way)
+            ids = {self._open.identity} if self._open is not None and self._wanted else set()
+            reason = self._waiting.add(taken, 0 if line is None else len(line), ids)
             if reason is not None:
                 self._client.send(self._door.refused(taken, BUSY, reason))
 

@@ -39,6 +39,7 @@ from blake3 import blake3
 
 from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.mcp.wire import (
+    CAPABILITIES_KEY,
     HANDSHAKE,
     METHOD_NOT_FOUND,
     STATELESS,
@@ -441,7 +442,8 @@ class Upstream:
         several: whether it is several servers in one (:mod:`tcc_runtime.mcp.hub`).
         pipe: to the server.
         stateless: whether it is spoken to as since 2026-07-28.
-        info: what the server says of itself.
+        info: what the server says of itself; capabilities: what it says that it offers.
+        hears: whether what it says by itself arrives here, and not answers alone.
         seconds: how long an answer may take while the connection is made, or tools are listed.
 
     Raises:
@@ -449,6 +451,7 @@ class Upstream:
     """
 
     def __init__(self, command: Command, *, seconds: float, version: str) -> None:
+        self.hears = isinstance(command, Sequence | ServerProgram)
         if isinstance(command, Sequence):
             self._process: ServerProcess = Process(command)
             self.several = False
@@ -461,6 +464,7 @@ class Upstream:
         self.pipe = self._process.pipe
         self.stateless = False
         self.info: Mapping[str, Any] = {}
+        self.capabilities: Mapping[str, Any] = {}
 
     def close(self, stopping: Stopping | None = None) -> None:
         """End the server; as of :meth:`Process.close`."""
@@ -484,6 +488,8 @@ class Upstream:
             ServerError: the server does not answer, or speaks no version that we speak.
         """
         refusal = None
+        if self.several:
+            protocol = "handshake"  # of the hub; `protocol` is how it speaks to its servers
         if protocol != STATELESS:
             refusal = yield from self._initialize()
             if refusal is None:
@@ -529,9 +535,13 @@ class Upstream:
     def request(self, method: str, params: Mapping[str, Any]) -> int:
         """Send a request, and say by which id its answer will come."""
         self._last += 1
+        meta = params.get("_meta", {})
         if self.stateless:
-            meta = {**params.get("_meta", {}), **envelope(self._version)}
-            params = {**params, "_meta": meta}
+            # What a client can be asked for is told where it may be asked.
+            params = {**params, "_meta": {**envelope(self._version), **meta}}
+        elif CAPABILITIES_KEY in meta and not self.several:
+            told = {name: value for name, value in meta.items() if name != CAPABILITIES_KEY}
+            params = {**params, "_meta": told}
         message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
         self.pipe.send(write_line(message))
         return self._last
@@ -620,6 +630,7 @@ class Upstream:
         if agreed not in HANDSHAKE:
             raise ServerError("the server wants a protocol version that is not known here")
         self.info = _info(result.get("serverInfo"))
+        self.capabilities = _info(result.get("capabilities"))
         self.notify("notifications/initialized")
         return None
 
@@ -631,6 +642,7 @@ class Upstream:
         versions = result["supportedVersions"].value if "supportedVersions" in result else ()
         if not isinstance(versions, list) or STATELESS not in versions:
             raise ServerError("the server wants a protocol version that is not known here")
+        self.capabilities = _info(result.get("capabilities"))
         meta = result["_meta"].value if "_meta" in result else {}
         key = "io.modelcontextprotocol/serverInfo"
         if isinstance(meta, dict) and isinstance(meta.get(key), dict):
@@ -749,6 +761,15 @@ def check_tools(
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+def canonical_text(value: Any) -> str:
+    """The one text of a JSON value: members sorted, numbers by their exact value.
+
+    Raises:
+        ServerError: it is nested too deeply.
+    """
+    return _canonical(value, DEEPEST_TOOL)
 
 
 def _canonical(value: Any, depth: int) -> str:

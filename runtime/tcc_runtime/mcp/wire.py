@@ -34,6 +34,9 @@ Id: TypeAlias = "str | int"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 
+# The parameter of a request that its `Mcp-Name` header says, too.
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"

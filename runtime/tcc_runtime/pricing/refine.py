@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
-from tcc_certs.replay.controller import AskRule, Choice, Controller, SpentAmounts, most_useful
+from tcc_certs.replay.amounts import AskRule, SpentAmounts
+from tcc_certs.replay.asking.controller import Choice, Controller, most_useful
 from tcc_runtime.account.amounts import AccountAmounts, Remainder
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import AnswerError
@@ -53,7 +54,7 @@ class QuotedEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredAsk:
-    """An ask and what came of it.
+    """An ask and its answer.
 
     Attributes:
         node: the node that the edge leads to.

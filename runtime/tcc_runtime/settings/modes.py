@@ -21,7 +21,7 @@ from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.race.digest import race_key
-from tcc_certs.replay.controller import AskRule, cap_fields
+from tcc_certs.replay.amounts import AskRule, cap_fields
 from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.artifact.counts import rounded_to, written_bytes

@@ -19,7 +19,7 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.privacy.spending import Taken
 from tcc_certs.race.digest import opening_salt, seed_commitment
-from tcc_certs.replay.controller import AskRule, SpendingCaps
+from tcc_certs.replay.amounts import AskRule, SpendingCaps
 from tcc_runtime.settings.table import check_value, table_of
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]

@@ -10,7 +10,8 @@ import pytest
 from tcc_certs.core.atoms import Exact
 from tcc_certs.core.model import Model
 from tcc_certs.privacy.spending import account
-from tcc_certs.replay.controller import AskRule, Controller, SpendingCaps, SpentAmounts
+from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
+from tcc_certs.replay.asking.controller import Controller
 from tests.certs.privacy.truth import atom
 from tests.oracle_ledger import controller as oracle
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.formats.artifact import Automaton
-from tcc_certs.replay.kappa import enclosed, enclosed_counts
+from tcc_certs.replay.enclosed import enclosed, enclosed_counts
 from tcc_certs.replay.language import edge_sum
 
 

@@ -11,7 +11,8 @@ from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay import validate
-from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, _kappa, enclosed, own_counts
+from tcc_certs.replay.enclosed import enclosed, kappa_of
+from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, own_counts
 from tcc_certs.replay.language import read_language, root_of
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core, uses
@@ -124,14 +125,14 @@ def test_kappa_is_the_logarithm_of_the_counts_and_0_only_where_they_may_be_equal
     for exact, used in ((3, 3), (2, 3), (3, 2), (1, 1 << 200), ((1 << 200) - 1, 1 << 200)):
         up, down = exact << max(ahead, 0), used << max(-ahead, 0)
         due = 0 if up == down else log_enclosure(up, down, KAPPA_BITS)[0]
-        assert _kappa(enclosed(exact), used, ahead) == due
+        assert kappa_of(enclosed(exact), used, ahead) == due
     wide = (1 << 999) - 1  # ends that differ: nothing tells the count from either of them
     low, high, shift = enclosed(wide)
     assert low < high
     for used in (low << shift, wide, high << shift):
-        assert _kappa(enclosed(wide), used, 0) == 0
-    assert _kappa(enclosed(wide), (high << shift) * 2, 0) < 0
-    assert _kappa(enclosed(wide), (low << shift) // 2, 0) > 0
+        assert kappa_of(enclosed(wide), used, 0) == 0
+    assert kappa_of(enclosed(wide), (high << shift) * 2, 0) < 0
+    assert kappa_of(enclosed(wide), (low << shift) // 2, 0) > 0
 
 
 def test_of_bounds_alone_nothing_is_known_and_inflated_counts_are_looked_at_one_by_one():

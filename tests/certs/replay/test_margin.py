@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.core.model import Model
-from tcc_certs.replay.controller import AskRule, Controller, SpendingCaps, SpentAmounts, raised
+from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
+from tcc_certs.replay.asking.controller import Controller, raised
 
 ONE = (1, 1)
 

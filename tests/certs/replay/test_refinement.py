@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.replay.children import Listing, whole
-from tcc_certs.replay.controller import AskRule, SpendingCaps, SpentAmounts
-from tcc_certs.replay.header import AccountRecord
+from tcc_certs.replay.amounts import AskRule, SpendingCaps, SpentAmounts
+from tcc_certs.replay.asking.account import AccountRecord
+from tcc_certs.replay.asking.refinement import ReplayRefinement, read_asking
 from tcc_certs.replay.language import read_language, root_of
-from tcc_certs.replay.refinement import ReplayRefinement, read_asking
+from tcc_certs.replay.races.children import Listing, whole
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_certs.statements import Constraints
 from tests.forgery.test_range_forgeries import ranges

@@ -12,7 +12,7 @@ from tcc_certs.formats.ledger import FIRST_HEAD
 from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay import validate
 from tcc_certs.replay.language import read_language, root_of
-from tcc_certs.replay.races import again_anchored, logged_words, unlogged_words
+from tcc_certs.replay.races.coupled import again_anchored, logged_words, unlogged_words
 from tcc_certs.replay.tree import root_node
 from tcc_certs.statements import residual_constraints
 from tests.forgery import test_range_forgeries as ranges

@@ -7,10 +7,31 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import (
+    Core,
+    Monitor,
+    OrderMonitor,
+    Selection,
+    SumMonitor,
+    UsesMonitor,
+)
+from tcc_certs.core.opened import fields_of
+from tcc_certs.core.policies import (
+    Alternative,
+    Apart,
+    Ban,
+    Count,
+    Fields,
+    Need,
+    Policy,
+    Total,
+    Tree,
+)
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
-from tcc_certs.session.monitors.keyed import Memory, Monitors, Seen
+from tcc_certs.session.monitors import policies
+from tcc_certs.session.monitors.keyed import Event, Memory, Monitors, Seen
+from tcc_certs.values.places import UNKNOWN, State, constant, exact_number
 from tests.oracle.cores import call, make_core
 from tests.oracle_session.brute import Brute, Did, observed_of, value
 
@@ -125,7 +146,8 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
         )
         due = brute.forbidding(did)
         text = None if due is None else core.monitors[due].text
-        assert memory.forbids(seen_of(core, did)) == text, (core.monitors, brute.session, did)
+        seen = seen_of(core, did)
+        assert memory.forbids(seen) == text, (core.monitors, brute.session, did)
         if due is not None:
             continue
         unknown = sum(did.outcome == "unknown" for did in brute.session)
@@ -134,16 +156,89 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
             did.answer = (rng.randrange(2),)
         brute.session.append(did)
         if did.outcome != "failed":
-            made = seen_of(core, did), answered(core, did)
-            undone.append((memory.add(*made, certain=did.outcome == "done"), made, did.outcome))
+            made = Event(
+                at=0,
+                tool=did.tool,
+                seen=seen,
+                values=answered(core, did),
+                done=did.outcome == "done",
+            )
+            undone.append((memory.add(made), made))
     # What is forgotten and remembered again is the same.
     before = dict(memory._counts)
     back = rng.randint(0, len(undone))
-    for undo, _, _ in reversed(undone[back:]):
+    for undo, _ in reversed(undone[back:]):
         memory.undo(undo)
-    for _, made, outcome in undone[back:]:
-        memory.add(*made, certain=outcome == "done")
+    for _, made in undone[back:]:
+        memory.add(made)
     assert memory._counts == before
+
+
+def policy_of(core: Core, monitor: Monitor) -> Policy:
+    """The statement of core 1.2 that says the same."""
+
+    def calls(of: Selection) -> Tree:
+        params = core.tools[of.tool].parameters
+        bound = [(params[at], some) for at, some in of.where]
+        where = [(param.name, tuple([param.values[i] for i in some])) for param, some in bound]
+        return "calls", of.tool, tuple(sorted(where))
+
+    match monitor:
+        case SumMonitor():
+            return Total(tool=monitor.tool, parameter=monitor.parameter, value=monitor.value)
+        case UsesMonitor():
+            per = (("own", monitor.per),)
+            return Count(of=calls(monitor.calls), value=monitor.value, per=per)
+        case OrderMonitor(order=order):
+            same = tuple([(one, ("own", other)) for one, other in monitor.same])
+            first, second = calls(monitor.first), calls(monitor.second)
+            if order == "with":
+                return Apart(one=first, other=second, same=same)
+            alternatives = (Alternative(calls=first, same=same),)
+            if monitor.kind == "require":
+                return Need(order=order, alternatives=alternatives, of=second)
+            return Ban(alternatives=alternatives, of=second)
+    raise TypeError
+
+
+def states_of(core: Core, did: Did) -> dict[str, State]:
+    params = core.tools[did.tool].parameters
+    known = zip(params, answered(core, did), strict=True)
+    states = {one.name: UNKNOWN if at is None else constant(one.values[at]) for one, at in known}
+    n = did.opened["n"]
+    states |= {"f": ("b", did.opened["f"]), "t": ("s", did.opened["t"])}
+    return states | {"n": ("n", exact_number(str(n)))}
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_statement_of_core_1_2_says_the_same(seed: int) -> None:
+    """Whether keys are read by indices or by terms, one rule decides."""
+    rng = random.Random(f"same {seed}")
+    core = random_core(rng)
+    fields = Fields(tools=tuple(map(fields_of, core.tools)))
+    made = [policy_of(core, one) for one in core.monitors]
+    memory, later = Memory(Monitors(core)), policies.Memory(policies.Policies(made, fields))
+    undone = []
+    for at in range(1, 25):
+        did = Did(
+            tool=rng.randrange(len(core.tools)),
+            values=(rng.randrange(2), None),
+            opened={name: rng.choice(VALUES[name]) for name in VALUES},
+        )
+        seen = seen_of(core, did)
+        own = Event(at=at, tool=did.tool, states=states_of(core, did))
+        text, found = memory.forbids(seen), later.refuses(own)
+        assert text == (None if found is None else core.monitors[found[0]].text)
+        outcome = rng.choice(["done", "done", "unknown", "answered", "undo"])
+        if outcome == "undo" and undone:
+            for held, back in zip((memory, later), undone.pop(), strict=True):
+                held.undo(back)
+            continue
+        did.answer = (rng.randrange(2),) if outcome == "done" else None
+        came = {"done": outcome == "done", "answered": outcome == "answered", "told": at}
+        one = Event(at=at, tool=did.tool, seen=seen, values=answered(core, did), **came)
+        other = Event(at=at, tool=did.tool, states=states_of(core, did), **came)
+        undone.append((memory.add(one), later.add(other)))
 
 
 def test_a_hidden_sum_is_asserted() -> None:
@@ -157,9 +252,14 @@ def test_a_hidden_sum_is_asserted() -> None:
     )
     monitors = Monitors(core)
     memory = Memory(monitors)
-    hidden = monitors.see(0, (), {"n": "digest"}, {})
-    known = monitors.see(0, (), {"n": "digest"}, {"n": "0.75"})
-    for seen in (hidden, known, hidden):
-        assert memory.forbids(seen) is None
-        memory.add(seen, (), certain=True)
-    assert memory.forbids(known) == core.monitors[0].text
+    entries: tuple[dict[str, Any], ...] = (
+        {"digest": "d"},
+        {"digest": "d", "type": "n", "value": "0.75"},
+    )
+    hidden, known = [
+        Event(at=0, tool=0, seen=monitors.read(0, (), {"n": entry}), done=True) for entry in entries
+    ]
+    for made in (hidden, known, hidden):
+        assert memory.forbids(made.seen) is None
+        memory.add(made)
+    assert memory.forbids(known.seen) == core.monitors[0].text

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 from tcc_certs.core.policies import Fields, read_policy
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.session.monitors.keyed import Event
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import Event
-from tcc_certs.values.places import UNKNOWN, Field, ListType
+from tcc_certs.values.places import NONE, UNKNOWN, Field, ListType
 from tcc_certs.values.types import NumberType, TextType
 
 _K = Field(name="k", steps=("k",), type=TextType())
@@ -81,6 +82,89 @@ def test_keys_alone_and_windows_are_exact_whatever_came_before() -> None:
     assert late.refuses(call(1000, 1, stamp=1010)) is None
 
 
+def test_keys_alone_need_no_call_to_be_among_the_latest() -> None:
+    held = memory(need({"calls": A, "same": MINE}))
+    held.add(call(1, 0, done=True))
+    for at in range(2, 200):
+        held.add(call(at, 0))  # nobody knows whether they were done
+    assert held.refuses(call(200, 1)) is None
+    assert held.refuses(call(200, 1, k="y")) == (0, True)
+
+
+def test_a_call_in_both_sets_has_no_key_that_may_be_the_other() -> None:
+    other = [["k", ["own", "v"]]]
+    held = memory({"kind": "apart", "one": ["or", [A, B]], "other": B, "same": other})
+    assert held.refuses(call(1, 1, k="a")) == (0, True)
+    assert held.refuses(call(1, 1, k="b")) is None
+    assert held.refuses(call(1, 1, k="b", states={"v": UNKNOWN})) == (0, True)
+    assert held.refuses(call(1, 0, k="a")) is None
+
+
+@pytest.mark.parametrize("more", [{}, {"within": 10}])
+def test_an_amount_of_a_key_that_is_not_known_counts_for_every_key(more: Any) -> None:
+    per = [["own", "k"]]
+    uses = {"kind": "count", "of": A, "value": 1, "per": per, **more}
+    total = {"kind": "total", "tool": 0, "param": "n", "value": "1", "per": per, **more}
+    for statement in (uses, total):
+        held = memory(statement)
+        undo = held.add(call(1, 0, n=1, states={"k": UNKNOWN}))
+        assert held.refuses(call(2, 0, n=1)) == (0, True)
+        held.undo(undo)
+        held.add(call(1, 0, n=1))
+        assert held.refuses(call(2, 0, k="y", n=1)) is None
+        assert held.refuses(call(2, 0, n=1, states={"k": UNKNOWN})) == (0, True)
+        assert held.refuses(call(2, 0, n=1, states={"k": ("*", frozenset([("s", "x")]))})) is None
+
+
+def test_a_limit_across_sessions_refuses_a_call_for_whom_nobody_knows() -> None:
+    held = memory({"kind": "count", "of": A, "value": 9, "per": [["own", "k"]], "across": True})
+    assert held.refuses(call(1, 0)) is None
+    for state in (UNKNOWN, NONE):
+        assert held.refuses(call(1, 0, states={"k": state})) == (0, True)
+
+
+_STATES: list[Any] = [("s", "x"), ("s", "y"), UNKNOWN, NONE, ("*", frozenset([("s", "x")]))]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_keys_alone_are_decided_as_by_a_look_at_each_call(seed: int) -> None:
+    """A relation that always holds makes the interpreter keep the calls, and look at them."""
+    draw = random.Random(seed)
+    same = draw.choice([MINE, [*MINE, ["v", ["own", "v"]]], [["k", ["own", "v"]]]])
+    always = [["=", ["n", "1"], ["n", "1"]]]
+    first = draw.choice(
+        [A, ["any"], ["calls", 0, [["v", ["a"]]]], ["but", ["any"], A], ["or", [A, B]]]
+    )
+    second = draw.choice([B, ["calls", 1, [["v", ["b"]]]], ["or", [A, B]]])
+
+    def statements(**more: Any) -> list[Any]:
+        one = {"calls": first, "same": same, **more}
+        return [
+            {"kind": "need", "order": "before", "any": [one], "of": second},
+            {"kind": "need", "order": "each", "any": [one], "of": second},
+            {"kind": "ban", "any": [one], "of": second},
+        ]
+
+    pairs = [
+        (memory(keyed), memory(kept))
+        for keyed, kept in zip(statements(), statements(where=always), strict=True)
+    ]
+    assert all(keyed.pools == [] and len(kept.pools) == 1 for keyed, kept in pairs)
+    undone: list[list[Any]] = []
+    for at in range(1, 40):
+        states = {"k": draw.choice(_STATES), "v": draw.choice([("s", "a"), ("s", "b"), UNKNOWN])}
+        made = call(at, draw.randrange(2), states=states)
+        for keyed, kept in pairs:
+            assert keyed.refuses(made) == kept.refuses(made), (first, second, same)
+        if draw.random() < 0.2 and undone:
+            for (keyed, kept), (one, other) in zip(pairs, undone.pop(), strict=True):
+                keyed.undo(one)
+                kept.undo(other)
+            continue
+        made.done, made.answered = draw.choice([(True, False), (False, False), (False, True)])
+        undone.append([(keyed.add(made), kept.add(made)) for keyed, kept in pairs])
+
+
 def test_with_more_than_64_candidates_all_calls_before_count_as_used() -> None:
     held = memory(need({"calls": A, "where": GREATER}, order="each"))
     for at in range(1, 67):
@@ -106,15 +190,15 @@ def test_what_is_owed_is_paid_by_equal_keys_that_are_known() -> None:
     held.add(call(1, 1))
     held.add(call(2, 0, k="y", done=True))
     held.add(call(3, 0))
-    assert held.owes
+    assert held.owed
     paid = held.add(call(4, 0, done=True))
-    assert not held.owes
+    assert not held.owed
     held.undo(paid)
-    assert held.owes
+    assert held.owed
     held.add(call(4, 0, done=True))
     held.add(call(5, 1, states={"k": UNKNOWN}))
     held.add(call(6, 0, done=True))
-    assert held.owes
+    assert held.owed
 
 
 def test_kinds_that_have_no_order_are_sure_of_nothing() -> None:

@@ -166,3 +166,35 @@ def test_the_bound_is_met_exactly() -> None:
         assert refused.value.path == "here" and refused.value.expected == (
             "at most 1048576 steps a text"
         )
+
+
+@pytest.mark.parametrize(
+    ("source", "head", "free"),
+    [
+        ("gift_.*", "gift_", "\n"), (".*", "", "\n"), ("a[^b]*", "a", "b"), ("(.|\\n)*", "", ""),
+        ("a.+", "a", None), ("a.*b", "a", None), ("(ab|ac).*", "a", None), ("a?b.*", "", None),
+        ("ab", "ab", None), ("[a-f]*", "", None), ("a{70}", "a" * 64, None),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_pattern_before_a_text_is_read(
+    source: str, head: str, free: str | None
+) -> None:
+    found = parse(source)
+    assert (found._head, found._free) == (head, free)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_known_of_it_changes_no_answer(seed: int) -> None:
+    rng, known = random.Random(seed), 0
+    for _ in range(200):
+        source = "".join(rng.choice(["a", "ab", ".*", "[^a]*", "(a|b)", "(a|.)*", "b?", "\\n"])
+                         for _ in range(rng.randint(1, 4)))  # fmt: skip
+        ours = parse(source)
+        known += ours._free is not None or bool(ours._head)
+        for _ in range(40):
+            text = "".join(rng.choice("aab\nc\x00\U0010ffff`") for _ in range(rng.randint(0, 6)))
+            state = ours.set_of(1)
+            for char in text:
+                state = state[char]
+            assert ours.matches(text) is state.accepts, (source, text)
+    assert known > 50

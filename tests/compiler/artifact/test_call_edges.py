@@ -11,8 +11,7 @@ from tcc_compiler import counting as sums
 from tcc_compiler.artifact import CallEdges
 from tcc_compiler.automata import table as tables_module
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.machine import trim
-from tcc_compiler.automata.table import Table, as_table, portions, ranked
+from tcc_compiler.automata.table import Table, as_table, portions, ranked, trim
 from tcc_compiler.counting import packed, weighted_sums
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.table import Machine
 
 
 def random_machine(rng: random.Random, states: int, letters: int, *, cycles: bool) -> Machine:

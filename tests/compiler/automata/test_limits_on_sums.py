@@ -13,9 +13,8 @@ from tcc_compiler.automata.constraint.limit_cyclic import (
     cyclic_at_most,
     least_to_go,
 )
-from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import minimise
-from tcc_compiler.automata.table import Table, as_machine, as_table
+from tcc_compiler.automata.table import Machine, Table, as_machine, as_table, trim
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine, words

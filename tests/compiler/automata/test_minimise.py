@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from tcc_compiler.automata.machine import Machine, components, trim
 from tcc_compiler.automata.minimise import minimise
-from tcc_compiler.automata.table import Table, as_machine
+from tcc_compiler.automata.table import Machine, Table, as_machine, components, trim
 from tcc_compiler.options import Options
 from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine, words

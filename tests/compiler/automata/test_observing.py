@@ -25,9 +25,8 @@ from tcc_compiler.automata.answers import Unanswered, keep_strict, unanswered
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.constraint.statements import Control, statement_text
 from tcc_compiler.automata.letters import Letters, partition
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.table import Table
+from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, place_of

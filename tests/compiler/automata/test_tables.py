@@ -13,9 +13,8 @@ from tcc_compiler import counting as sums
 from tcc_compiler.artifact import _by_digest
 from tcc_compiler.automata import minimise, table
 from tcc_compiler.automata.constraint import apply as limit_acyclic
-from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import merged
-from tcc_compiler.automata.table import as_machine, as_table, layered, ranked
+from tcc_compiler.automata.table import Machine, as_machine, as_table, layered, ranked, trim
 from tcc_compiler.counting import integer, packed, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options

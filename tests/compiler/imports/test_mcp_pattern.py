@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tcc_certs.values.text_pattern import parse
-from tcc_compiler.imports.mcp_schema import dialect_of
+from tcc_compiler.imports.patterns import dialect_of
 
 
 @pytest.mark.parametrize(

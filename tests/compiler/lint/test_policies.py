@@ -9,7 +9,7 @@ import pytest
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.lint.policies import policy_lints
 
-DESKS = Path(__file__).parents[2] / "data" / "policies"
+DESKS = Path(__file__).parents[3] / "grammars"
 HEAD = """grammar g version "1"
 tool a(kind: x | y; id: text max 9, to: text ~ "[A-Z]{3}", n: number 0 .. 50,
   rows: list min 1 max 3 of (id: text, n: number), ids: list of text at "/rows/*/id")

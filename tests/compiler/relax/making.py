@@ -9,8 +9,7 @@ from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes
-from tcc_compiler.relax.attempts import Attempt
-from tcc_compiler.relax.names import statements_named
+from tcc_compiler.relax.attempts import Attempt, statements_named
 from tcc_compiler.resources import CompileRefused, Guard
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "require", "forbid")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tcc_certs.kernel import check
-from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.table import Machine
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text

@@ -12,17 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import compress, repeat
 from operator import attrgetter, eq, ge, gt, le, lt, ne
-from typing import Any, TypeAlias
+from typing import Any
 
 from tcc_certs.core.policies import Alternative, Tree, tools_of
+from tcc_certs.session.monitors.keyed import Event, Truth, Undo
 from tcc_certs.session.monitors.relations import (
     FLIPPED,
-    LACKING,
     MAX_WAYS,
     NO_NAMES,
     VAGUE,
-    Event,
-    Truth,
     both,
     compiled_relation,
     compiled_set,
@@ -30,10 +28,9 @@ from tcc_certs.session.monitors.relations import (
     same,
     speaks_of,
 )
-from tcc_certs.values.places import State
+from tcc_certs.values.places import NONE, UNKNOWN, State
 
 MOST_KEPT = 64
-Undo: TypeAlias = "list[Callable[[], object]]"
 
 _SEEN = frozenset(["seen"])
 
@@ -102,13 +99,14 @@ class Index:
 
     def add_elements(self, state: State, sure: bool, undo: Undo) -> None:
         """A list in which elements are looked up."""
-        items = set(state[1]) if state[0] == "l" else set(LACKING)
-        if not items.isdisjoint(LACKING):
+        new = dict.fromkeys(state[1] if state[0] == "l" else (UNKNOWN,), 1)
+        if UNKNOWN in new or NONE in new:
             self._lack(undo)
             return
         known = self.sure if sure else self.may
-        new = items.difference(known)
-        known.update(dict.fromkeys(new, 1))
+        for item in known.keys() & new.keys():
+            del new[item]
+        known.update(new)
         undo.append(_all_gone(known, new))
 
     def _lack(self, undo: Undo) -> None:
@@ -137,7 +135,7 @@ def _all_gone(
 
 def is_vague(key: Iterable[State]) -> bool:
     """Whether a part of a key may be several values."""
-    return any(kind in VAGUE for kind, _ in key)
+    return not VAGUE.isdisjoint([kind for kind, _ in key])
 
 
 class Pool:

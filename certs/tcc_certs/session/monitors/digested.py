@@ -4,7 +4,7 @@ Normative text: docs/spec/session.md, section 2.  A text, a flag or a JSON value
 digest, so that whoever reads the ledger learns only which ones are the same; its state is
 ``("#", the first 16 bytes)``.  Digests of the constants that statements name stand in the header:
 what has one of them is that constant.  Numbers stand as they are where a statement orders, adds or
-counts; times and dates always.  Of a text that a ``~`` is asked of, a mark says what came of it.
+counts; times and dates always.  A mark says whether a text matches the pattern of a ``~``.
 A gate decides over the very states that its records are read back to, so a session that is taken
 up, or validated, is decided as it was.
 Cost: linear in the leaves of a value, of which there are at most 2^14; a digest each.
@@ -12,7 +12,6 @@ Cost: linear in the leaves of a value, of which there are at most 2^14; a digest
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,7 +24,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.policies import LookUp, Policy, Total, Tree, trees_of
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.session.monitors.relations import DIGESTED, Truth
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
 from tcc_certs.values.places import (
@@ -50,7 +49,6 @@ from tcc_certs.values.places import (
 from tcc_certs.values.text_pattern import like_of, pattern_of
 from tcc_certs.values.types import check_text
 
-_is_hex = re.compile("[0-9a-f]*").fullmatch
 SHORT = 16  # bytes of a digest that stand for a value among others
 MOST_LEAVES = 1 << 14
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
@@ -146,7 +144,7 @@ class Named:
             return TEXT, value
         if kind == "b":
             return FLAG, "true" if value else "false"
-        return (NUMBER, _decimal_of(value)) if kind == "n" and not self.numbers else None
+        return (NUMBER, decimal_of(value)) if kind == "n" and not self.numbers else None
 
 
 def _has_text(kind: FieldType) -> bool:
@@ -300,7 +298,7 @@ def members_of(
     return found
 
 
-_MARKS: Mapping[Truth, str] = {True: "1", False: "0", None: "-"}
+_MARKS: Mapping[bool | None, str] = {True: "1", False: "0", None: "-"}
 
 
 class Leaves:
@@ -336,7 +334,7 @@ class Leaves:
         if tag == "t":
             return int(found)
         if tag == "n":
-            text = _decimal_of(found)
+            text = decimal_of(found)
             return text if self._numbers else self._hashed(NUMBER + text.encode())
         if tag == "b":
             return self._hashed(b"btrue" if found else b"bfalse")
@@ -345,30 +343,37 @@ class Leaves:
     def _rows(self, of: RecordType, items: Sequence[State]) -> list[Json]:
         """Records, field by field: a column of texts is written at once."""
         rows: list[dict[str, Json]] = [{} for _ in items]
-        cells = [dict(item[1]) for item in items]
-        for one in of.fields:
-            name, kind = one.name, one.type
+        # Records of one type have the same fields in the same order, of which `of` has some.
+        columns = {
+            column[0][0]: column for column in zip(*[item[1] for item in items], strict=True)
+        }
+        for one in of.fields if items else ():
+            kind = one.type
             if kind is None:
                 continue
-            there = [at for at, row in enumerate(cells) if row[name] != NONE]
-            column = [cells[at][name] for at in there]
+            cells = [cell for _, cell in columns[one.name]]
+            there: Sequence[int] = range(len(cells))
+            if NONE in cells:
+                there = [at for at, cell in enumerate(cells) if cell != NONE]
+                cells = [cells[at] for at in there]
             if isinstance(kind, TextType):
-                made: Sequence[Json] = self._texts(column)
+                made: Sequence[Json] = self._texts(cells)
             else:
-                made = [self.tree(kind, cell) for cell in column]
-            for at, cell in zip(there, made, strict=True):
-                rows[at][name] = cell
+                made = [self.tree(kind, cell) for cell in cells]
+            for at, value in zip(there, made, strict=True):
+                rows[at][one.name] = value
         return list(rows)
 
     def _texts(self, items: Sequence[State]) -> list[str]:
         """Elements that are texts, of which an answer may have a thousand."""
-        reset, update = self._hasher.reset, self._hasher.update
-        hexdigest, found = self._hasher.hexdigest, []
+        reset, update, made = self._hasher.reset, self._hasher.update, self._hasher.digest
+        found = []
         for _, text in items:
             reset()
             update(b"s" + text.encode())
-            found.append(hexdigest(SHORT))
-        return found
+            found.append(made(SHORT))
+        whole, size = b"".join(found).hex(), 2 * SHORT
+        return [whole[at : at + size] for at in range(0, len(whole), size)]
 
     def _hashed(self, data: bytes) -> str:
         self._hasher.reset()
@@ -393,7 +398,7 @@ def _texts_of(value: State, kind: FieldType) -> Iterator[str]:
 
 # What is read.
 
-_SAID: Mapping[str, Truth] = {"1": True, "0": False, "-": None}
+_SAID: Mapping[str, bool | None] = {"1": True, "0": False, "-": None}
 
 
 class Reading:
@@ -404,12 +409,12 @@ class Reading:
 
     Attributes:
         named: of its core.
-        marks: of a pattern and a digest what came of it.
+        marks: of a pattern and a digest, whether the text matches.
     """
 
     def __init__(self, named: Named, constants: Sequence[bytes]) -> None:
         self.named = named
-        self.marks: dict[tuple[str, bytes], Truth] = {}
+        self.marks: dict[tuple[str, bytes], bool | None] = {}
         self._constants: dict[bytes, State] = {}
         for (kind, text), found in zip(named.constants, constants, strict=True):
             short = found[:SHORT]
@@ -506,8 +511,7 @@ class Reading:
         if set(map(type, found)) - {dict}:
             raise ValueError
         names = [one.name for one in of.fields]
-        whole = all(len(row) == len(names) for row in found)
-        if not names or not whole:
+        if not names or set(map(len, found)) - {len(names)}:
             return tuple([self._tree(of, row, None) for row in found])
         columns = []
         for one in of.fields:
@@ -554,9 +558,10 @@ def _number(kind: NumberType, text: Any) -> int | Fraction:
 
 
 def _bytes_of(hexadecimal: str) -> bytes:
-    if _is_hex(hexadecimal) is None:  # `fromhex` passes blanks, and large letters
+    found = bytes.fromhex(hexadecimal)
+    if found.hex() != hexadecimal:  # `fromhex` passes blanks, and large letters
         raise ValueError
-    return bytes.fromhex(hexadecimal)
+    return found
 
 
 def shown_state(kind: FieldType, text: str) -> State:
@@ -570,7 +575,7 @@ def shown_state(kind: FieldType, text: str) -> State:
     return typed(json_value(text), kind)
 
 
-def _decimal_of(value: int | Fraction) -> str:
+def decimal_of(value: int | Fraction) -> str:
     """The canonical decimal of an exact one."""
     if isinstance(value, int):
         return str(value)

@@ -1,11 +1,13 @@
-"""Monitors: what they remember of a session, and which calls they allow.
+"""Statements that compare keys alone: what they remember of a session, and which calls they allow.
 
 Normative text: docs/spec/core.md, section 5, and docs/spec/session.md, section 5.  A monitor speaks
 of calls that agree in values, so what it remembers is one number for each *key*, the values in
-which they agree.  Where an outcome is unknown there is one memory, the worst: an A that is required
-counts when it is known to be done; all else counts as soon as it may have been done.  So what is
-allowed is allowed whatever the outcomes were, and what all of them allow is not refused
-(Monitors.v: memory_is_the_definition, one_memory_is_as_good_as_all_worlds,
+which they agree.  The rules here are those of core 1.1, and of core 1.2 where a statement has keys
+and no other conditions (:mod:`tcc_certs.session.monitors.policies` reads keys for them, and says
+what comes of one that is not known).  Where an outcome is unknown there is one memory, the worst:
+an A that is required counts when it is known to be done; all else counts as soon as it may have
+been done.  So what is allowed is allowed whatever the outcomes were, and what all of them allow is
+not refused (Monitors.v: memory_is_the_definition, one_memory_is_as_good_as_all_worlds,
 one_total_is_as_good_as_all_worlds, one_total_of_a_key_is_as_good_as_all_worlds,
 passed_sessions_meet_monitors, passed_sessions_keep_totals).
 A core's monitors are compiled once, to the rules that name each tool and how each reads its keys.
@@ -15,9 +17,9 @@ Cost: a look-up or two for each monitor that names the call's tool.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tcc_certs.core.model import (
     Core,
@@ -30,13 +32,20 @@ from tcc_certs.core.model import (
     UsesMonitor,
 )
 
+if TYPE_CHECKING:
+    from tcc_certs.formats.codec import Json
+    from tcc_certs.values.places import State
+
 PLACES = 400  # decimal places of a unit of sums; no canonical number has more
 
 Values: TypeAlias = "tuple[int | None, ...]"  # of each listed parameter its index; None: not known
-Key: TypeAlias = "tuple[object, ...]"
+Key: TypeAlias = "tuple[Any, ...]"
 Counts: TypeAlias = "dict[tuple[int, Key], int]"
 Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
-Undo: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
+Undo: TypeAlias = "list[Callable[[], object]]"
+Truth: TypeAlias = "bool | None"
+# Of a call the field of a look-up with keys, and whether it counts errors that were read.
+Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 _Read: TypeAlias = "Callable[[Values, Mapping[str, object]], Key | None]"
 # A rule, how it reads the two keys of a call of the tool, and the parameter that it adds up.
 _Row: TypeAlias = "tuple[MonitorRule, _Read | None, _Read | None, str | None]"
@@ -55,7 +64,43 @@ class Seen:
     rule: MonitorRule
     a: Key | None
     b: Key | None
-    adds: int
+    adds: Any  # an exact number
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Event:
+    """A call that was made, or that is decided on.
+
+    Attributes:
+        at: its number among the calls of the session, increasing.
+        seen: as rules over keys of core 1.1 see it; values: of the listed parameters, with those
+            observed that are known.
+        states: of each field, for statements of version 1.2; of an answer that is not known
+            UNKNOWN.
+        stamp: UTC ms, that never go back; 0 where no statement looks at the clock.
+        session: its attributes as they were when it was decided.
+        marks: of a pattern and a digest of the session whether that text matches.
+        done: whether it is known to be done.
+        answered: it failed, and its caller has read what the tool said.
+        told: the number of the last call that was made when its first outcome was recorded; None
+            while it is under way.
+        look: looks up what earlier calls of its session say; None: it has no session.
+        asked: how much was asked for it: elements, and one for each 64 steps of a pattern.
+    """
+
+    at: int
+    tool: int
+    seen: Sequence[Seen] = ()
+    values: Values = ()
+    states: Mapping[str, State] = field(default_factory=dict)
+    stamp: int = 0
+    session: Mapping[str, State] = field(default_factory=dict)
+    marks: Mapping[tuple[str, bytes], Truth] = field(default_factory=dict)
+    done: bool = False
+    answered: bool = False
+    told: int | None = None
+    look: Look | None = None
+    asked: int = 0
 
 
 class MonitorRule(Protocol):
@@ -76,22 +121,22 @@ class MonitorRule(Protocol):
         """What counts from now on, once the call was made."""
 
 
-class _Order:
-    """A monitor about two selections; keys of the first count at `first`, the others at `second`.
+class OrderRule:
+    """A statement about two sets of calls; keys of the first count at `first`, others at `second`.
 
-    Whether a call is of the first selection may hang on observed values.
+    Args:
+        observed: places of observed parameters and the values that calls of the first set have:
+            whether a call is one of them may hang on these.
     """
 
     forbids = True
 
-    def __init__(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self, number: int, each: bool = False, observed: Sequence[tuple[int, frozenset[int]]] = ()
+    ) -> None:
         self.number = number
         self.first, self.second = 2 * number, 2 * number + 1
-        self._each = monitor.order == "each"
-        parameters = tools[monitor.first.tool].parameters
-        self._observed = [
-            (at, frozenset(some)) for at, some in monitor.first.where if parameters[at].observed
-        ]
+        self._each, self._observed = each, observed
 
     def came(self, values: Values, *, unknown: bool) -> bool:
         """Whether the observed values are among those bound; of one not known `unknown` says so."""
@@ -101,7 +146,7 @@ class _Order:
         )
 
 
-class _Require(_Order):
+class RequireRule(OrderRule):
     """A call of `second` needs one of `first` before it, with `each` since the one before it."""
 
     forbids = False
@@ -120,7 +165,7 @@ class _Require(_Order):
         return found
 
 
-class _ForbidBefore(_Order):
+class BeforeRule(OrderRule):
     """No call of `first` before one of `second`."""
 
     def allows(self, counts: Counts, seen: Seen) -> bool:
@@ -134,7 +179,7 @@ class _ForbidBefore(_Order):
         return [((self.first, seen.a), 1)]
 
 
-class _ForbidWith(_Order):
+class WithRule(OrderRule):
     """Not a call of `first` and one of `second`, in any order; neither binds observed values."""
 
     def allows(self, counts: Counts, seen: Seen) -> bool:
@@ -150,12 +195,17 @@ class _ForbidWith(_Order):
         return [((of, key), 1) for of, key in pairs if key is not None]
 
 
-class _AtMost:
+_ORDERS: Mapping[str, type[RequireRule | BeforeRule | WithRule]] = {
+    "require": RequireRule, "before": BeforeRule, "with": WithRule,
+}  # fmt: skip
+
+
+class AtMostRule:
     """A sum, whose one key is empty, or the uses of a selection for each value."""
 
     forbids = False
 
-    def __init__(self, number: int, most: int) -> None:
+    def __init__(self, number: int, most: Any) -> None:
         self.number = number
         self.first, self.most = 2 * number, most
 
@@ -185,10 +235,22 @@ class Monitors:
         self.texts = tuple([monitor.text for monitor in core.monitors])
         self.compared: dict[int, set[str]] = {}
         self.added: dict[int, set[str]] = {}
-        self.sums: list[tuple[str, _AtMost]] = []
+        self.sums: list[tuple[str, AtMostRule]] = []
         self._rows: dict[int, list[_Row]] = {}
         for number, monitor in enumerate(core.monitors):
             self._compile(number, monitor, core.tools)
+
+    def read(self, tool: int, values: Values, opened: Mapping[str, Json]) -> Sequence[Seen]:
+        """The same of a call whose open parameters are as a record has them: digests are keys.
+
+        A number that is not shown counts as 0.
+        """
+        if tool not in self._rows:
+            return ()
+        digests = {name: _member(opened, name, "digest") for name in self.compared[tool]}
+        shown = {name: _member(opened, name, "value") for name in self.added.get(tool, ())}
+        numbers = {name: str(text) for name, text in shown.items() if text is not None}
+        return self.see(tool, values, digests, numbers)
 
     def see(
         self,
@@ -222,7 +284,7 @@ class Monitors:
             case OrderMonitor():
                 self._order(number, monitor, tools)
             case SumMonitor():
-                total = _AtMost(number, units(monitor.value))
+                total = AtMostRule(number, units(monitor.value))
                 self.sums.append((monitor.text, total))
                 self.added.setdefault(monitor.tool, set()).add(monitor.parameter)
                 of_all = _reader(tools[monitor.tool], Selection(tool=monitor.tool), ())
@@ -230,17 +292,19 @@ class Monitors:
             case UsesMonitor():
                 calls, names = monitor.calls, [monitor.per]
                 key = _reader(tools[calls.tool], calls, names)
-                self._row(calls.tool, _AtMost(number, monitor.value), None, key, names)
+                self._row(calls.tool, AtMostRule(number, monitor.value), None, key, names)
             case PolicyMonitor():
-                pass  # held by tcc_certs.session.monitors.policies
+                pass  # compiled by tcc_certs.session.monitors.policies
 
     def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
         ones, others = zip(*monitor.same, strict=True)
         first, second = monitor.first, monitor.second
         a = _reader(tools[first.tool], first, ones)
         b = _reader(tools[second.tool], second, others)
-        kind = _ForbidWith if monitor.order == "with" else _ForbidBefore
-        rule = (_Require if monitor.kind == "require" else kind)(number, monitor, tools)
+        parameters = tools[first.tool].parameters
+        observed = [(at, frozenset(v)) for at, v in first.where if parameters[at].observed]
+        kind = monitor.order if monitor.kind == "forbid" else "require"
+        rule = _ORDERS[kind](number, monitor.order == "each", observed)
         if first.tool == second.tool:
             self._row(first.tool, rule, a, b, (*ones, *others))
         else:
@@ -261,56 +325,65 @@ class Monitors:
 
 
 class Memory:
-    """What the monitors of a core remember of the calls of one session."""
+    """What the statements of a core remember of the calls of one session.
 
-    __slots__ = ("_counts", "_monitors")
+    Args:
+        monitors: None: there are none of core 1.1.
+    """
 
-    def __init__(self, monitors: Monitors) -> None:
-        self._monitors = monitors
+    def __init__(self, monitors: Monitors | None = None) -> None:
+        self._texts = () if monitors is None else monitors.texts
+        self._sums = () if monitors is None else tuple(monitors.sums)
         self._counts: Counts = {}
 
     def forbids(self, call: Iterable[Seen]) -> str | None:
-        """The text of the first monitor that does not allow the call; None: all do."""
+        """The text of the first monitor of core 1.1 that does not allow a call; None: all do."""
         for seen in call:
             if not seen.rule.allows(self._counts, seen):
-                return self._monitors.texts[seen.rule.number]
+                return self._texts[seen.rule.number]
         return None
 
-    def add(
-        self, call: Iterable[Seen], values: Values, *, certain: bool, read: bool = False
-    ) -> Undo:
+    @property
+    def owed(self) -> Sequence[int]:
+        """The statements of core 1.2 by which a call still has to come; here there are none."""
+        return ()
+
+    def refuses(self, own: Event) -> tuple[int, bool] | None:
+        """The statement of core 1.2 that refuses a call; here there are none."""
+        return None
+
+    def add(self, call: Event) -> Undo:
         """Remember a call that was done, or may have been.
 
-        Args:
-            values: with the observed values, where they are known.
-            certain: whether it is known to be done.
-            read: it failed with an error that was read: it counts for forbids alone.
+        One that was answered with an error counts for forbids alone.
 
         Returns:
             what :meth:`undo` takes.
         """
         before: list[tuple[tuple[int, Key], int]] = []
         counts = self._counts
-        for seen in call:
-            if read and not seen.rule.forbids:
+        for seen in call.seen:
+            if call.answered and not seen.rule.forbids:
                 continue
-            for key, value in seen.rule.marks(counts, seen, certain, values):
+            for key, value in seen.rule.marks(counts, seen, call.done, call.values):
                 before.append((key, counts.get(key, 0)))
                 _set(counts, key, value)
-        return before
+        return [partial(_restore, counts, before)] if before else []
 
     def undo(self, undo: Undo) -> None:
         """Forget the call that was remembered last."""
-        for key, value in reversed(undo):
-            _set(self._counts, key, value)
+        for back in reversed(undo):
+            back()
 
     def left_of_sums(self) -> list[tuple[str, int]]:
         """For each sum its text and what may still be added, in units of 10^-400."""
         counts = self._counts
-        return [
-            (text, rule.most - counts.get((rule.first, ()), 0))
-            for text, rule in self._monitors.sums
-        ]
+        return [(text, rule.most - counts.get((rule.first, ()), 0)) for text, rule in self._sums]
+
+
+def _restore(counts: Counts, before: Marks) -> None:
+    for key, value in reversed(before):
+        _set(counts, key, value)
 
 
 def _set(counts: Counts, key: tuple[int, Key], value: int) -> None:
@@ -345,6 +418,12 @@ def _reader(tool: Tool, selection: Selection, names: Sequence[str]) -> _Read:
         return tuple(found)
 
     return read
+
+
+def _member(opened: Mapping[str, Json], name: str, part: str) -> object:
+    """A member of what a record has of a value; None where it has none."""
+    entry = opened.get(name)
+    return entry.get(part) if isinstance(entry, dict) else None
 
 
 def units(decimal: str) -> int:

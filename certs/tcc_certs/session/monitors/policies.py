@@ -5,25 +5,24 @@ What helps a call has to be sure, what stands against it need only be possible, 
 never lets a call through.  No Coq theorem covers these forms; the definition that they are held to
 is tests/oracle_policies, which shares no code with this module.
 
-A statement keeps the calls of its sets by *key*, the values that have to be equal; a call with a
-part of its key not known may have any, and is kept apart.  Of the calls of a key the latest 64 are
-looked at: of a `require` no older one helps, of a `forbid` or a limit an older one that may stand
-against the call refuses it (R207).
-A call or a row that is looked up may be any where a key of it is none or not known, and a list of
-rows that is not known may have any: where such a one is the latest, the look-up is not known.
-Cost: a decision is a look-up for each alternative, and at most 64 calls where conditions are left
-beside the keys; a probe for each look-up and choice of keys that calls have left out; a step the
-statements that name the call's tool, and a probe for each row of an answer in which is looked up.
+What a statement that compares *keys* alone, the values that have to be equal, remembers and allows
+is said by :mod:`tcc_certs.session.monitors.keyed`, as for core 1.1; here its keys are read, and one
+of which a part is not known may be any.  A `require` or `forbid` with other conditions keeps calls,
+by their keys.  Of the calls of a key the latest 64 are looked at: of a `require` no older one
+helps, of a `forbid` an older one that may stand against the call refuses it (R207).
+Cost: a decision is a look-up for each key, and at most 64 calls where conditions are left beside
+the keys; one with a key that is not known all keys of its statement; a step the statements that
+name the call's tool.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import (
@@ -32,7 +31,6 @@ from tcc_certs.core.policies import (
     Ban,
     Count,
     Fields,
-    LookUp,
     Need,
     Owe,
     Policy,
@@ -41,19 +39,35 @@ from tcc_certs.core.policies import (
     looks_named,
     tools_of,
 )
-from tcc_certs.session.monitors.alternatives import Alt, Pool, Undo, is_vague
-from tcc_certs.session.monitors.relations import (
-    LACKING,
-    NO_NAMES,
+from tcc_certs.session.monitors.alternatives import Alt, Pool, is_vague
+from tcc_certs.session.monitors.keyed import (
+    AtMostRule,
+    BeforeRule,
     Event,
+    Key,
+    Marks,
+    Monitors,
+    OrderRule,
+    RequireRule,
+    Seen,
     Truth,
+    Undo,
+    Values,
+    WithRule,
+)
+from tcc_certs.session.monitors.keyed import Memory as KeyedMemory
+from tcc_certs.session.monitors.lookups import Looks
+from tcc_certs.session.monitors.relations import (
+    NO_NAMES,
     both,
     compiled_relation,
     compiled_set,
     compiled_term,
     same,
 )
-from tcc_certs.values.places import NONE, UNKNOWN, State, exact_number
+from tcc_certs.values.places import State, exact_number
+
+_Same: TypeAlias = "Sequence[tuple[str, Tree]]"
 
 # Statements.
 
@@ -224,8 +238,115 @@ def _counting_errors(tree: Any) -> Any:
     return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 
 
+class _OweRule(OrderRule):
+    """A call of the second set owes one of the first with its key, which pays for all before it."""
+
+    forbids = False
+
+    def allows(self, counts: dict[tuple[int, Key], int], seen: Seen) -> bool:
+        """See :class:`MonitorRule`."""
+        return True
+
+    def marks(
+        self, counts: dict[tuple[int, Key], int], seen: Seen, certain: bool, values: Values
+    ) -> Marks:
+        """See :class:`MonitorRule`; a key of which a part is not known is never paid."""
+        pairs = (seen.a, 0), (seen.b, 1)
+        return [((self.first, key), value) for key, value in pairs if key is not None]
+
+
+_Rule: TypeAlias = RequireRule | BeforeRule | WithRule | _OweRule
+
+
+class Counts(dict[tuple[int, Key], Any]):
+    """What a statement counts for its keys.
+
+    Attributes:
+        odd: the keys of which a part is not known.
+    """
+
+    __slots__ = ("odd",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.odd: dict[tuple[int, Key], None] = {}
+
+    def near(self, at: tuple[int, Key]) -> list[tuple[int, Key]]:
+        """Those that are not surely another key than this one."""
+        vague = is_vague(at[1])
+        if not vague and not self.odd:
+            return [at] if at in self else []
+        some = self if vague else (at, *self.odd)
+        return [one for one in some if one[0] == at[0] and one in self and _may_be(one[1], at[1])]
+
+    def keep(self, at: tuple[int, Key], value: Any, undo: Undo) -> None:
+        """Counts so much for a key from now on; 0 is not kept."""
+        undo.append(partial(self._put, at, self.get(at)))
+        self._put(at, value)
+
+    def _put(self, at: tuple[int, Key], value: Any) -> None:
+        if not value:
+            self.pop(at, None)
+            self.odd.pop(at, None)
+        else:
+            self[at] = value
+            if is_vague(at[1]):
+                self.odd[at] = None
+
+
+class _KeyedRule(Statement):
+    """A statement that compares keys alone: its rule says what counts for keys that are known.
+
+    A key of which a part is not known may be any that is not surely another one: of a `require` it
+    helps none, and uses up all; for the other statements it counts as each of them.
+    """
+
+    def __init__(self, number: int, rule: _Rule, first: Tree, of: Tree, same: _Same, tools: int):
+        super().__init__(number, of, tools)
+        self._rule = rule
+        self._first, self._firsts = compiled_set(first), tools_of(first, tools)
+        self._names = [name for name, _ in same]
+        self._terms = [compiled_term(term) for _, term in same]
+        self._with = isinstance(rule, WithRule)
+        if self._with or isinstance(rule, _OweRule):
+            self.decides = self.kept() if self._with else frozenset()
+
+    def kept(self) -> frozenset[int]:
+        """See :class:`Statement`."""
+        return self.tools | self._firsts
+
+    def _seen(self, call: Event) -> Seen:
+        a = b = None
+        inside = call.tool in self._firsts and self._first(call)
+        if inside is not False:
+            a = tuple([call.states[name] for name in self._names])
+            if not self._rule.forbids and not (inside and call.done and not is_vague(a)):
+                a = None
+        if call.tool in self.tools and self.of(call) is not False:
+            b = tuple([term(call, call, NO_NAMES) for term in self._terms])
+        return Seen(rule=self._rule, a=a, b=b, adds=1)
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        seen, counts, rule = self._seen(own), memory.counts[self.number], self._rule
+        a, b = seen.a, seen.b
+        if self._with and a is not None and b is not None and _may_be(a, b):
+            return True
+        asked = [(rule.first, b)] if b is not None else []
+        asked += [(rule.second, a)] if self._with and a is not None else []
+        met = counts.near if rule.forbids else counts.get
+        return not rule.allows({at: 1 for at in asked if met(at)}, seen)
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        if call.answered and not self._rule.forbids:
+            return
+        counts = memory.counts[self.number]
+        for at, value in self._rule.marks(counts, self._seen(call), True, ()):
+            for one in counts.near(at) if not value and is_vague(at[1]) else (at,):
+                counts.keep(one, value, undo)
+
+
 class _Tally:
-    """Amounts with their stamps, for each key; those of a key are summed from the start."""
+    """Amounts with their stamps; they are summed from the start."""
 
     __slots__ = ("stamps", "sums")
 
@@ -239,19 +360,20 @@ class _Tally:
         self.sums.append(self.sums[-1] + amount)
         undo += [self.stamps.pop, self.sums.pop]
 
-    def since(self, least: int | None) -> int | Fraction:
+    def since(self, least: int) -> int | Fraction:
         """What came at that time or later."""
-        at = 0 if least is None else bisect_left(self.stamps, least)
-        return self.sums[-1] - self.sums[at]
+        return self.sums[-1] - self.sums[bisect_left(self.stamps, least)]
 
 
 class _MostRule(Statement):
-    """A limit on uses or on a sum."""
+    """A limit on uses or on a sum; with a span of time a key has a tally, else a number."""
 
     def __init__(self, number: int, of: Count | Total, tools: int):
         counts = isinstance(of, Count)
         super().__init__(number, of.of if isinstance(of, Count) else ("calls", of.tool, ()), tools)
-        self._most = of.value if isinstance(of, Count) else exact_number(of.value)
+        self._rule = AtMostRule(
+            number, of.value if isinstance(of, Count) else exact_number(of.value)
+        )
         self._where = [compiled_relation(one) for one in of.where] if isinstance(of, Count) else []
         self._per = [compiled_term(one) for one in of.per]
         self._within = of.within
@@ -263,134 +385,54 @@ class _MostRule(Statement):
             return False
         return both([one(call, call, NO_NAMES) for one in self._where]) is not False
 
-    def _amount(self, call: Event) -> int | Fraction:
-        if not self._field:
-            return 1
-        kind, value = call.states[self._field]
-        return value if kind == "n" else 0
-
-    def _key(self, call: Event) -> tuple[State, ...]:
-        return tuple([term(call, call, NO_NAMES) for term in self._per])
+    def _seen(self, call: Event) -> Seen:
+        kind, value = call.states[self._field] if self._field else ("n", 1)
+        key = tuple([term(call, call, NO_NAMES) for term in self._per])
+        return Seen(rule=self._rule, a=None, b=key, adds=value if kind == "n" else 0)
 
     def refuses(self, memory: Memory, own: Event) -> Truth:
         if not self._counts(own):
             return False
-        key, tallies = self._key(own), memory.tallies[self.number]
-        least = None if self._within is None else own.stamp - self._within
-        total = self._amount(own)
-        lacks = is_vague(key)
-        if lacks and self.across:
+        seen, counts = self._seen(own), memory.counts[self.number]
+        at = self._rule.first, seen.b or ()
+        vague = is_vague(at[1])
+        if self.across and vague:
             return True  # whom it counts for is not known, so no account can be asked
-        for one in tallies if lacks else (key, *memory.odd[self.number]):
-            tally = tallies.get(one)
-            if tally is None:
-                continue
-            equal = both([same(mine, due) for mine, due in zip(one, key, strict=True)])
-            if equal is not False:
-                total += tally.since(least)
-        return total > self._most
+        if self._within is None and not vague and not counts.odd:
+            return not self._rule.allows(counts, seen)
+        found = [counts[one] for one in counts.near(at)]
+        if self._within is not None:
+            found = [tally.since(own.stamp - self._within) for tally in found]
+        return not self._rule.allows({at: sum(found)}, seen)
 
     def drawn(self, own: Event, plain: Event) -> tuple[int | Fraction, tuple[State, ...]] | None:
         """See :class:`Statement`."""
         if not self.across or not self._counts(own):
             return None
-        return self._amount(own), self._key(plain)
+        return self._seen(own).adds, self._seen(plain).b or ()
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered or not self._counts(call):
             return
-        key, tallies = self._key(call), memory.tallies[self.number]
-        if key not in tallies:
-            tallies[key] = _Tally()
-            if is_vague(key):
-                memory.odd[self.number].append(key)
-        tallies[key].add(call.stamp, self._amount(call), undo)
-
-
-class _ApartRule(Statement):
-    def __init__(self, number: int, of: Apart, make: Callable[[Alternative], Alt], tools: int):
-        super().__init__(number, of.other, tools)
-        same_as = _counting_errors(of.same)
-        self._one = make(Alternative(calls=of.one, same=same_as))
-        self._first = compiled_set(of.one)
-        self._others = make(Alternative(calls=of.other))
-        self._terms = [compiled_term(term) for _, term in same_as]
-        self._names = [name for name, _ in of.same]
-        self.alternatives = [self._one]
-        self.decides = self.kept()
-
-    def _due(self, call: Event) -> tuple[State, ...]:
-        return tuple([term(call, call, NO_NAMES) for term in self._terms])
-
-    def _mine(self, call: Event) -> tuple[State, ...]:
-        return tuple([call.states[name] for name in self._names])
-
-    def refuses(self, memory: Memory, own: Event) -> Truth:
-        is_one = own.tool in self._one.tools and self._first(own) is not False
-        is_other = own.tool in self.tools and self.of(own) is not False
-        if is_one and is_other and _may_be(self._mine(own), self._due(own)):
-            return True
-        if is_other:
-            key = self._due(own)
-            near = memory.pools[self._one.number].near(key)[0]
-            if any(_may_be(self._mine(call), key) for call in near):
-                return True
-        if is_one:
-            key = self._mine(own)
-            near = memory.pools[self._others.number].near(key)[0]
-            return any(_may_be(self._due(call), key) for call in near)
-        return False
-
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
-        if call.tool in self._one.tools and self._first(call) is not False:
-            memory.pools[self._one.number].add(call, self._mine(call), undo)
-        if call.tool in self.tools and self.of(call) is not False:
-            memory.pools[self._others.number].add(call, self._due(call), undo)
+        seen, counts = self._seen(call), memory.counts[self.number]
+        for at, value in self._rule.marks({} if self._within else counts, seen, True, ()):
+            if self._within is None:
+                counts.keep(at, value, undo)
+                continue
+            if at not in counts:
+                counts.keep(at, _Tally(), undo)
+            counts[at].add(call.stamp, value, undo)
 
 
 def _may_be(one: Sequence[State], other: Sequence[State]) -> bool:
     return both([same(mine, due) for mine, due in zip(one, other, strict=True)]) is not False
 
 
-class _OweRule(Statement):
-    """What is owed stands in `memory.owed`: for each key how many calls."""
-
-    def __init__(self, number: int, of: Owe, tools: int):
-        super().__init__(number, of.of, tools)
-        self._first = compiled_set(of.first)
-        self._firsts = tools_of(of.first, tools)
-        self.decides = frozenset()
-        self._terms = [compiled_term(term) for _, term in of.same]
-        self._names = [name for name, _ in of.same]
-
-    def kept(self) -> frozenset[int]:
-        """See :class:`Statement`."""
-        return self.tools | self._firsts
-
-    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
-        if call.answered:
-            return
-        owed = memory.owed[self.number]
-        if call.done and call.tool in self._firsts and self._first(call) is True:
-            key = tuple([call.states[name] for name in self._names])
-            # A key of which a part is not known pays for nothing, and is never paid.
-            if key in owed and not is_vague(key):
-                before = owed.pop(key)
-                undo.append(lambda: owed.__setitem__(key, before))
-        if call.tool in self.tools and self.of(call) is not False:
-            due = tuple([term(call, call, NO_NAMES) for term in self._terms])
-            count = owed.get(due, 0)
-            owed[due] = count + 1
-            undo.append(
-                (lambda: owed.__setitem__(due, count)) if count else (lambda: owed.pop(due))
-            )
-
-
 class Policies:
     """The statements of a core, compiled; what a session remembers is a :class:`Memory`.
 
     Attributes:
-        statements: in the order of the core.
+        statements: in the order of the core; owing: the numbers of those by which calls are owed.
     """
 
     def __init__(self, policies: Sequence[Policy], fields: Fields) -> None:
@@ -398,6 +440,7 @@ class Policies:
         made = {name for one in policies for name, _ in looks_named(one)}
         self.looks = [fields.looks[name] for name in sorted(made)]
         self.pools = 0
+        self.owing: list[int] = []
         self.tools = len(fields.tools)
         self.statements = statements = [self._made(at, one) for at, one in enumerate(policies)]
         self.across = any(isinstance(one, _MostRule) and one.across for one in statements)
@@ -412,143 +455,47 @@ class Policies:
 
     def _made(self, number: int, of: Policy) -> Statement:
         match of:
+            case Need(alternatives=(Alternative(calls=tuple() as calls) as one,)) if _is_keyed(one):
+                rule: _Rule = RequireRule(number, of.order == "each")
+                return _KeyedRule(number, rule, calls, of.of, one.same, self.tools)
+            case Ban(alternatives=(Alternative(calls=tuple() as calls) as one,), unless=()) if (
+                _is_keyed(one)
+            ):
+                rule = BeforeRule(number)
+                same = _counting_errors(one.same)
+                return _KeyedRule(number, rule, calls, of.of, same, self.tools)
+            case Apart():
+                rule, same = WithRule(number), _counting_errors(of.same)
+                return _KeyedRule(number, rule, of.one, of.other, same, self.tools)
             case Need():
                 return NeedRule(number, of, self._alt, self.tools)
             case Ban():
                 return BanRule(number, of, self._alt, self.tools)
-            case Apart():
-                return _ApartRule(number, of, self._alt, self.tools)
             case Owe():
-                return _OweRule(number, of, self.tools)
+                self.owing.append(number)
+                rule = _OweRule(number)
+                return _KeyedRule(number, rule, of.first, of.of, of.same, self.tools)
             case _:
                 return _MostRule(number, of, self.tools)
 
 
-# Look-ups: the latest call, or row of an answer, with some keys, of the calls made before one, as
-# is known of them now; so no copy of the past is needed.
-
-_WHOLE = 1 << 30  # the rank of a list that is not known: behind all rows of its call
-# The number of the call, the rank in it, the call, the fields of the row; None: of a call.
-_Entry: TypeAlias = "tuple[int, int, Event, Mapping[str, State] | None]"
-_Key: TypeAlias = "tuple[State, ...]"
+def _is_keyed(one: Alternative) -> bool:
+    """Whether it is a set of calls and keys, and nothing else."""
+    return one == Alternative(calls=one.calls, same=one.same)
 
 
-class _Table:
-    """The calls or rows of one look-up, by the keys that are known of them.
-
-    For each choice of keys, by their places, and their values the entries, in their order.
-    """
-
-    __slots__ = ("entries",)
-
-    def __init__(self) -> None:
-        self.entries: dict[tuple[int, ...], dict[_Key, list[_Entry]]] = {}
-
-    def add(self, key: _Key, entry: _Entry, added: list[list[_Entry]]) -> None:
-        """Keep an entry that comes after all others."""
-        places = tuple([at for at, part in enumerate(key) if part not in LACKING])
-        known = key if len(places) == len(key) else tuple([key[at] for at in places])
-        kept = self.entries.setdefault(places, {}).setdefault(known, [])
-        kept.append(entry)
-        added.append(kept)
-
-    def latest(self, key: _Key, before: int) -> tuple[_Entry, bool] | None:
-        """The latest entry of an earlier call whose keys are not surely others, and if surely."""
-        found: tuple[_Entry, bool] | None = None
-        for places, entries in self.entries.items():
-            sure = len(places) == len(key)
-            kept = entries.get(key if sure else tuple([key[at] for at in places]))
-            if not kept:
-                continue
-            last = len(kept) - 1
-            if kept[last][0] >= before:
-                last = bisect_left(kept, before, key=itemgetter(0)) - 1
-            if last >= 0 and (found is None or kept[last][:2] > found[0][:2]):
-                found = kept[last], sure
-        return found
-
-
-class Looks:
-    """What the look-ups of one session have of its calls.
-
-    Args:
-        looks: those that statements make.
-        tools: how many the core has.
-    """
-
-    def __init__(self, looks: Sequence[LookUp], tools: int) -> None:
-        self._of = {one.name: one for one in looks}
-        # What was done or may have been; and what failed with an error that was read.
-        self._made = {one.name: _Table() for one in looks}
-        self._read = {one.name: _Table() for one in looks}
-        self._by_tool: list[list[LookUp]] = [[] for _ in range(tools)]
-        for one in looks:
-            named = {tool for tool, _ in one.rows}
-            for tool in tools_of(one.calls, tools) if one.calls is not None else named:
-                self._by_tool[tool].append(one)
-
-    def add(self, call: Event, undo: list[Callable[[], object]]) -> None:
-        """Keep a call."""
-        added: list[list[_Entry]] = []
-        for look in self._by_tool[call.tool]:
-            table = (self._read if call.answered else self._made)[look.name]
-            if look.calls is not None:
-                key = tuple([call.states[name] for name in look.keys])
-                table.add(key, (call.at, 0, call, None), added)
-            else:
-                _add_rows(look, table, call, added)
-        if added:
-            undo.append(lambda: [kept.pop() for kept in reversed(added)])
-
-    def of(self, own: Event, name: str, key: _Key, field: str, read: bool) -> State:
-        """A field of the latest call or row with these keys that was there before a call.
-
-        Args:
-            own: the call that it was there before.
-            read: whether calls count that failed with an error that was read.
-        """
-        if is_vague(key):
-            return UNKNOWN
-        found = self._made[name].latest(key, own.at)
-        if read:
-            other = self._read[name].latest(key, own.at)
-            if other is not None and (found is None or other[0][:2] > found[0][:2]):
-                found = other
-        if found is None or not found[1]:
-            return UNKNOWN
-        (_, _, call, row), _ = found
-        if not call.done and not call.answered:
-            return UNKNOWN
-        return row[field] if row is not None and field in row else call.states[field]
-
-
-def _add_rows(look: LookUp, table: _Table, call: Event, added: list[list[_Entry]]) -> None:
-    """The rows of a call; of two lists those of the first count as the later ones."""
-    rank, nothing = 0, (UNKNOWN,) * len(look.keys)
-    lists = [call.states[name] for tool, name in look.rows if tool == call.tool]
-    for kind, items in reversed(lists):
-        if kind == "l" and (call.done or call.answered):
-            for record in items:
-                row = dict(record[1])
-                table.add(tuple([row[k] for k in look.keys]), (call.at, rank, call, row), added)
-                rank += 1
-        elif (kind, items) != NONE or not (call.done or call.answered):
-            table.add(nothing, (call.at, _WHOLE, call, None), added)
-
-
-class Memory:
-    """What the statements remember of the calls of one session.
+class Memory(KeyedMemory):
+    """What the statements remember of the calls of one session; of core 1.1, where there are some.
 
     Attributes:
-        pools, tallies, odd, owed: of the statements.
+        pools, counts: of the statements.
     """
 
-    def __init__(self, policies: Policies) -> None:
+    def __init__(self, policies: Policies, monitors: Monitors | None = None) -> None:
+        super().__init__(monitors)
         self._policies = policies
         self.pools = [Pool() for _ in range(policies.pools)]
-        self.tallies: list[dict[tuple[State, ...], _Tally]] = [{} for _ in range(policies.count)]
-        self.odd: list[list[tuple[State, ...]]] = [[] for _ in range(policies.count)]
-        self.owed: list[dict[tuple[State, ...], int]] = [{} for _ in range(policies.count)]
+        self.counts = [Counts() for _ in range(policies.count)]
         self._looks = Looks(policies.looks, policies.tools) if policies.looks else None
 
     def refuses(self, own: Event) -> tuple[int, bool] | None:
@@ -573,7 +520,7 @@ class Memory:
         Returns:
             what :meth:`undo` takes.
         """
-        undo: Undo = []
+        undo = super().add(call)
         if self._looks is not None:
             call.look = self._looks.of
             self._looks.add(call, undo)
@@ -581,12 +528,7 @@ class Memory:
             statement.add(self, call, undo)
         return undo
 
-    def undo(self, undo: Undo) -> None:
-        """Forget the call that was remembered last."""
-        for back in reversed(undo):
-            back()
-
     @property
-    def owes(self) -> bool:
-        """Whether a call still has to come before the end."""
-        return any(self.owed)
+    def owed(self) -> Sequence[int]:
+        """The statements by which a call still has to come before the end."""
+        return [number for number in self._policies.owing if self.counts[number]]

@@ -11,22 +11,19 @@ counts what was asked for it, so that whoever asks of many calls knows when to s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 from tcc_certs.core.policies import Tree
+from tcc_certs.session.monitors.keyed import Event, Truth
 from tcc_certs.values.places import NONE, REST, UNKNOWN, State, constant, exact_number
 from tcc_certs.values.text_pattern import like_of, pattern_of
 
-Truth: TypeAlias = "bool | None"
 Names: TypeAlias = "Mapping[str, State]"
 Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
 Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
-# Of a call the field of a look-up with keys, and whether it counts errors that were read.
-Look: TypeAlias = "Callable[[Event, str, tuple[State, ...], str, bool], State]"
 LACKING = (NONE, UNKNOWN)
 VAGUE = frozenset(["none", "unknown", "*"])  # kinds of which nobody knows the value
 _IT = frozenset(["it"])
@@ -35,37 +32,6 @@ _MADE = frozenset(["count", "look", "max", "sum"])  # terms that take more than 
 DIGESTED = "#"  # the kind of a value of which a ledger has the digest alone
 MAX_WAYS = 1 << 20  # ways to choose an element of each list inside of which a relation stands
 NO_NAMES: Names = {}
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Event:
-    """A call that was made, or that is decided on.
-
-    Attributes:
-        at: its number among the calls of the session, increasing.
-        states: of each field; of an answer that is not known UNKNOWN.
-        stamp: UTC ms, that never go back.
-        session: its attributes as they were when it was decided.
-        marks: of a pattern and a digest of the session whether that text matches.
-        done: whether it is known to be done.
-        answered: it failed, and its caller has read what the tool said.
-        told: the number of the last call that was made when its first outcome was recorded; None
-            while it is under way.
-        look: looks up what earlier calls of its session say; None: it has no session.
-        asked: how much was asked for it: elements, and one for each 64 steps of a pattern.
-    """
-
-    at: int
-    tool: int
-    states: Mapping[str, State]
-    stamp: int = 0
-    session: Mapping[str, State] = field(default_factory=dict)
-    marks: Mapping[tuple[str, bytes], Truth] = field(default_factory=dict)
-    done: bool = False
-    answered: bool = False
-    told: int | None = None
-    look: Look | None = None
-    asked: int = 0
 
 
 # Three values.

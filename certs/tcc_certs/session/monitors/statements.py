@@ -27,8 +27,10 @@ from tcc_certs.core.policies import (
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.digested import Form, Named, Reading
+from tcc_certs.session.monitors.keyed import Event, Monitors
+from tcc_certs.session.monitors.keyed import Memory as KeyedMemory
 from tcc_certs.session.monitors.policies import Memory, Policies
-from tcc_certs.session.monitors.relations import LACKING, Event
+from tcc_certs.session.monitors.relations import LACKING
 from tcc_certs.values.canonical import json_value
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenParameter, TextType
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number, flat, typed
@@ -115,9 +117,9 @@ class Statements:
         self._given_said = [one for one in core.given if one.name in self.said]
         self.shown |= {(at, one.name) for at, some in enumerate(self._said) for one in some}
 
-    def memory(self) -> Memory:
-        """What the statements remember of a session that begins."""
-        return Memory(self.policies)
+    def memory(self, monitors: Monitors) -> Memory:
+        """What they, and the monitors of core 1.1, remember of a session that begins."""
+        return Memory(self.policies, monitors)
 
     def _forms(self, tool: int, fields: Sequence[OpenParameter]) -> Sequence[Form]:
         forms = self.ledger.tools[tool]
@@ -193,7 +195,7 @@ class Statements:
                 more[let.name] = first
         return {**known, **more} if more else known
 
-    def forbids(self, memory: Memory, own: Event) -> tuple[Code, str] | None:
+    def forbids(self, memory: KeyedMemory, own: Event) -> tuple[Code, str] | None:
         """R202 or R207, and the text of the first statement that refuses; None: all allow it."""
         found = memory.refuses(own)
         if found is None:
@@ -238,9 +240,9 @@ class Statements:
             self._texts[one.number] == text for tool in tools for one in self.policies.keeps[tool]
         )
 
-    def owed(self, memory: Memory) -> str:
+    def owed(self, memory: KeyedMemory) -> str:
         """The text of the first statement by which a call has to come yet; empty: there is none."""
-        return next((self._texts[at] for at, owed in enumerate(memory.owed) if owed), "")
+        return next((self._texts[number] for number in memory.owed), "")
 
 
 def _own_in(limits: Sequence[Count | Total], tool: int, tools: int) -> frozenset[str]:

@@ -31,11 +31,11 @@ from tcc_compiler.automata.constraint.limit_cyclic import (
 )
 from tcc_compiler.automata.constraint.statements import constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import merged, minimise
 from tcc_compiler.automata.table import (
     Exact,
     Ints,
+    Machine,
     Numbers,
     Table,
     as_machine,
@@ -45,6 +45,7 @@ from tcc_compiler.automata.table import (
     exact_type,
     spread,
     starts,
+    trim,
 )
 from tcc_compiler.automata.witness import infinite, word_to
 from tcc_compiler.frozen import frozen

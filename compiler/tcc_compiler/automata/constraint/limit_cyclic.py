@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tcc_compiler.automata.machine import Edges, Machine, components
+from tcc_compiler.automata.table import Edges, Machine, components
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 

@@ -26,7 +26,7 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import Edges, Machine
+from tcc_compiler.automata.table import Edges, Machine
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard, Statement
 

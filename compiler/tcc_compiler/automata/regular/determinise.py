@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import NodeKind, Nodes
+from tcc_compiler.automata.table import Edges, Machine
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 

@@ -26,7 +26,6 @@ from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.determinise import (
     Driver,
     determinise,
@@ -35,6 +34,7 @@ from tcc_compiler.automata.regular.determinise import (
 )
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import NodeKind, Nodes, build, grows
+from tcc_compiler.automata.table import Machine
 from tcc_compiler.resources import CompileRefused, Guard
 
 # Words of at most so many calls, put together from those of the parts.

@@ -19,9 +19,9 @@ from typing import TypeAlias
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.constraint.statements import Control
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.machine import components
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import NodeKind, Nodes
+from tcc_compiler.automata.table import components
 from tcc_compiler.automata.witness import calls_text, cuts
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import CompileRefused, Guard

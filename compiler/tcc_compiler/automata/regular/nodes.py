@@ -12,19 +12,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from tcc_certs.core.model import (
-    Alt,
-    Both,
-    Core,
-    Diff,
-    Empty,
-    Expr,
-    OneCall,
-    Repeat,
-    RuleRef,
-    Seq,
-)
-from tcc_compiler.automata.machine import components
+from tcc_certs.core import model
+from tcc_compiler.automata.table import components
 from tcc_compiler.resources import Guard
 
 
@@ -117,10 +106,10 @@ class Nodes:
         low, high = self.low[node], self.high[node]
         return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
 
-    def add(self, expr: Expr, rules: Mapping[str, int]) -> int:
+    def add(self, expr: model.Expr, rules: Mapping[str, int]) -> int:
         """The node of `expr`; parts first, with a stack of our own."""
         done: list[int] = []
-        todo: list[tuple[Expr, bool]] = [(expr, False)]
+        todo: list[tuple[model.Expr, bool]] = [(expr, False)]
         while todo:
             item, ready = todo.pop()
             children = _children(item)
@@ -134,32 +123,32 @@ class Nodes:
             done.append(self._combine(item, parts, rules))
         return done[0]
 
-    def _combine(self, expr: Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
+    def _combine(self, expr: model.Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
         match expr:
-            case Empty():
+            case model.Empty():
                 return self.empty
-            case OneCall():
+            case model.OneCall():
                 return self._node(NodeKind.CALL, (), pattern=expr.pattern)
-            case RuleRef():
+            case model.RuleRef():
                 return rules[expr.name]
-            case Seq():
+            case model.Seq():
                 rest = parts[-1]
                 for part in reversed(parts[:-1]):
                     rest = self._node(NodeKind.PAIR, (part, rest))
                 return rest
-            case Alt():
+            case model.Alt():
                 return self._node(NodeKind.ALT, tuple(dict.fromkeys(parts)))
-            case Both():
+            case model.Both():
                 kept = parts if self._as_written else set(parts)
                 return self._node(NodeKind.BOTH, tuple(sorted(kept)))
-            case Diff():
+            case model.Diff():
                 return self._node(NodeKind.DIFF, (parts[0], *sorted(set(parts[1:]))))
-            case Repeat():
+            case model.Repeat():
                 if expr.high == 0:
                     return self.empty
                 return self._node(NodeKind.REPEAT, parts, low=expr.low, high=expr.high)
 
-    def add_rules(self, rules: Mapping[str, Expr]) -> dict[str, int]:
+    def add_rules(self, rules: Mapping[str, model.Expr]) -> dict[str, int]:
         """A node for each rule, pointing at its body."""
         # The pattern keeps the rules' nodes apart until their bodies are known.
         names = sorted(rules)
@@ -296,20 +285,20 @@ class Nodes:
                 return min(found)
 
 
-def _children(expr: Expr) -> tuple[Expr, ...]:
+def _children(expr: model.Expr) -> tuple[model.Expr, ...]:
     match expr:
-        case Seq() | Alt() | Both():
+        case model.Seq() | model.Alt() | model.Both():
             return expr.items
-        case Diff():
+        case model.Diff():
             return (expr.base, *expr.minus)
-        case Repeat():
+        case model.Repeat():
             return (expr.body,)
         case _:
             return ()
 
 
 def build(
-    core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+    core: model.Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
 ) -> tuple[Nodes, int]:
     """The settled table of a core, and the node of its plan; see :class:`Nodes`."""
     nodes = Nodes(weights, guard, as_written)

@@ -159,6 +159,16 @@ LINTS: Mapping[str, Entry] = {
         _HEAD + "tool a { cost 1 errors mean failed }\ntool b { cost 1 }\nplan = any*\n"
         "limit depth <= 4\nforbid a before b\n",
     ),
+    "TCC726": Entry(
+        "look-up of a part of the calls of its tools",
+        "`let x(k) = SET` is of the latest call of SET's tools with that argument. A pattern,\n"
+        "or what stands behind `-`, leaves no calls of these tools out: with `let x(k) = a(b=1)`\n"
+        "a later a(b=2) is what x(k) is of. An older call is no news of the world. Name the\n"
+        "tools, and ask for the rest in a `where`.",
+        _HEAD + "tool a(b: 1 | 2; k: text) gives (; f: text) { cost 1 }\n"
+        "tool c(; k: text, f: text) { cost 1 }\nplan = any*\nlimit depth <= 4\n"
+        "let x(k) = a(b=1)\nrequire c where f = x(k).f\n",
+    ),
 }
 CONFIGURATION: Mapping[str, Entry] = {
     "TCC721": Entry(

@@ -50,7 +50,7 @@ SYNTAX: Mapping[str, Entry] = {
     "TCC108": Entry(
         "not a text in UTF-8",
         "A grammar is text in UTF-8 without NUL characters. The message names the first byte\n"
-        "that is none.",
+        "that is not.",
     ),
     "TCC109": Entry(
         "byte order mark",

@@ -16,7 +16,7 @@ VALUES: Mapping[str, Entry] = {
         _HEAD + "tool a(k: 5 | 10 | 5.0)\n",
     ),
     "TCC302": Entry(
-        "range that is none",
+        "not a range",
         "A range goes from an integer up to an integer that is not less.",
         _HEAD + "tool a(k: 8..1)\n",
     ),
@@ -66,12 +66,12 @@ VALUES: Mapping[str, Entry] = {
         _HEAD + "tool a { cost 1 cost 2 }\n",
     ),
     "TCC311": Entry(
-        "repetition that is none",
+        "not a repetition",
         "In `{m,n}` both are whole numbers, m is not above n, and neither is above 10000.",
         _HEAD + "tool a\nplan = a{3,2}\n",
     ),
     "TCC312": Entry(
-        "count that is none",
+        "not a count",
         "What counts calls or plans is a whole number, zero or more.",
         _HEAD + "tool a\nlimit depth <= 2.5\n",
     ),
@@ -107,7 +107,7 @@ VALUES: Mapping[str, Entry] = {
         _HEAD + "tool pay(order: text)\n",
     ),
     "TCC317": Entry(
-        "open parameter whose type is none",
+        "open parameter without a valid type",
         'Behind the semicolon stand `name: text` with `min n`, `max n` and `~ "pattern"`,\n'
         "`name: integer` and `name: number` with `LOW .. HIGH`, `name: flag`, and `name: json`\n"
         "with `max n`. Lengths are whole numbers up to 1048576; without `max` a text has at most\n"
@@ -117,7 +117,7 @@ VALUES: Mapping[str, Entry] = {
         _HEAD + "tool pay(; amount: number 500 .. 0)\n",
     ),
     "TCC318": Entry(
-        "pattern of text that is none",
+        "not a pattern of text",
         "The pattern behind `~` has to match the whole value. It knows characters, `.`, classes\n"
         "such as `[a-z]`, `[^x]`, `\\d`, `\\w` and `\\s`, groups, `|`, and repetitions `*`, `+`,\n"
         "`?` and `{m,n}`; written out it has at most 1,000 positions. There is no look-around and\n"
@@ -168,7 +168,7 @@ VALUES: Mapping[str, Entry] = {
         _HEAD + 'tool pay(; order: text ~ "[ab]*a[ab]{900}")\n',
     ),
     "TCC324": Entry(
-        "quality that is none",
+        "not a quality",
         "`quality` of a model says which share of a range's width it is taken to gain before it\n"
         "has answered: above 0, at most 1, with at most 9 fractional digits. Without it, 0.5.",
         _HEAD + "tool a { cost 0 .. 1 model m { quality 1.5 } }\n",

@@ -13,10 +13,10 @@ from collections.abc import Collection, Sequence
 from tcc_compiler.language.ast import Broken, Statement, Word
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region, Source
-from tcc_compiler.language.syntax.actions import TooDeep
 from tcc_compiler.language.syntax.hints import FORMS, Stuck, hint_for, joined
 from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, kept_words, split
+from tcc_compiler.language.syntax.tool_actions import TooDeep
 from tcc_compiler.language.syntax.words import OPENERS, RESERVED, expectation
 
 _MOST_LOOKED_AT = 2000  # tokens, for the lines of a statement with an error
@@ -203,7 +203,7 @@ class _Reader:
         return None
 
     def _split(self, tokens: Sequence[Lexeme], second: int) -> None:
-        """A statement, and one behind it that is none."""
+        """Splits tokens into a statement and what follows it, which is no statement."""
         report_no_statement(tokens[second], self.report)
         _, before = _fed(tokens[:second], self.report)
         if before is None:

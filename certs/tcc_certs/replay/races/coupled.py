@@ -24,19 +24,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record, format_q64
-from tcc_certs.race.arrivals import (
-    Arrival,
-    Fraction,
-    clamp,
-    heuristic_key,
-    heuristic_value,
-    leaf_uniform,
-    publish,
-)
-from tcc_certs.race.digest import FIRST_ARRIVAL, PER_LEAF, RESIDUAL, Uniforms
-from tcc_certs.race.numbers import score
-from tcc_certs.replay.children import Rate
+from tcc_certs.race.arrivals import Arrival, Fraction, leaf_uniform, publish
+from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, Uniforms
 from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.races.children import Rate
 from tcc_certs.replay.tree import Node
 
 Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field of the record
@@ -205,7 +196,7 @@ class CoupledReplay:
     met: dict[States | None, Rate] = field(default_factory=dict, compare=False, repr=False)
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         before = None if node.parent is None else node.parent.arrival
         if before is None:
             return push_first(self.language, self.recipe, node, word)
@@ -215,7 +206,7 @@ class CoupledReplay:
         return pushed_at(*self._arrived(before, node, x))
 
     def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.arrival is None:
             return again_anchored(self.language, self.recipe, node)
         published = publish(
@@ -227,7 +218,7 @@ class CoupledReplay:
         )
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.arrival is not None:
             return _known(node, node.arrival)
         before = None if node.parent is None else node.parent.arrival
@@ -279,108 +270,3 @@ def _known(node: Node, arrival: Arrival) -> Popped:
         return Popped(arrival=arrival, value=0, fields={}, clamped=False)
     fields: dict[str, Json] = {"V": format_q64(node.key), "U_P": str(leaf_uniform(arrival))}
     return Popped(arrival=arrival, value=node.key, fields=fields, clamped=False)
-
-
-# ---- Literal.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiteralReplay:
-    """The printed surrogate race."""
-
-    language: Language
-    recipe: str
-    draws_winner: bool = False
-    one_by_one: bool = False
-    law: str = "none"
-    counts_leaves: bool = False
-    uses_counts: bool = True
-
-    def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        before = None if node.parent is None else node.parent.arrival
-        if before is None:
-            return push_first(self.language, self.recipe, node, word)
-        return push_anchored(self.language, self.recipe, before, node)
-
-    def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        return again_anchored(self.language, self.recipe, node)
-
-    def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        states = node.states
-        if node.arrival is not None:  # the root
-            return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
-        x = word(PER_LEAF if states is None else RESIDUAL, node.digest, "U")
-        count, unit = (1, 0) if states is None else self.language.rate(states)
-        arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
-        published = publish(arrival, self.language.bound(self.recipe, states, node.cost_low))
-        fields: dict[str, Json] = {"U": str(x), "neg_log_t": format_q64(published.neg_log_t)}
-        if states is not None:
-            return Popped(
-                arrival=arrival, value=0, fields=fields, clamped=published.neg_log_t_clamped
-            )
-        fields |= {"V": format_q64(published.key), "U_P": str(x)}
-        return Popped(
-            arrival=arrival, value=published.key, fields=fields, clamped=published.clamped
-        )
-
-
-# ---- Fallback.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackReplay:
-    """The heuristic search.
-
-    Attributes:
-        tau: above 0, exact decimal (numerator, places).
-    """
-
-    language: Language
-    tau: tuple[int, int]
-    draws_winner: bool = False
-    one_by_one: bool = False
-    law: str = "none"
-    counts_leaves: bool = True
-    uses_counts: bool = False
-
-    def push(self, node: Node, word: Word) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        if node.states is not None:
-            return self._keyed(node, None)
-        x = word(PER_LEAF, node.digest, "U")
-        pushed = self._keyed(node, x)
-        return pushed._replace(fields={"U": str(x), **pushed.fields})
-
-    def again(self, node: Node) -> Pushed:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        return self._keyed(node, node.word)
-
-    def _keyed(self, node: Node, x: int | None) -> Pushed:
-        """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
-        if x is None:
-            ahead = 0 if node.states is None else self.language.least_cost(node.states)
-            exact = heuristic_key(score(self.language.beta, node.cost_low + ahead))
-        else:
-            exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
-        key = clamp(exact)
-        return Pushed(
-            key=key,
-            arrival=None,
-            fields={"key_raw": format_q64(key)},
-            clamped=key != exact,
-            word=x,
-        )
-
-    def pop(self, node: Node, word: Word) -> Popped:
-        """See :class:`tcc_certs.replay.races.RacePolicy`."""
-        if node.states is not None:
-            return Popped(arrival=None, value=0, fields={}, clamped=False)
-        # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
-        fields: dict[str, Json] = {
-            "V": format_q64(node.key),
-            "U_P": str(word(PER_LEAF, node.digest, "U_P")),
-        }
-        return Popped(arrival=None, value=node.key, fields=fields, clamped=False)

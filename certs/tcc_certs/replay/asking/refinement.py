@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.controller import UNNAMED, AskRule, Choice, Controller, most_useful
-from tcc_certs.replay.header import AccountRecord, DrawnRecord
+from tcc_certs.replay.amounts import AskRule
+from tcc_certs.replay.asking.account import AccountRecord, DrawnRecord
+from tcc_certs.replay.asking.controller import UNNAMED, Choice, Controller, most_useful
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
@@ -34,16 +35,6 @@ class Asking:
     tool: Sequence[int]
     models: Sequence[Sequence[Model]]
     same: Sequence[bool]
-
-
-def ranged(artifact: CheckedArtifact) -> bool:
-    """Whether the cost of a call is a range."""
-    return any(map(int.__ne__, artifact.table.cost_low, artifact.table.cost_high))
-
-
-def atomic(artifact: CheckedArtifact) -> bool:
-    """Whether a model carries an atom."""
-    return any(model.atom for tool in artifact.core.tools for model in tool.models)
 
 
 def read_asking(artifact: CheckedArtifact) -> Asking:

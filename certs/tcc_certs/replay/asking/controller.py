@@ -1,4 +1,4 @@
-"""The controller and its budgets: which model is asked next, and what has been spent.
+"""The controller: which model is asked next.
 
 Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
 from what the ledger says before it: a run makes it and a validator derives it again.  A predicted
@@ -17,15 +17,16 @@ from math import gcd
 from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.core.model import Model
-from tcc_certs.formats.codec import Json, divide_nearest, format_decimal
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json, divide_nearest, parse_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, format_q32
+from tcc_certs.formats.ledger_schema import text
 from tcc_certs.race.numbers import NANO, Beta
+from tcc_certs.replay.amounts import AskRule, Decimal, SpendingCaps, SpentAmounts
 
 if TYPE_CHECKING:
-    from tcc_certs.core.atoms import Atom
     from tcc_certs.privacy.spending import Taken
 
-Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
 
 
@@ -96,73 +97,6 @@ IN_ORDER = cmp_to_key(_compared)
 
 
 UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpentAmounts:
-    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far.
-
-    Attributes:
-        atom: what one ask takes beside its epsilon.
-        taken: of a sum, the account of epsilons and atoms; None where a run keeps none.
-    """
-
-    price: int = 0
-    latency: int = 0
-    epsilon: int = 0
-    atom: Atom | None = None
-    taken: Taken | None = None
-
-    def plus(self, other: SpentAmounts) -> SpentAmounts:
-        """The sum, and one ask more."""
-        taken = self.taken
-        return SpentAmounts(
-            price=self.price + other.price,
-            latency=self.latency + other.latency,
-            epsilon=self.epsilon + other.epsilon,
-            taken=None if taken is None else taken.plus(other.epsilon, other.atom),
-        )
-
-    @property
-    def epsilon_used(self) -> int:
-        """The epsilon of a sum: that of its account, else the sum of the epsilons."""
-        return self.epsilon if self.taken is None else self.taken.nano
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendingCaps:
-    """The most that a run may spend; None is no cap."""
-
-    price: int | None = None
-    latency: int | None = None
-    epsilon: int | None = None
-
-    def hold(self, spent: SpentAmounts) -> bool:
-        """Whether `spent` is within all three."""
-        pairs = ((spent.price, self.price), (spent.latency, self.latency))
-        fits = all(cap is None or found <= cap for found, cap in pairs)
-        return fits and (self.epsilon is None or spent.epsilon_used <= self.epsilon)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskRule:
-    """What a run's header says of asking.
-
-    Attributes:
-        ask: ``never``, ``leaf`` or ``node``.
-        price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
-        caps: of the run.
-        taken: the account that it begins with; None: it keeps none.
-        margin: Q, an exact decimal; None: a gain is expected as it is predicted.
-    """
-
-    ask: str
-    price_weight: Decimal
-    latency_weight: Decimal
-    epsilon_weight: Decimal
-    caps: SpendingCaps
-    taken: Taken | None = None
-    margin: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,29 +256,33 @@ class Controller:
         return whole * NANO + epsilon * alone
 
 
-# ---- What records say of amounts: what was spent, the caps, a margin (ledger.md, section 11).
+# ---- What records say of the rule and of a margin (ledger.md, section 11).
 
 
-def spent_fields(spent: SpentAmounts) -> Mapping[str, Json]:
-    """The three sums of what asks have taken, and what is stated of their atoms."""
-    return {
-        "price_spent": str(spent.price),
-        "latency_ms": str(spent.latency),
-        "epsilon_used": format_decimal(spent.epsilon_used, 9),
-        **({} if spent.taken is None else spent.taken.fields()),
-    }
+def rule_of(ask: str, controller: Json, caps: SpendingCaps, taken: Taken | None) -> AskRule:
+    """The rule that a controller's weights, and its margin where it has one, make.
 
-
-def cap_fields(caps: SpendingCaps) -> Mapping[str, Json]:
-    """The caps on asking that there are."""
-    fields: dict[str, Json] = {}
-    if caps.price is not None:
-        fields["price_cap"] = caps.price
-    if caps.latency is not None:
-        fields["sla_ms"] = caps.latency
-    if caps.epsilon is not None:
-        fields["epsilon_cap"] = format_decimal(caps.epsilon, 9)
-    return fields
+    Raises:
+        Rejected: L103 a decimal that is not canonical.
+    """
+    if not isinstance(controller, dict):
+        raise Rejected(Code.LEDGER_SCHEMA, "controller", "an object of weights", controller)
+    price, latency, epsilon = (
+        parse_decimal(text(controller, name), f"controller.{name}", Code.LEDGER_SCHEMA)
+        for name in ("price_weight", "latency_weight", "epsilon_weight")
+    )
+    margin = None
+    if "margin" in controller:
+        margin = parse_decimal(text(controller, "margin"), "margin", Code.LEDGER_SCHEMA)
+    return AskRule(
+        ask=ask,
+        price_weight=price,
+        latency_weight=latency,
+        epsilon_weight=epsilon,
+        caps=caps,
+        taken=taken,
+        margin=margin,
+    )
 
 
 def margin_fields(

@@ -8,7 +8,8 @@ had.
 
 Each statement is stepped along with the calls of a session by itself: the plan's term, the state of
 the signatures, a flag a require or forbid, a sum a limit.  From there a core that leaves statements
-out is entered in the middle (:class:`_Without`), so that no question walks the calls again.
+out is entered in the middle (:mod:`tcc_runtime.gate.reasons.without`), so that no question walks
+the calls again.
 Text: docs/gate.md.  Semantics of the statements: docs/spec/core.md, section 5.
 Cost: a step of all statements for each call, in batches of 128 as the session goes on, so that no
 question has a long history to catch up with; then for each set of statements that is tried a
@@ -18,9 +19,8 @@ look-up, or a walk ahead the first time, within a bound of work.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
 from itertools import combinations
 from operator import add
 from typing import Final, TypeAlias
@@ -29,16 +29,13 @@ from tcc_certs.core.enforced import EnforcedTexts, enforced
 from tcc_certs.core.model import Core, ForbidNext, OneCall, Repeat, Require
 from tcc_certs.corecheck.duties import (
     BROKEN,
-    Duties,
     DutyState,
-    Flag,
     Routes,
     flags_of,
     watched_patterns,
 )
 from tcc_certs.corecheck.letters import WorkBudget, alphabet_of
 from tcc_certs.corecheck.outlook import FAR, Forecast
-from tcc_certs.corecheck.residuals import Drain, Meters, Residuals
 from tcc_certs.corecheck.terms import Derivatives, Term
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Relaxed
@@ -46,6 +43,7 @@ from tcc_certs.session.machine import Offer, Place, agrees
 from tcc_certs.session.records import REFUSALS
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.reasons.without import PLAN, Mask, Standing, Without, told_apart
 from tcc_runtime.gate.refusals import Reason
 from tcc_runtime.gate.session import Made, Session
 
@@ -59,10 +57,7 @@ _APART: Final = 128  # calls between two places of a session that are kept
 _UNDECIDED: Final = "which statements forbid it takes more work to tell than a reason is worth"
 _NOWHERE: Final = "an outcome that may have led where nothing goes on"
 
-Mask: TypeAlias = int  # a set of statements; bit 0 is the plan
-Standing: TypeAlias = "tuple[int, tuple[int, ...]]"  # a control, and the sum of each meter so far
 Ways: TypeAlias = "dict[Place, Standing]"
-_PLAN: Final = 1
 
 
 def reasons(
@@ -137,7 +132,7 @@ def _asked(
 
 
 def _found(
-    session: Session, statements: _Statements, ways: Ways, offer: Offer | None
+    session: Session, statements: StatementsAlong, ways: Ways, offer: Offer | None
 ) -> list[Reason]:
     machine = session.policy.machine
     for place in sorted(ways):
@@ -153,14 +148,14 @@ def _found(
     return [{"kind": "unknown", "text": _NOWHERE}]
 
 
-def _statements_of(artifact: Artifact) -> _Statements:
+def _statements_of(artifact: Artifact) -> StatementsAlong:
     """The statements of an artifact's core, kept with it until they have grown too large."""
     found = artifact.kept.get("reasons")
     if isinstance(found, Rejected):
         raise found
-    if not isinstance(found, _Statements) or found.is_large():
+    if not isinstance(found, StatementsAlong) or found.is_large():
         try:
-            found = artifact.kept["reasons"] = _Statements(artifact)
+            found = artifact.kept["reasons"] = StatementsAlong(artifact)
         except Rejected as error:
             artifact.kept["reasons"] = error
             raise
@@ -178,7 +173,7 @@ class _Trail:
 
     __slots__ = ("_marks", "_resolved", "_session", "_ways", "at", "statements", "told")
 
-    def __init__(self, session: Session, statements: _Statements) -> None:
+    def __init__(self, session: Session, statements: StatementsAlong) -> None:
         self.statements = statements
         self.told: dict[object, list[Reason]] = {}
         self._session = session
@@ -273,7 +268,7 @@ class _Work(WorkBudget):
         return max(0, self._left)
 
 
-class _Statements:
+class StatementsAlong:
     """The statements of a core, and how a call changes where a session stands in each.
 
     Attributes:
@@ -286,7 +281,7 @@ class _Statements:
     def __init__(self, artifact: Artifact) -> None:
         core, self.work = artifact.core, _Work(_BUILD)
         self._artifact = artifact
-        self._core = core = _told_apart(core)
+        self._core = core = told_apart(core)
         self.alphabet = alphabet_of(core, self.work)
         self.flags = flags_of(core, self.alphabet)
         self.routes = Routes(core, self.alphabet.letters)
@@ -303,7 +298,7 @@ class _Statements:
         self.start: Standing = self._control(self.planned[0].plan, zero), none
         self._letter_of: dict[int, int] = {}
         self._letters: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
-        self._cores: dict[Mask, _Without] = {}
+        self._cores: dict[Mask, Without] = {}
 
     def _terms_of(self, core: Core) -> tuple[Derivatives, Forecast]:
         terms = Derivatives(core, self.alphabet, self.work)
@@ -404,7 +399,7 @@ class _Statements:
         """The statements that nothing goes on with by themselves, as far as is seen at once."""
         control, sums = standing
         term, state = self.controls[control]
-        found = _PLAN if self.planned[1].of(term) is None else 0
+        found = PLAN if self.planned[1].of(term) is None else 0
         if state.place == BROKEN or self.routes.least_calls[state.place] == FAR:
             found |= self.signed
         for flag, of in zip(state.flags, self.duties, strict=True):
@@ -422,7 +417,7 @@ class _Statements:
         term, state = self.controls[control]
         found = self.broken(standing)
         if not self.planned[0].nullable[term]:
-            found |= _PLAN
+            found |= PLAN
         if state.place == BROKEN or self.routes.least_calls[state.place]:
             found |= self.signed
         for flag, value, of in zip(self.flags, state.flags, self.duties, strict=True):
@@ -435,21 +430,21 @@ class _Statements:
     def blamed(self, standing: Standing, letters: Sequence[int]) -> Mask | None:
         """What keeps every call of `letters` from being made here; None where that is not told."""
         if not letters:
-            return _PLAN
+            return PLAN
         trial = _Trial(self, standing, letters)
         found = _smallest(trial, [bit for bit, _ in self.named[1:]])
         if sum([len(core.stops) for core in self._cores.values()]) > _MOST_KEPT:
             self._cores.clear()
         return found
 
-    def left(self, out: Mask) -> _Without:
+    def left(self, out: Mask) -> Without:
         """The core without these statements, and without those that are left to the run."""
         out |= self.left_to_run
         found = self._cores.get(out)
         if found is None:
             if len(self._cores) > _MOST_TRIALS:
                 self._cores.clear()
-            found = self._cores[out] = _Without(self, out)
+            found = self._cores[out] = Without(self, out)
         return found
 
     def sisters(self, letter: int, out: Mask) -> tuple[int, ...] | None:
@@ -480,7 +475,7 @@ class _Trial:
         forced: the statements that forbid it by themselves, as far as is seen at once.
     """
 
-    def __init__(self, statements: _Statements, here: Standing, letters: Sequence[int]) -> None:
+    def __init__(self, statements: StatementsAlong, here: Standing, letters: Sequence[int]) -> None:
         self._statements = statements
         self._after = {letter: statements._step(here, letter) for letter in letters}
         self._here = here
@@ -535,10 +530,10 @@ def _smallest(trial: _Trial, statements: Sequence[Mask]) -> Mask | None:
         if enough:
             return enough
         sure = all(allowed is False for _, allowed in said)
-    if not forced & _PLAN:
+    if not forced & PLAN:
         alone = trial.allows(sum(statements))
         sure = sure and alone is not None
-        forced |= 0 if alone else _PLAN
+        forced |= 0 if alone else PLAN
     others = [one for one in statements if not one & forced]
     for size in range(0 if forced else 2, len(others) + 1) if sure else ():
         for more in combinations(others, size):
@@ -546,196 +541,3 @@ def _smallest(trial: _Trial, statements: Sequence[Mask]) -> Mask | None:
             if allowed is not False:
                 return forced | sum(more) if allowed else None
     return None
-
-
-def _told_apart(core: Core) -> Core:
-    """The core with a call set for each strict tool, which no letter mixes, and one of all."""
-    size = len(core.calls)
-    calls: dict[int, list[tuple[int, int]]] = {
-        at: [] for at, tool in enumerate(core.tools) if tool.strict
-    }
-    for number, call in enumerate(core.calls):
-        if call.tool in calls:
-            calls[call.tool].append((number, number + 1))
-    sets = [tuple(found) for found in calls.values()]
-    return replace(core, patterns=(*core.patterns, *sets, ((0, size),)))
-
-
-class _Free:
-    """A require or a forbid that is left out."""
-
-    __slots__ = ()
-
-    def step(self, state: int, letter: int) -> int:
-        return 0
-
-    def settle(self, state: int, touched: int) -> int:
-        return 0
-
-    def met(self, state: int) -> bool:
-        return True
-
-
-class _Anywhere(Routes):
-    """Signatures that are left out: one state, and it is a goal."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        self.start = 0
-        self.least_calls = [0]
-
-    def move(self, place: int, letter: int) -> int:
-        return place
-
-
-class _Duties(Duties):
-    """The signatures, requires and forbids that are not left out, at their old places."""
-
-    __slots__ = ()
-
-    def __init__(self, flags: Sequence[Flag], routes: Routes) -> None:
-        self._flags = tuple(flags)
-        self._routes = routes
-        self.start = DutyState(routes.start, (0,) * len(self._flags))
-
-
-class _Without(Residuals):
-    """The residuals of a core without some statements, entered where a session stands.
-
-    Nothing of it depends on how the session came there.
-    """
-
-    __slots__ = ("_alive", "_kept", "_out", "_rows", "_signed", "_sisters", "_statements")
-
-    def __init__(self, statements: _Statements, out: Mask) -> None:
-        work = statements.work
-        work.spend(len(statements.named) + len(statements.alphabet.letters))
-        self._statements = statements
-        self._out = out
-        self._budget = work
-        self.alphabet = replace(statements.alphabet, bounds=statements.bounds(out))
-        self._terms, self._forecast = statements.free if out & _PLAN else statements.planned
-        self._partials = None
-        self._kept = [not of & out for of in statements.duties]
-        flags = [
-            flag if kept else _Free()
-            for flag, kept in zip(statements.flags, self._kept, strict=True)
-        ]
-        self._signed = not statements.signed & out
-        self._duties = _Duties(flags, statements.routes if self._signed else _Anywhere())
-        self._meters = Meters(self.alphabet)
-        self._controls = {}
-        self._arrivals = {}
-        self.control = []
-        self.left = []
-        self.stops = []
-        self.first = None
-        self._alive: dict[int, bool] = {}
-        self._rows: dict[int, Mapping[int, int]] = {}
-        strict = [(at, statements.sisters(at, out)) for at in range(len(self.alphabet.letters))]
-        self._sisters = {letter: sisters for letter, sisters in strict if sisters is not None}
-
-    def lives(self, standing: Standing) -> bool:
-        """Whether a plan of this core goes on from there, and ends."""
-        at = self._entered(standing)
-        return at is not None and self._is_alive(at)
-
-    def _entered(self, standing: Standing) -> int | None:
-        """The residual of what was called; None where it is seen to have no plan."""
-        control, sums = standing
-        term, state = self._statements.controls[control]
-        term = self._terms.plan if self._out & _PLAN else term
-        ahead = self._forecast.of(term)
-        pairs = zip(state.flags, self._kept, strict=True)
-        flags = tuple([value if kept else 0 for value, kept in pairs])
-        place = state.place if self._signed else 0
-        if ahead is None:
-            return None
-        settled = self._duties.settle(DutyState(place, flags), ahead.touched)
-        if settled is None:
-            return None
-        drain = Drain(self._meters, sums, ahead, self._duties.least_calls(settled))
-        left = drain[self._meters.start]
-        return None if left is None else self._control_of(term, settled)[left]
-
-    def _row(self, at: int) -> Mapping[int, int]:
-        """The residuals after each letter."""
-        row = self._rows.get(at)
-        if row is None:
-            left = self.left[at]
-            moves = self.moves(at)
-            self._budget.spend(len(moves))
-            arrived = [(letter, arrivals[left]) for letter, arrivals in moves]
-            row = self._rows[at] = {letter: to for letter, to in arrived if to is not None}
-        return row
-
-    def _is_alive(self, first: int) -> bool:
-        """Whether a plan goes on from a residual, and ends; strict tools are held to.
-
-        What is known to be dead only grows, so this comes to an end.
-        """
-        while first not in self._alive:
-            self._alive.update(dict.fromkeys(self._witness(first), True))
-        return self._alive[first]
-
-    def _witness(self, first: int) -> Mapping[int, None]:
-        """Residuals each of which goes on to an end among them, and the answers to strict calls.
-
-        Nothing where one of them turns out to be dead.
-        """
-        found: dict[int, None] = {}
-        todo = [first]
-        while todo:
-            at = todo.pop()
-            if at in found or self._alive.get(at):
-                continue
-            path = self._path(at, found)
-            if path is None:
-                return {}
-            for at, letter in path:
-                found[at] = None
-                todo.extend([self._row(at)[sister] for sister in self._sisters.get(letter, ())])
-        return found
-
-    def _path(self, first: int, found: Mapping[int, None]) -> list[tuple[int, int]] | None:
-        """Residuals and letters on the way to an end, those that seem the nearest first.
-
-        Where there is none, all that was met is dead.
-        """
-        came: dict[int, tuple[int, int, int]] = {first: (-1, -1, 0)}
-        todo = [(self._nearest(first), 0, first)]
-        while todo:
-            at = heappop(todo)[2]
-            if self.stops[at] or at in found or self._alive.get(at):
-                return self._way(at, came)
-            calls = came[at][2] + 1
-            for letter, target in self._row(at).items():
-                if target not in came and self._stays(at, letter):
-                    came[target] = at, letter, calls
-                    heappush(todo, (calls + self._nearest(target), len(came), target))
-        self._alive.update(dict.fromkeys(came, False))
-        return None
-
-    def _way(self, last: int, came: Mapping[int, tuple[int, int, int]]) -> list[tuple[int, int]]:
-        way = [(last, -1)]
-        before, letter, _ = came[last]
-        while before >= 0:
-            way.append((before, letter))
-            before, letter, _ = came[before]
-        return way
-
-    def _nearest(self, at: int) -> int:
-        """The fewest calls that its term ends after."""
-        ahead = self._forecast.of(self.control[at].term)
-        return 0 if ahead is None else ahead.low[0]
-
-    def _stays(self, at: int, letter: int) -> bool:
-        """Whether nothing after the letter, or after its sisters, is known to be dead."""
-        row, sisters = self._row(at), self._sisters.get(letter)
-        if sisters is None:
-            return self._alive.get(row[letter]) is not False
-        targets = [row.get(sister) for sister in sisters]
-        return bool(targets) and all(
-            to is not None and self._alive.get(to) is not False for to in targets
-        )

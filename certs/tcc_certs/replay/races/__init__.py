@@ -1,0 +1,1 @@
+"""The races of a run, and the children that they draw."""

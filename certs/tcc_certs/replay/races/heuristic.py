@@ -1,0 +1,177 @@
+"""The races that certify nothing: literal, the race as it was first printed, and fallback.
+
+Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  A run that begins with one of
+them, or has had to turn to the second, loads this; others have none of it to trust.
+Cost: of the literal race two logarithms a node, one exponential a leaf; of fallback four logarithms
+a leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcc_certs.formats.codec import Json, divide_nearest
+from tcc_certs.formats.ledger import format_q64
+from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, clamp, neg_log, publish
+from tcc_certs.race.digest import PER_LEAF, RESIDUAL
+from tcc_certs.race.numbers import Enclosure, decide, enclose_fraction, score
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.races.coupled import (
+    Popped,
+    Pushed,
+    Word,
+    again_anchored,
+    push_anchored,
+    push_first,
+)
+from tcc_certs.replay.tree import Node
+
+# ---- Literal.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiteralReplay:
+    """The printed surrogate race."""
+
+    language: Language
+    recipe: str
+    draws_winner: bool = False
+    one_by_one: bool = False
+    law: str = "none"
+    counts_leaves: bool = False
+    uses_counts: bool = True
+
+    def push(self, node: Node, word: Word) -> Pushed:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        before = None if node.parent is None else node.parent.arrival
+        if before is None:
+            return push_first(self.language, self.recipe, node, word)
+        return push_anchored(self.language, self.recipe, before, node)
+
+    def again(self, node: Node) -> Pushed:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        return again_anchored(self.language, self.recipe, node)
+
+    def pop(self, node: Node, word: Word) -> Popped:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        states = node.states
+        if node.arrival is not None:  # the root
+            return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
+        x = word(PER_LEAF if states is None else RESIDUAL, node.digest, "U")
+        count, unit = (1, 0) if states is None else self.language.rate(states)
+        arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
+        published = publish(arrival, self.language.bound(self.recipe, states, node.cost_low))
+        fields: dict[str, Json] = {"U": str(x), "neg_log_t": format_q64(published.neg_log_t)}
+        if states is not None:
+            return Popped(
+                arrival=arrival, value=0, fields=fields, clamped=published.neg_log_t_clamped
+            )
+        fields |= {"V": format_q64(published.key), "U_P": str(x)}
+        return Popped(
+            arrival=arrival, value=published.key, fields=fields, clamped=published.clamped
+        )
+
+
+# ---- Fallback.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackReplay:
+    """The heuristic search.
+
+    Attributes:
+        tau: above 0, exact decimal (numerator, places).
+    """
+
+    language: Language
+    tau: tuple[int, int]
+    draws_winner: bool = False
+    one_by_one: bool = False
+    law: str = "none"
+    counts_leaves: bool = True
+    uses_counts: bool = False
+
+    def push(self, node: Node, word: Word) -> Pushed:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        if node.states is not None:
+            return self._keyed(node, None)
+        x = word(PER_LEAF, node.digest, "U")
+        pushed = self._keyed(node, x)
+        return pushed._replace(fields={"U": str(x), **pushed.fields})
+
+    def again(self, node: Node) -> Pushed:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        return self._keyed(node, node.word)
+
+    def _keyed(self, node: Node, x: int | None) -> Pushed:
+        """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
+        if x is None:
+            ahead = 0 if node.states is None else self.language.least_cost(node.states)
+            exact = heuristic_key(score(self.language.beta, node.cost_low + ahead))
+        else:
+            exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
+        key = clamp(exact)
+        return Pushed(
+            key=key,
+            arrival=None,
+            fields={"key_raw": format_q64(key)},
+            clamped=key != exact,
+            word=x,
+        )
+
+    def pop(self, node: Node, word: Word) -> Popped:
+        """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
+        if node.states is not None:
+            return Popped(arrival=None, value=0, fields={}, clamped=False)
+        # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
+        fields: dict[str, Json] = {
+            "V": format_q64(node.key),
+            "U_P": str(word(PER_LEAF, node.digest, "U_P")),
+        }
+        return Popped(arrival=None, value=node.key, fields=fields, clamped=False)
+
+
+# ---- The numbers of fallback, which rest on no race counts.
+#
+# With x = x(4, L), U = (x + 1/2) / 2^64, E = -ln(1 - U) and G = -ln(-ln U), a leaf has the value
+# G/tau - beta*C - ln E, and a node the key -beta*(C + h), each rounded once to Q64.64.
+
+
+def exponential(x: int) -> Arrival:
+    """E(x) = -ln(1 - (x + 1/2) / 2^64), as an arrival of rate 1."""
+    return Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=1, unit=0)
+
+
+def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:
+    """G/tau + score - ln E as Q64.64, not clamped.
+
+    Args:
+        x: the leaf's uniform.
+        score: -beta*C, numerator and positive denominator.
+        tau: above 0, exact decimal (numerator, places).
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide it.
+    """
+    # -ln U(x) = E(2^64 - 1 - x), as 1 - U(x) = U(2^64 - 1 - x).
+    gumbel, late = exponential((1 << WORD) - 1 - x), exponential(x)
+    numerator, places = tau
+
+    def enclose(bits: int) -> Enclosure:
+        low, high = neg_log(gumbel, bits)
+        low, high = low * 10**places // numerator, -(-high * 10**places // numerator)
+        late_low, late_high = neg_log(late, bits)
+        score_low, score_high = enclose_fraction(*score, bits)
+        unit = 1 << bits - WORD
+        return (
+            divide_nearest(low + late_low + score_low, unit),
+            divide_nearest(high + late_high + score_high, unit),
+        )
+
+    return decide(enclose, "V", BASE_BITS)
+
+
+def heuristic_key(score: Fraction) -> int:
+    """`score` = -beta*(C + h) as Q64.64, not clamped."""
+    numerator, denominator = score
+    return divide_nearest(numerator << WORD, denominator)

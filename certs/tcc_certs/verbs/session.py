@@ -1,0 +1,61 @@
+"""``validate L --artifact A``, where the ledger says in its first line that it is one of a session.
+
+Source: docs/spec/session.md.  Cost: that of :func:`tcc_certs.session.validate`.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.session import SessionValidation
+from tcc_certs.verbs.answer import VerbResult, regular
+from tcc_certs.verbs.validate import VERB, LedgerInput, finding_documents, octets, validation_lines
+
+
+def session_document(found: SessionValidation) -> dict[str, Json]:
+    """The validation of a session as the JSON document ``tcc.validate`` 1.0."""
+    return {
+        "format": f"tcc.{VERB}",
+        "format_version": "1.0",
+        "verdict": found.word,
+        "claim_type": found.claim_type,
+        "claim_upheld": found.claim_upheld,
+        "asserted": list(found.asserted),
+        "monitors": list(found.monitors),
+        "findings": finding_documents(found.findings),
+        "checked": found.checked,
+        "ledger_head": found.head,
+        "summary": found.summary,
+    }
+
+
+def run(arguments: Namespace) -> VerbResult:
+    """The verdict on the ledger of a session that the arguments name.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    ledger, artifact = LedgerInput(arguments.ledger), regular(arguments.artifact).read_bytes()
+    key, above = octets(arguments.key), (arguments.parent, arguments.parent_artifact)
+    if any(above):
+        if key is None or not all(above):
+            line = "DECLINED: --parent, --parent-artifact and --key go together"
+            document: dict[str, Json] = {"verdict": "DECLINED", "summary": line}
+            return VerbResult(exit_code=2, lines=[line], document=document)
+        from tcc_certs.session.delegation import validate_delegated
+
+        found = validate_delegated(
+            ledger,
+            artifact,
+            LedgerInput(regular(above[0])),
+            regular(above[1]).read_bytes(),
+            key=key,
+            pin=arguments.pin,
+        )
+    else:
+        from tcc_certs.session import validate
+
+        found = validate(ledger, artifact, pin=arguments.pin, key=key)
+    lines = [*validation_lines(found), *(f"asserted: {text}" for text in found.asserted)]
+    return VerbResult(exit_code=found.verdict, lines=lines, document=session_document(found))
