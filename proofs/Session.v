@@ -22,12 +22,12 @@ Variable closed : offer -> bool.
 
 (* What was in truth; what is known. *)
 Inductive deed := undone | answer (a : call) | unforeseen.
-Inductive outcome := failed | done (a : call) | lost | unknown.
+Inductive outcome := failed | partly (l : list call) (all : bool) | unknown.  (* done: one of l, or none of them if not all *)
 Definition may (o : offer) (k : outcome) (x : deed) : Prop :=
   match k, x with
   | failed, undone => True
-  | done a, answer b => a = b
-  | lost, unforeseen => True
+  | partly l _, answer a => In a l
+  | partly _ all, unforeseen => all = false
   | unknown, undone => True
   | unknown, answer a => In a (answers o)
   | unknown, unforeseen => closed o = false
@@ -48,15 +48,27 @@ Definition trace (xs : list deed) : list call :=
   rev (flat_map (fun x => match x with answer a => [a] | _ => [] end) xs).
 
 (* What is held: states.py, `done` and `unknown`. *)
+Definition spread (l : list call) (all : bool) (held : list place) : list place :=
+  flat_map (fun p => map (leads p) l) held ++ (if all then [] else map (fun _ => None) held).
 Definition step (c : offer * outcome) (held : list place) : list place :=
   match snd c with
   | failed => held
-  | done a => map (fun p => leads p a) held
-  | lost => map (fun _ => None) held
-  | unknown => held ++ flat_map (fun p => map (leads p) (answers (fst c))) held
-               ++ (if closed (fst c) then [] else map (fun _ => None) held)
+  | partly l all => spread l all held
+  | unknown => held ++ spread (answers (fst c)) (closed (fst c)) held
   end.
 Definition held (h : history) : list place := fold_right step [Some root] h.
+
+Lemma spread_in l all m p : In p (spread l all m) <->
+  exists q, In q m /\ ((exists a, In a l /\ p = leads q a) \/ (all = false /\ p = None)).
+Proof.
+  unfold spread. rewrite in_app_iff, in_flat_map. split.
+  - intros [[q [Hq H]] | H].
+    + apply in_map_iff in H. destruct H as [a [<- Ha]]. eauto 6.
+    + destruct all; [destruct H|]. apply in_map_iff in H. destruct H as [q [<- Hq]]. eauto 6.
+  - intros [q [Hq [[a [Ha ->]] | [-> ->]]]].
+    + left. exists q. split; [exact Hq | apply in_map, Ha].
+    + right. apply in_map_iff. eauto.
+Qed.
 
 Theorem held_are_the_resolutions h p : In p (held h) <-> exists xs, resolves h xs /\ arrives xs = p.
 Proof.
@@ -70,27 +82,15 @@ Proof.
     { intros x q Hx Hq. apply IH in Hq. destruct Hq as [xs [H <-]]. exists (x :: xs).
       split; [constructor; [exact Hx | exact H] | reflexivity]. }
     split.
-    + destruct k as [|a| |].
+    + destruct k as [|l all|]; rewrite ?in_app_iff, ?spread_in.
       * intros H. exact (R undone p I H).
-      * intros H. apply in_map_iff in H. destruct H as [q [<- Hq]]. exact (R (answer a) q eq_refl Hq).
-      * intros H. apply in_map_iff in H. destruct H as [q [<- Hq]]. exact (R unforeseen q I Hq).
-      * rewrite !in_app_iff. intros [H | [H | H]].
-        -- exact (R undone p I H).
-        -- apply in_flat_map in H. destruct H as [q [Hq H]]. apply in_map_iff in H.
-           destruct H as [a [<- Ha]]. exact (R (answer a) q Ha Hq).
-        -- destruct (closed o) eqn:Ec; [destruct H|]. apply in_map_iff in H.
-           destruct H as [q [<- Hq]]. exact (R unforeseen q Ec Hq).
+      * intros [q [Hq [[a [Ha ->]] | [-> ->]]]]; [exact (R (answer a) q Ha Hq) | exact (R unforeseen q eq_refl Hq)].
+      * intros [H | [q [Hq [[a [Ha ->]] | [E ->]]]]]; [exact (R undone p I H) | exact (R (answer a) q Ha Hq) | exact (R unforeseen q E Hq)].
     + intros [xs [H <-]]. inversion H as [|? x ? xs' Hx Hxs]; subst. cbn [fst snd] in Hx.
       assert (Hq : In (arrives xs') (held h)) by (apply IH; eauto).
       cbn [arrives fold_right]. fold (arrives xs').
-      destruct k as [|a| |], x as [|b|]; cbn [may] in Hx; try contradiction; cbn [after].
-      * exact Hq.
-      * subst b. apply in_map_iff. eauto.
-      * apply in_map_iff. eauto.
-      * apply in_app_iff. left. exact Hq.
-      * apply in_app_iff. right. apply in_app_iff. left. apply in_flat_map. exists (arrives xs').
-        split; [exact Hq | apply in_map, Hx].
-      * rewrite Hx. apply in_app_iff. right. apply in_app_iff. right. apply in_map_iff. eauto.
+      destruct k as [|l all|], x as [|b|]; cbn [may] in Hx; try contradiction; cbn [after];
+        rewrite ?in_app_iff, ?spread_in; eauto 8.
 Qed.
 
 (* The gate: from every place some answer leads on.  It may refuse for other reasons, too. *)
@@ -147,24 +147,46 @@ Proof.
   exists q, a, p. split; [apply arrives_led, E | auto].
 Qed.
 
-(* So under every resolution that leads somewhere the trace is a prefix of a plan.  Nowhere leads one whose
-   last answer no plan goes on after; before that answer it was a prefix, and nothing follows it. *)
+(* To know more of what was unknown, and be it later, takes no call back. *)
+Lemma sharper_then h h' h'' : known_then h h' -> known_then h' h'' -> known_then h h''.
+Proof.
+  intros H. revert h''. induction H as [|c c' h h' [E K] _ IH]; intros h'' H2; inversion H2 as [|? c'' ? t [E' K'] H3]; subst;
+    constructor; [|apply IH, H3]. split; [congruence|].
+  destruct K' as [K' | [K' K1']]; [destruct K as [K | [K K1]]; [left; congruence | right; split; [congruence | exact K1]]|].
+  right. split; [exact K'|]. destruct K as [K | [_ K1]]; [rewrite K, E; exact K1' | exact K1].
+Qed.
+Theorem known_later_passes h h' : passed h' -> known_then h h' -> passed h.
+Proof.
+  intros H. revert h. induction H as [|o k h' h'' H IH K L M]; intros h Hk; inversion Hk as [|[o1 k1] ? t ? [E K1] Ht]; subst; [constructor|].
+  cbn [fst snd] in *. subst o1. apply passed_call with h''; [apply IH, Ht | exact (sharper_then _ _ _ Ht K) | exact L|].
+  destruct K1 as [-> | [_ K1]]; auto.
+Qed.
+
+(* So under every resolution the calls done lead somewhere, but for the last answer, after which nothing follows. *)
+Theorem passed_traces_lead h : passed h -> forall xs, resolves h xs ->
+  led D root (trace xs) <> None /\ arrives xs <> None \/
+  (arrives xs = None /\ exists x xs', xs = x :: xs' /\ arrives xs' <> None /\ led D root (trace xs') <> None).
+Proof.
+  intros H xs Hx. destruct (arrives xs) as [q|] eqn:E.
+  - left. rewrite (arrives_led xs q E). split; discriminate.
+  - right. split; [reflexivity|]. destruct h as [|[o k] h]; inversion Hx as [|? x ? xs' H1 H2]; subst; [discriminate|].
+    exists x, xs'. split; [reflexivity|].
+    destruct (calls_are_made_on_plans o k h H xs' H2) as [q [a [p [El _]]]]. rewrite El. split; [|discriminate].
+    inversion H as [|? ? ? h' _ Hkn Hlets _]; subst. intros En.
+    assert (Hp : In (arrives xs') (held h')).
+    { apply held_are_the_resolutions. exists xs'. split; [exact (resolves_then _ _ _ Hkn H2) | reflexivity]. }
+    destruct (Hlets _ Hp) as [b [_ Hl]]. rewrite En in Hl. cbn in Hl. congruence.
+Qed.
+
+(* Where the automaton has no dead ends, somewhere is on a plan. *)
 Theorem passed_traces_are_prefixes : alive D -> forall h, passed h -> forall xs, resolves h xs ->
   (arrives xs <> None /\ exists P, accepted D root (trace xs ++ P)) \/
   (arrives xs = None /\ exists x xs', xs = x :: xs' /\ arrives xs' <> None /\
     exists P, accepted D root (trace xs' ++ P)).
 Proof.
-  intros Halive h H xs Hx. assert (on : forall ys q, arrives ys = Some q ->
-    exists P, accepted D root (trace ys ++ P)).
-  { intros ys q E. apply (led_is_a_prefix D C1 Halive). rewrite (arrives_led ys q E). discriminate. }
-  destruct (arrives xs) as [q|] eqn:E; [left; split; [discriminate | exact (on xs q E)]|].
-  right. split; [reflexivity|]. destruct h as [|[o k] h]; inversion Hx as [|? x ? xs' H1 H2]; subst.
-  - discriminate.
-  - exists x, xs'. split; [reflexivity|]. inversion H as [|? ? ? h' _ Hkn Hlets _]; subst.
-    assert (Hp : In (arrives xs') (held h')).
-    { apply held_are_the_resolutions. exists xs'. split; [exact (resolves_then _ _ _ Hkn H2) | reflexivity]. }
-    destruct (Hlets _ Hp) as [a [_ Hl]]. destruct (arrives xs') as [q|] eqn:E'; [|cbn in Hl; congruence].
-    split; [discriminate | exact (on xs' q E')].
+  intros Halive h H xs Hx. destruct (passed_traces_lead h H xs Hx) as [[L E] | [E [x [xs' [-> [L1 L2]]]]]].
+  - left. split; [exact E | apply (led_is_a_prefix D C1 Halive), L].
+  - right. split; [exact E|]. exists x, xs'. split; [reflexivity|]. split; [exact L1 | apply (led_is_a_prefix D C1 Halive), L2].
 Qed.
 
 Theorem nowhere_lets_nothing held o : In None held -> ~ lets held o.
@@ -230,8 +252,8 @@ Proof.
     assert (Hf : follow D q a = Some p) by (apply (follow_edge D C1); rewrite E; left; reflexivity).
     destruct (Hs a) as [o [Ha [[Hc Hsis] Hl]]]. apply may_call with o.
     + intros x [<- | []]. exists a. split; [exact Ha|]. cbn [leads]. congruence.
-    + exists (step (o, unknown) [Some q]). split; [|intros x Hx; exact Hx]. unfold step. cbn [fst snd].
-      rewrite Hc, !app_length. cbn [flat_map length]. rewrite !app_nil_r, map_length. cbn [length]. lia.
+    + exists (step (o, unknown) [Some q]). split; [|intros x Hx; exact Hx]. unfold step, spread. cbn [fst snd].
+      rewrite Hc. cbn [flat_map]. rewrite !app_nil_r, app_length, map_length. cbn [length]. lia.
     + intros b Hb. specialize (Hsis q a p Ha Hf b Hb). destruct (follow D q b) as [r|] eqn:Er; [|congruence].
       exists r. split; [reflexivity|]. apply (IH b). rewrite <- E. apply (follow_edge D C1), Er.
 Qed.

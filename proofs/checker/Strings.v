@@ -114,8 +114,6 @@ End Lists.
 (* Lists of many items, without a stack. *)
 Fixpoint mapped {X Y} (f : X -> Y) (l : list X) (done : list Y) : list Y :=
   match l with [] => rev_append done [] | x :: l => mapped f l (f x :: done) end.
-Fixpoint gathered {X Y} (f : X -> list Y) (l : list X) (done : list Y) : list Y :=
-  match l with [] => rev_append done [] | x :: l => gathered f l (rev_append (f x) done) end.
 Fixpoint len {X} (l : list X) (n : Z) : Z := match l with [] => n | _ :: l => len l (n + 1) end.
 
 Lemma mapped_is {X Y} (f : X -> Y) l done : mapped f l done = rev done ++ map f l.
@@ -123,12 +121,6 @@ Proof.
   revert done. induction l as [|x l IH]; intros done; simpl.
   - apply rev_append_rev.
   - rewrite IH. simpl. rewrite <- app_assoc. reflexivity.
-Qed.
-Lemma gathered_is {X Y} (f : X -> list Y) l done : gathered f l done = rev done ++ flat_map f l.
-Proof.
-  revert done. induction l as [|x l IH]; intros done; simpl.
-  - apply rev_append_rev.
-  - rewrite IH, rev_append_rev, rev_app_distr, rev_involutive, app_assoc. reflexivity.
 Qed.
 Lemma len_is {X} (l : list X) n : len l n = n + Z.of_nat (length l).
 Proof. revert n. induction l as [|x l IH]; intros n; cbn [len length]; [lia|]. rewrite IH. lia. Qed.

@@ -172,8 +172,6 @@ Proof.
   revert m. induction l as [|x l IH]; intros [|y m] L E; try discriminate; [reflexivity|].
   injection L as L0 L. simpl in *. apply app_injective in E; [|exact L0]. destruct E as [-> E]. f_equal. apply IH; assumption.
 Qed.
-Lemma flat_map_map {A B C} (f : B -> C) (g : A -> list B) l : flat_map (fun x => map f (g x)) l = map f (flat_map g l).
-Proof. induction l as [|x l IH]; simpl; [reflexivity|]. rewrite map_app, IH. reflexivity. Qed.
 
 (* States whose graphs agree have paths of the same lengths. *)
 Lemma agreeing_paths (M : automaton) info p q : agree M M info info p q -> forall P, In P (paths M p) -> exists Q, In Q (paths M q) /\ length Q = length P.

@@ -10,6 +10,8 @@ let numbers width l =
   let number z =
     if Z.fits_int z then begin
       let n = Z.to_int z in
+      if width = 8 then Buffer.add_int64_le b (Int64.of_int n) else
+      if width = 4 then Buffer.add_int32_le b (Int32.of_int n) else
       for k = 0 to width - 1 do
         let shift = 8 * k in
         Buffer.add_char b (Char.unsafe_chr ((n asr (if shift < Sys.int_size then shift else Sys.int_size - 1)) land 255))

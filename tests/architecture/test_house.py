@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns import reach
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "tcc_certs": ROOT / "certs" / "tcc_certs",
@@ -204,3 +206,10 @@ def test_no_text_names_a_path_of_one_machine() -> None:
         if name and path.suffix in {".py", ".md", ".toml", ".tcg", ".json", ""} and path.is_file():
             text = path.read_text(encoding="utf-8", errors="replace")
             assert not [word for word in words if word in text], name
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [(target, name) for target, names in reach.FILES.items() for name in names]
+)
+def test_the_files_that_a_campaign_is_to_reach_are_there(target: str, name: str) -> None:
+    assert list(reach.folder_of(target).glob(f"{name}.py"))

@@ -4,6 +4,7 @@
     python -m tests.campaigns.exact --processes 1 --kept FILE     # goes on where FILE ends
     python -m tests.campaigns.exact --forms later                 # statements of language 1.2
     python -m tests.campaigns.exact --forms timed                 # and with spans of time
+    python -m tests.campaigns.exact --forms fields                # answers, places, given, let
 
 Each pair is asked about inclusion both ways, whether it can be finished, and two statements with
 what they make reachable.  A session that is shown has to be as short as the shortest of brute
@@ -29,7 +30,7 @@ from tests.exact.test_proofs import every_certificate
 PART = 40
 
 
-FORMS = ("plain", "later", "timed")
+FORMS = ("plain", "later", "timed", "fields")
 
 
 def part(first: int, forms: str = "plain") -> dict[str, Any]:
@@ -40,7 +41,8 @@ def part(first: int, forms: str = "plain") -> dict[str, Any]:
             if forms == "plain":
                 every_certificate(seed, tally)
             else:
-                test_brute_later.ask(seed, tally, timed=forms == "timed")
+                timed, fields = forms == "timed", forms == "fields"
+                test_brute_later.ask(seed, tally, timed=timed, fields=fields)
         except AssertionError as error:
             return {"first": first, "tally": tally, "difference": f"{seed}: {error}"}
     return {"first": first, "tally": tally, "difference": ""}

@@ -32,6 +32,13 @@ def test_what_is_seen_stays(char: str) -> None:
     assert escaped(char) == escaped_json(char) == char
 
 
+def test_nothing_that_is_hidden_is_printable() -> None:
+    """So a text that is printable needs no look at its characters."""
+    hidden = [chr(number) for number in range(0x110000) if not is_plain(chr(number))]
+    assert len(hidden) > 2000
+    assert not any(map(str.isprintable, hidden))
+
+
 def test_no_control_and_no_separator_of_unicode_is_missing() -> None:
     for number in range(0x110000):
         category = unicodedata.category(chr(number))

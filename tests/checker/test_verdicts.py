@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 import tcc as library
 from tcc.library import artifact_bytes, proved
 from tcc_certs.kernel import check
-from tcc_certs.session.validation import validate
 from tests.campaigns import seeds
 from tests.checker.verdicts import (
     CHECKER,
@@ -36,9 +34,6 @@ from tests.oracle.build import build
 from tests.oracle.cores import random_core, random_later_core
 from tests.oracle.examples import example
 from tests.oracle.plans import plans, words
-from tests.oracle_session.writer import SessionWriter, sealed
-
-SESSIONS = CHECKER.with_name("session")
 
 pytestmark = pytest.mark.skipif(
     program() is None, reason="no extracted checker (scripts/proofs --checker), and no node"
@@ -166,102 +161,6 @@ def test_node_says_what_the_program_says() -> None:
     assert any(line.startswith("VALID") for line in under_node)
     if CHECKER.exists():
         assert under_node == said(files, [str(CHECKER)])
-
-
-@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
-def test_sessions_that_the_theorem_is_not_about_are_declined(tmp_path: Path) -> None:
-    """An error that was read changed nothing for the automaton, and may be against a forbid."""
-    tools = "tool go { errors mean failed parallel }\ntool come { parallel }\n"
-    text = f'grammar g version "1"\n{tools}plan = (come | go){{0,4}}\nforbid go before come\n'
-    path = tmp_path / "a.tcca"
-    path.write_bytes(artifact_bytes(library.compile_text(text)))
-
-    def judged(*records: dict[str, object]) -> str:
-        writer = SessionWriter(check(path.read_bytes()))
-        writer.records += records
-        ledger = tmp_path / "s.ledger"
-        ledger.write_bytes(sealed([*writer.records, {"kind": "end", "abandoned": False}]))
-        command = [str(SESSIONS), str(path), str(ledger)]
-        return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[1]
-
-    def call(seq: int, name: str) -> dict[str, object]:
-        return {"kind": "call", "seq": seq, "call": name, "open": {}, "states": [], "key": ""}
-
-    failed: dict[str, object] = {"kind": "outcome", "seq": 1, "outcome": "failed", "ms": 1}
-    come = call(2, "come"), {"kind": "outcome", "seq": 2, "outcome": "done", "ms": 1}
-    assert judged(call(1, "go"), failed, *come) == "VALID: Conformant"
-    read = {**failed, "answered": True}
-    assert judged(call(1, "go"), read, *come) == "DECLINED: errors that were read"
-    together = call(1, "go"), come[0], come[1], failed
-    assert judged(*together) == "DECLINED: calls under way together"
-
-
-@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
-@pytest.mark.parametrize(("unknown", "verdict"), [(5, "VALID"), (6, "REJECTED")])
-def test_no_call_is_made_that_could_make_more_than_64_places(
-    tmp_path: Path, unknown: int, verdict: str
-) -> None:
-    names = "abcdefg"
-    tools = "".join(f"tool {name}\nlimit uses({name}) <= 1\n" for name in names)
-    text = f'grammar g version "1"\n{tools}plan = ({" | ".join(names)})*\n'
-    data = artifact_bytes(library.compile_text(text))
-    writer = SessionWriter(check(data))
-    for name in names[:unknown]:
-        writer.call(name)
-        writer.unknown()
-    writer.call(names[unknown])
-    writer.done()
-    writer.end()
-    paths = [tmp_path / "a.tcca", tmp_path / "s.ledger"]
-    for path, content in zip(paths, (data, writer.ledger()), strict=True):
-        path.write_bytes(content)
-    assert (validate(writer.ledger(), data).verdict == 0) == (verdict == "VALID")
-    run = subprocess.run([str(SESSIONS), *map(str, paths)], capture_output=True, text=True)
-    assert run.stdout.splitlines()[1].startswith(verdict)
-
-
-@pytest.mark.skipif(not SESSIONS.exists(), reason="no program for sessions (scripts/proofs)")
-def test_random_sessions_with_answers_are_judged_alike(tmp_path: Path) -> None:
-    """Answers that are known, unknown and of no call; what tcc_certs says is VALID is, no more."""
-    text = """grammar g version "1"
-tool ask(q: x | y) gives (label: a | b | c, sure: yes | no) { strict }
-tool look gives (size: small | large)
-tool go(to: a | b)
-plan = (ask look{0,2}){0,2} (look(size=small) go | go(to=b) | look)?
-limit depth <= 6
-"""
-    data = artifact_bytes(library.compile_text(text))
-    artifact = tmp_path / "a.tcca"
-    artifact.write_bytes(data)
-    rng = random.Random(29)
-    told = {"ask": {"label": "abc", "sure": ("yes", "no")}, "look": {"size": ("small", "large")}}
-    due, paths = [], []
-    for number in range(120):
-        writer = SessionWriter(check(data))
-        for _ in range(rng.randint(0, 5)):
-            tool = rng.choice(["ask", "look", "go"])
-            listed = {"ask": {"q": rng.choice("xy")}, "go": {"to": rng.choice("ab")}}.get(tool, {})
-            writer.call(tool, listed)
-            happened = rng.choices(["done", "unknown", "failed"], [6, 1, 1])[0]
-            if happened == "done":
-                answers = told.get(tool, {}).items()
-                writer.done(**{name: rng.choice(values) for name, values in answers})
-            else:
-                getattr(writer, happened)()
-        if rng.random() < 0.8:
-            writer.end(abandoned=rng.random() < 0.3)
-        paths.append(tmp_path / f"{number}.ledger")
-        paths[-1].write_bytes(writer.ledger())
-        found = validate(writer.ledger(), data)
-        due.append((found.verdict, found.claim_type))
-    run = subprocess.run(
-        [str(SESSIONS), str(artifact), *map(str, paths)], capture_output=True, text=True
-    )
-    words = {0: "VALID", 1: "REJECTED", 2: "INCOMPLETE"}
-    for (verdict, claim), line in zip(due, run.stdout.splitlines()[1:], strict=True):
-        assert line.partition(":")[0] == words[verdict], (verdict, claim, line)
-        assert verdict == 1 or line.endswith(f": {claim}")
-    assert {verdict for verdict, _ in due} == {0, 1, 2} and due.count((0, "Conformant")) > 5
 
 
 @pytest.mark.campaign

@@ -60,6 +60,15 @@ def said(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[s
     return verdicts(files, program() if command is None else command)
 
 
+def agree(word: str, claim: str, line: str) -> bool:
+    """Whether a line about a ledger says what ``tcc_certs`` says of it, or nothing."""
+    if line.startswith("DECLINED: "):
+        return True
+    if line.startswith("REJECTED: "):
+        return word in ("INVALID", "DECLINED")
+    return line == f"{word}: {claim}"
+
+
 def judged(data: bytes) -> str:
     """VALID, or the code of the finding of ``tcc_certs``."""
     try:

@@ -86,7 +86,7 @@ def test_the_page_of_an_artifact(tcc: Tcc, artifact: Path, tmp_path: Path) -> No
     assert "it is the automaton of its core" in page.ids["summary"]
     assert titles(page) >= {"numbers", "tools", "statements", "states", "plans", "near-misses"}
     assert "22\u2009763\u2009234 plans. exact" in page.text
-    assert "Every call of refund has a call of approve somewhere before it." in page.text
+    assert "Every call of propose has a call of read_policy somewhere before it." in page.text
     for plan in library.cheapest(artifact, 5):
         assert " \u2192 ".join(plan.calls) in page.text
     assert "change" not in titles(page)

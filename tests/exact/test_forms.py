@@ -18,7 +18,7 @@ from tcc.library import artifact_bytes
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
-from tcc_certs.proof import check, compared, moves, parts, question, sides
+from tcc_certs.proof import check, compared, moves, parts, question
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.compared import Part
 from tcc_certs.proof.question import statement_core
@@ -474,18 +474,11 @@ def test_many_values_of_a_field_are_not_told_apart(monkeypatch: pytest.MonkeyPat
     assert Part(tracked=None, rule=None, uses=frozenset()).plans
 
 
-def test_what_the_kernel_does_not_know_is_declined_by_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Behind what version 1.1 has, whatever that takes for granted."""
-    core = compiled(SHOP.replace("user: text ~", "at: time utc, user: text ~")).core
+def test_what_the_kernel_does_not_know_is_declined_by_itself() -> None:
+    core = compiled(f"{SHOP}tool work {{ parallel\n}}\n").core
     with pytest.raises(Rejected) as refusal:
         statement_side(core)
-    assert refusal.value.expected == "tools of 1.1 at most"
-    monkeypatch.setattr(sides, "is_newer_tool", lambda tool: False)
-    with pytest.raises(Rejected) as refusal:
-        statement_side(core)
-    assert (refusal.value.code.value, refusal.value.expected) == ("D101", "types of 1.1")
+    assert (refusal.value.code.value, refusal.value.expected) == ("D101", "fields that are covered")
 
 
 def beside_itself(text: str) -> certificate.ProvedQuestion:
@@ -516,7 +509,7 @@ require ask same id where seen.amount + 1 >= amount before pay
         made_of.parts(frozenset())
     assert (refusal.value.code.value, refusal.value.path) == ("D101", "parts")
     whole_part = Part(tracked=None, rule=None, uses=frozenset({0}))
-    first = next(move.state for move in made_of.moves(whole_part, made_of.start(whole_part)))
+    first = next(move.state for move in made_of.moves(whole_part, made_of.starts(whole_part)[0]))
     assert first is not None
     over = (((), ()), *first[1:])  # no plan goes on, and something is remembered
     tried = made_of._tried

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 import tcc
 from tcc.library import artifact_bytes, artifact_of
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.codec import encode
 from tcc_certs.proof.check import check_proof
-from tcc_runtime.exact import certificate
+from tcc_runtime.exact import certificate, search
 from tests.exact import brute, test_brute
 from tests.exact.test_proofs import changed_at, code_of, file_of, lines_of
 
@@ -110,32 +108,6 @@ def test_a_proof_over_statements_that_the_core_has_not_is_another_one() -> None:
         report = check_proof(head.replace(of, digest) + b"\n" + rest, [artifact_bytes(later)])
         assert report.finding is not None
         assert report.verdict == 1 and report.finding.code.value in ("T101", "T202", "T203", "T301")
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "tool a gives (s: ok | *)",
-        "tool a gives (s?: ok | bad)",
-        "tool a gives (; s: text max 9)",
-        "tool a(; x?: text max 9 or null)",
-        "tool a { parallel\n}",
-        'tool a { errors mean failed ~ "Error.*"\n}',
-        "tool a(; x: text max 9, y?: text max 9)\nlet of(x) = a\nrequire a where of(x).y = y",
-    ],
-)
-def test_tools_of_a_later_version_are_declined_by_the_kernel(tool: str) -> None:
-    """No statement says so: the version of the core is all that tells them from those of 1.1."""
-    made = tcc.compile_text(f'grammar g version "1"\n{tool}\nplan = a{{0,2}}\n')
-    digest = certificate.core_digest(made.file)
-    for kind, text in (("implies", None), ("statement", "never a"), ("finishable", None)):
-        head = {"format": "tcc.proof", "format_version": "1.0", "proof": "proved"}
-        asked = {"kind": kind, "text": text} if text else {"kind": kind}
-        sides = [made, made] if kind == "implies" else [made]
-        line = {**head, "question": asked, "cores": [digest] * len(sides), "parts": []}
-        data = encode(line) + b"\n"
-        found = check_proof(data, [artifact_bytes(one) for one in sides]).finding
-        assert found is not None and (found.code.value, found.path) == ("D101", "core")
 
 
 def test_what_the_other_side_holds_is_forgotten_only_if_it_is_the_same() -> None:
@@ -366,6 +338,18 @@ def test_what_other_sessions_use_is_never_proved() -> None:
     assert check_proof(same.certificate, [artifact_bytes(wide)] * 2).verdict == 0
 
 
+def test_that_it_hangs_on_other_sessions_is_told_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when all states were met."""
+    monkeypatch.setattr(search, "MOST_ACROSS", 50)
+    text = WIDE.replace("<= 3", "<= 9").replace("text max 4", "text max 4, by: text max 4")
+    wide = tcc.compile_text(f"{text}limit uses(pay) per to, by <= 9 across sessions\n")
+    for found in (tcc.prove(wide, finishable=True), tcc.prove(wide, implies=wide)):
+        if found.kind == "finishable":
+            assert (found.codes, found.states) == (("P501",), 50)
+        else:
+            assert found.proved  # the same limit on the same tools
+
+
 @pytest.mark.parametrize("kind", ["implies", "finishable"])
 def test_a_list_about_a_limit_across_sessions_is_declined(kind: str) -> None:
     made = tcc.compile_text(f"{WIDE}limit uses(pay) <= 3 across sessions\n")
@@ -385,42 +369,3 @@ def test_a_list_about_a_limit_across_sessions_is_declined(kind: str) -> None:
     assert report.verdict == 2
     assert report.finding is not None
     assert "limits of one session" in str(report.finding)
-
-
-LEARNED = """grammar g version "1"
-given u: text
-tool find(k: a | b; id: text) gives (; owner: text, rows: list of (no: text, free: integer 0 .. 9))
-tool "seek it"(; id: text) gives (; owner: text)
-tool pay(; id: text, owner: text, no: text)
-let who = find.owner or "seek it".owner
-let found(id) = find(k=a) | "seek it"
-let row(no) = find.rows
-plan = any*
-limit depth <= 3
-"""
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "require pay where owner = session.who",
-        "require pay where found(id).owner = owner",
-        "require pay where row(no).free >= 1",
-        "limit uses(pay) per session.who <= 1",
-    ],
-)
-def test_statements_of_what_is_learned_are_read_and_left_open(
-    statement: str, tmp_path: Path
-) -> None:
-    """By a question, and by the lints, which ask about each statement of the grammar."""
-    artifact = tcc.compile_text(f"{LEARNED}{statement}\n")
-    for one in (statement, artifact.core.monitors[0].text):
-        found = tcc.prove(artifact, one)
-        assert (found.verdict, found.codes) == ("undecided", ("P501",))
-    with pytest.raises(tcc.CompileError, match="nothing"):
-        tcc.prove(artifact, "require pay where owner = session.nothing")
-    path = tmp_path / "g.tcg"
-    path.write_text(f"{LEARNED}{statement}\n", "utf-8")
-    code = "TCC704" if statement.startswith("limit") else "TCC705"
-    left = [one.message for one in tcc.lint(path).undecided]
-    assert any(one.startswith(f"not decided: {code}: ") for one in left)

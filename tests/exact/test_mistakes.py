@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from tcc.library.proving import prove
-from tcc_certs.proof import compared, histories, moves
+from tcc_certs.proof import compared, moves, rules
 from tcc_certs.proof.histories import Histories
 from tcc_certs.proof.sides import Side
 from tcc_runtime.exact import search, system
@@ -149,12 +150,12 @@ def ages_joined(patch: pytest.MonkeyPatch) -> None:
 
 def order_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Which of two calls came first is nothing."""
-    patch.setattr(histories, "_in_order", lambda policy: False)
+    patch.setattr(rules, "_in_order", lambda policy: False)
 
 
 def counts_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Calls with the same fields are one."""
-    patch.setattr(histories, "_alike", lambda policy: 1)
+    patch.setattr(rules, "_alike", lambda policy: 1)
 
 
 def debts_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -166,6 +167,53 @@ def calls_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Of each history the last call is all that is known."""
     settled = Histories._settled
     patch.setattr(Histories, "_settled", lambda self, *given: settled(self, *given)[-1:])
+
+
+def learned_too_late(patch: pytest.MonkeyPatch) -> None:
+    """What a session learns is what it was told last."""
+    patch.setattr(
+        Histories,
+        "_learned",
+        lambda self, past, made: (
+            self._attributes_entry(
+                {
+                    **self._attributes_of(past),
+                    **{
+                        at: dict(made.parts)[name]
+                        for at, one in enumerate(self.attributes)
+                        for tool, name in one.sources
+                        if tool == made.tool and name in dict(made.parts)
+                    },
+                }
+            ),
+        ),
+    )
+
+
+def given_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Of what a session is given the first choice is all."""
+    starts = system.System.starts
+    patch.setattr(system.System, "starts", lambda self: islice(starts(self), 1))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "first"),
+    [
+        (learned_too_late, 0),
+        (given_nothing, 0),
+        (atoms_dropped, 0),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_a_mistake_about_fields_is_found(
+    monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int
+) -> None:
+    mistake(monkeypatch)
+
+    def asked(seed: int, tally: dict[str, int]) -> None:
+        later.ask(seed, tally, timed=False, fields=True)
+
+    assert found_by(range(first, first + 400), asked) is not None
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def renamed_everywhere(of: certificate.ProvedQuestion, part: Part) -> certificat
             made.states.append(to)
         return [number[to], *names.values()]
 
-    made.first = row(system.start(part))
+    made.first = row(system.starts(part)[0])
     for state in made.states:
         moves = list(system.moves(part, state))
         assert all(move.state is not None for move in moves)
@@ -849,7 +849,7 @@ def test_limits_let_what_is_at_them_pass(
         try:
             made = of.system()
             part = Part(tracked=None, rule=None, uses=frozenset())
-            list(made.moves(part, made.start(part)))
+            list(made.moves(part, made.starts(part)[0]))
         except Rejected as refusal:
             return refusal.code.value
         return "fine"

@@ -116,7 +116,7 @@ def _field_changes(record: dict[str, Any], name: str, value: Any) -> Iterator[tu
     if name == "states":
         yield from (("states", "-1", [-1, *value]), ("states", "more", [*value, value[-1] + 1]))
     if name == "observed":
-        yield name, "other", {"result": "pass" if value["result"] == "fail" else "fail"}
+        yield name, "other", {"result": "pass" if value.get("result") == "fail" else "fail"}
         yield name, "foreign", {"result": "maybe"}
         yield name, "two", {**value, "suite": "unit"}
 

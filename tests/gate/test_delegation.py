@@ -760,3 +760,43 @@ def test_open_answers_that_both_have_are_the_same(
         made.append(delegation._read((tmp_path / name).read_bytes(), checked))
     (one, other) = (of.calls[0] for of in made)
     assert delegation._answers_agree(checked.core, one, checked.core, other) is same
+
+
+LEARNED = """grammar desk version "1"
+given user: text max 9
+tool find(; order: text max 9) gives (state: open | *; owner: text max 9)
+tool refund(; order: text max 9, to?: text max 9 or null)
+plan = any*
+limit depth <= 3
+let owner = find.owner
+require find same order where seen.owner = session.user before refund
+require refund where to? = session.owner
+"""
+
+
+def test_a_child_with_open_answers_and_what_it_learns_has_a_proof(tmp_path: Path) -> None:
+    """Both know what a call answered, and what their session is given."""
+    child = f"{LEARNED}limit uses(refund) <= 1\n"
+    made, above, proof = pair(child, LEARNED)
+    user = {"user": "me"}
+    parent = tcc.Gate(above, ledger=tmp_path / "parent.session", key=KEY, durable=False, given=user)
+    gate = tcc.Gate(
+        made,
+        ledger=tmp_path / "child.session",
+        parent=parent,
+        proof=proof,
+        durable=False,
+        given=user,
+    )
+    with pytest.raises(tcc.Refused, match="R201"):
+        do(gate, ("refund", {"order": "o"}))
+    do(gate, ("find", {"order": "o"}), {"state": "paid", "owner": "me"})
+    with pytest.raises(tcc.Refused, match="R202"):
+        do(gate, ("refund", {"order": "o", "to": "you"}))
+    do(gate, ("refund", {"order": "o", "to": "me"}))
+    gate.finish()
+    parent.finish()
+    assert validated(tmp_path, child, LEARNED).verdict == 0
+    wider = tcc.prove(tcc.compile_text(LEARNED), implies=tcc.compile_text(child))
+    assert wider.verdict == "refuted" and wider.session is not None
+    assert [call.tool for call in wider.session.calls] == ["find", "refund", "refund"]

@@ -32,6 +32,10 @@ require last read same id where seen.state = "ok" before send
 FORBID = TEXT.replace("require last read same id where", "forbid last read same id where")
 
 
+class Told(str):
+    """A text of the caller's own type."""
+
+
 def ran(gate: tcc.Gate, answers: list[Any]) -> list[Any]:
     told = iter(answers)
 
@@ -46,6 +50,7 @@ def ran(gate: tcc.Gate, answers: list[Any]) -> list[Any]:
     ("answer", "outcome"),
     [
         ("Error: no such order", "failed"),
+        (Told("Error: no such order"), "failed"),
         ("Error:", "done"),
         ("no Error: x", "done"),
         ('{"state": "ok"}', "done"),
@@ -88,6 +93,7 @@ def test_an_error_that_was_read_takes_nothing_away_and_helps_nothing() -> None:
     [
         ("Error: gone", None, "failed"),
         ("Error: " + "x" * (1 << 21), None, "unknown"),
+        (Told("Error: gone"), None, "failed"),
         ("fine", None, "done"),
         ({"state": "Error: ok"}, None, "done"),
         ("Error: gone", {"state": "ok"}, "done"),  # whoever says what was observed has read it

@@ -206,6 +206,23 @@ def test_what_a_forbid_looks_up_counts_errors_that_were_read(tmp_path: Path) -> 
         assert desk.code() is None
 
 
+@pytest.mark.parametrize("key", ["s", "n", "look"])
+@pytest.mark.parametrize("order", ["before", "with"])
+def test_a_key_that_is_looked_up_counts_errors_whatever_its_field_is_called(
+    key: str, order: str, tmp_path: Path
+) -> None:
+    tools = TOOLS.replace("tool scan", f"tool lock(; {key}: text max 20)\ntool scan")
+    statement = f"forbid lock {order} book same {key} = order(order).owner"
+    desk = Desk(tmp_path, statement, tools=tools)
+    desk.call("get_order", {"owner": "ann", "total": 5}, order="a")
+    desk.call("lock", {}, **{key: "bob"})
+    assert desk.code() is None
+    desk.call("get_order", "answered", order="a")
+    assert desk.code() == "R202", "the error may have said that it is bob's"
+    desk.again()
+    assert desk.code() == "R202"
+
+
 def test_a_limit_counts_what_was_looked_up_before_each_call(tmp_path: Path) -> None:
     desk = Desk(tmp_path, 'limit uses(book where order(order).owner = "ann") <= 1')
     desk.call("book", {}, **BOOK)  # may have been ann's

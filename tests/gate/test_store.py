@@ -448,6 +448,10 @@ def test_a_roll_over_that_was_cut_off_is_gone_on_with(tmp_path: Path) -> None:
         assert second.session_id != first.session_id
 
 
+class Name(str):
+    """A text of the caller's own type."""
+
+
 def test_who_resolves_is_in_the_ledger(tmp_path: Path) -> None:
     found = sessions(tmp_path, clock=lambda: 7)
     gate = found.open()
@@ -456,7 +460,7 @@ def test_who_resolves_is_in_the_ledger(tmp_path: Path) -> None:
     for wrong in ("", "a\nb", "x" * 256):
         with pytest.raises(ValueError, match="who"):
             gate.resolve(1, "done", who=wrong)
-    gate.resolve(1, "done", who="Ada Lovelace")
+    gate.resolve(1, "done", who=Name("Ada Lovelace"))
     line = json.loads((found.folder / f"{gate.session_id}.ledger").read_bytes().splitlines()[-1])
     assert (line["kind"], line["who"], line["at_ms"]) == ("resolve", "Ada Lovelace", 7)
     assert judged(found, gate.session_id)[0] == "INCOMPLETE"

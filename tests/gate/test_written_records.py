@@ -46,6 +46,21 @@ def test_records_are_written_as_the_definition_writes_them() -> None:
         assert decode(_canonical(record), "line 1", ascii_keys=False) == record
 
 
+class Name(str):
+    """A text of a caller's own type."""
+
+
+class Size(int):
+    """A number of a caller's own type."""
+
+
+def test_what_is_derived_from_texts_and_numbers_is_written_as_such() -> None:
+    for value in (Name('a"é'), Size(7), [Name("b"), {"c": Size(-1)}]):
+        assert _canonical({"kind": "resolve", "a": value}) == encode(
+            {"kind": "resolve", "a": value}
+        )
+
+
 def test_half_of_a_surrogate_pair_is_written_by_neither() -> None:
     for write in (_canonical, encode):
         with pytest.raises(UnicodeEncodeError):

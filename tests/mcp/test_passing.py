@@ -68,10 +68,9 @@ def talk(
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The SDK's server over HTTP."""
-    folder = tmp_path_factory.mktemp("served")
+@contextlib.contextmanager
+def free_server(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The SDK's server over HTTP: its process and its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -85,9 +84,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             break
         time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    try:
+        yield process, f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the SDK's server."""
+    with free_server(tmp_path_factory.mktemp("served")) as (_, url):
+        yield url
 
 
 async def look_around(client: Client, *, wrongly: bool = True) -> None:

@@ -23,7 +23,7 @@ from mcp_types import ElicitResult, ListRootsResult, Root
 from tests.mcp.speaking import SERVERS, Relayed
 from tests.mcp.test_http import KEYS, VERSION, Web, pem, signed, web
 from tests.mcp.test_passing import TEXT as OFFERED
-from tests.mcp.test_passing import compiled, served, talk
+from tests.mcp.test_passing import compiled, free_server, served, talk
 
 __all__ = ["served"]
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -596,16 +596,6 @@ class Hubbed(Asked):
         )  # fmt: skip
 
 
-def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path) -> None:
-    with Hubbed(tmp_path, "--protocol", "2026-07-28", "--deadline", "20") as relay:
-        first = relay.ask_round("dies")
-        time.sleep(1)  # until the hub has seen that its server ended
-        told = relay.ask_round("dies", first["requestState"], YES)
-        until_unknown(relay)
-        assert UNKNOWN in told["content"][0]["text"]
-        assert [one.get("outcome") for one in relay.records] == [None, None, "unknown"]
-
-
 def test_a_long_state_reaches_one_of_several_servers(tmp_path: Path) -> None:
     with Hubbed(tmp_path, "--protocol", "2026-07-28", "--deadline", "15") as relay:
         first = relay.ask_round("wide:1000000")
@@ -618,6 +608,32 @@ def test_of_several_servers_one_of_the_handshake_asks_for_nothing(tmp_path: Path
         told = relay.ask_round("ask:1")
         assert "inputRequests" not in told
         assert [one.get("outcome") for one in relay.records] == [None, None, "unknown"]
+
+
+@pytest.mark.parametrize("way", ["url", "hub"])
+def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path, way: str) -> None:
+    """Its first round came to the server: that nothing happened is known of no such call."""
+    with free_server(tmp_path) as (process, url):
+
+        async def gone(_: Any, __: Any) -> ElicitResult:
+            process.kill()
+            process.wait()
+            return ElicitResult(action="accept", content={"sure": True})
+
+        async def say(client: Client) -> None:
+            assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
+            answer = await client.call_tool("refund", {"id": "c-1", "amount": 7})
+            assert answer.is_error and UNKNOWN in str(answer.content)
+
+        bound = OFFERED.replace("20)", '20) { bind mcp "a" "open_case" }', 1).replace(
+            "100)", '100) { bind mcp "a" "refund" }'
+        )
+        artifact = compiled(tmp_path, "input", bound)
+        behind = ("--server", f"a={url}") if way == "hub" else ("--", url)
+        talk(tmp_path, artifact, "auto", say, "--protocol", "2026-07-28", *behind,
+             elicitation_callback=gone, list_roots_callback=roots)  # fmt: skip
+    ledger = [json.loads(line) for line in (tmp_path / "s.ledger").read_text().splitlines()]
+    assert [one["outcome"] for one in ledger if one["kind"] == "outcome"] == ["done", "unknown"]
 
 
 @pytest.mark.parametrize(("mode", "protocol"), [("auto", "handshake"), ("legacy", "2026-07-28")])

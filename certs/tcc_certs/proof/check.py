@@ -249,11 +249,19 @@ class _Check:
         self._reader.kept.clear()
         self._renamed = Renamed(system.atoms)
         states = [self._state(system, part) for _ in range(size)]
-        first = system.start(part) if begin is None else begin
-        row = _numbers_of(self._line(), f"line {self._number}")
-        held = part.tracked is not None
-        self._leads(system, first, row, states, Code.PROOF_START, held=held)
-        met = {row[0]}
+        held, met = part.tracked is not None, set[int]()
+        starts = system.starts(part) if begin is None else [begin]
+        rows: Sequence[Json] = [self._line()]
+        if begin is None and part.tracked is None and system.given:  # one for each choice
+            rows = schema.as_list(rows[0], f"line {self._number}", _CODE)
+        where = f"line {self._number}"
+        ensure(
+            len(starts) == len(rows), Code.PROOF_START, where, f"{len(starts)} starts", len(rows)
+        )
+        for first, value in zip(starts, rows, strict=True):
+            row = _numbers_of(value, where)
+            self._leads(system, first, row, states, Code.PROOF_START, held=held)
+            met.add(row[0])
         for number, state in enumerate(states):
             # What nothing leads to may hold as many facts as the file has bytes.
             ensure(number in met, Code.PROOF_TARGET, "states", "what a step leads to", number)
@@ -261,19 +269,19 @@ class _Check:
                 fine = system.ends(part, state, 1)
                 where = f"line {self._number}"
                 ensure(fine, Code.PROOF_FINISH, where, "an end that the other side allows", "none")
-            rows = schema.as_list(self._line(), f"line {self._number}", _CODE)
+            steps = schema.as_list(self._line(), f"line {self._number}", _CODE)
             where, at = f"line {self._number}", 0
             for move in system.moves(part, state):
                 if move.state is None:
                     text = system.left.core.calls[move.call].text
                     raise Rejected(Code.PROOF_REFUSED, where, f"{text} to be allowed", move.why)
-                if at >= len(rows):
-                    raise Rejected(Code.PROOF_STEPS, where, "a step for each call", len(rows))
-                row = _numbers_of(rows[at], where)
+                if at >= len(steps):
+                    raise Rejected(Code.PROOF_STEPS, where, "a step for each call", len(steps))
+                row = _numbers_of(steps[at], where)
                 self._leads(system, move.state, row, states, Code.PROOF_TARGET, held=held)
                 met.add(row[0])
                 at += 1
-            require(at, len(rows), Code.PROOF_STEPS, where)
+            require(at, len(steps), Code.PROOF_STEPS, where)
             self.checked["steps"] += at
         self.checked["states"] += size
         return states
@@ -311,11 +319,13 @@ class _Check:
 
     def _shown(self, system: System, head: Mapping[str, Json]) -> None:
         members = {"format", "format_version", "question", "proof", "cores", "calls", "ends"}
+        given = self._given(system, head, members)
         require(members, set(head), _CODE, "line 1")
         ends = head["ends"]
         ensure(ends in ("call", "finish"), _CODE, "ends", "call or finish", ends)
         calls = self._calls(head)
-        mine, theirs = Replay(system.left, system.left), Replay(system.right, system.left)
+        mine = Replay(system.left, system.left, given)
+        theirs = Replay(system.right, system.left, given)
         for at, call in enumerate(calls):
             where = f"call {at + 1}"
             why = mine.refuses(call)
@@ -328,6 +338,13 @@ class _Check:
             ensure(may, Code.PROOF_SHOWS, "end", "an end of one side alone", "none")
         else:
             ensure(calls != [], Code.PROOF_SHOWS, "calls", "a call", "none")
+
+    def _given(self, system: System, head: Mapping[str, Json], members: set[str]) -> dict[str, str]:
+        """What the session of a proof is given; where its grammar asks for that, it is a member."""
+        if not system.left.core.given:
+            return {}
+        members.add("given")
+        return dict(self._pairs(head.get("given", ""), "given"))
 
     def _calls(self, head: Mapping[str, Json]) -> list[SessionCall]:
         count = whole(head["calls"], "calls")
@@ -363,13 +380,14 @@ class _Check:
     def _finishable(self, system: System, head: Mapping[str, Json]) -> None:
         members = {"format", "format_version", "question", "proof", "cores", "states"}
         members |= {"ends" if self.proof == "proved" else "calls"}
+        given = {} if self.proof == "proved" else self._given(system, head, members)
         require(members, set(head), _CODE, "line 1")
         size = whole(head["states"], "states")
         ensure(size <= MAX_PROOF_STATES, Code.LIMIT, "states", f"{MAX_PROOF_STATES}", size)
         every = frozenset(range(len(system.left.core.monitors)))
         part = Part(tracked=None, rule=None, uses=every)
         if self.proof == "refuted":
-            replay = Replay(system.left, system.left)
+            replay = Replay(system.left, system.left, given)
             for at, call in enumerate(self._calls(head)):
                 why = replay.refuses(call)
                 ensure(why == "", Code.PROOF_SESSION, f"call {at + 1}", "one let through", why)

@@ -13,18 +13,21 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import format_decimal
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
+from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
 from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.rules import attribute_of
 from tcc_certs.proof.sides import Side
-from tcc_certs.proof.spoken import Between, Spoken, Uncovered
+from tcc_certs.proof.spoken import GIVEN, Between, Spoken
+from tcc_certs.proof.sums import Sum, sum_between, text_of_units
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.keyed import Values
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
-from tcc_certs.values.types import JsonType, NumberType, OpenType
+from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
 
 OTHER = -1  # a value that is not tracked
@@ -42,33 +45,16 @@ Choice: TypeAlias = "int | None"  # the token of a field; None: left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
-    """A parameter that is added up, in units of 10^-places.
-
-    Attributes:
-        caps: of the left and of the right.  span: the least and the greatest value of both types;
-            None: they have none in common.  grid: of the sums; 0: there is none.
-        left_least: the least value of the left type.
-        odd: the least value that is of the left type alone, and whether all are above it.
-    """
-
-    caps: tuple[int | None, int | None]
-    span: tuple[int, int] | None
-    grid: int
-    left_least: int
-    odd: tuple[int, bool] | None
-    units: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A tool of the left, as the right has it.
 
     Attributes:
-        fields: names of the parameters with tokens; domains: their atoms; optional: each.
+        fields: names of the parameters and answers with tokens; domains: their atoms;
+            optional: each.
         refused: why the right refuses some call whatever the session is; empty: it does not.
         sums: number of the sum, its field or None.
         possible: whether every other parameter has a value, or may be left out.
+        told: which of the fields are answers.
     """
 
     tool: Tool
@@ -79,6 +65,7 @@ class Kind:
     refused: str
     sums: tuple[tuple[int, int | None], ...]
     possible: bool
+    told: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,7 +121,9 @@ class Compared:
         self._tokens: dict[tuple[str, str], int] = {}
         self.spoken = self._spoken()
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
+        self.given = self._given()
         self._cuts = self._cut()
+        self._likes = self._like()
         of_sort: dict[str, list[int]] = {}
         for sort in sorted(self._types):
             for atom in atoms_of(sort, self._types[sort], self._constants.get(sort, ())):
@@ -146,7 +135,10 @@ class Compared:
         tools = enumerate(left.core.tools)
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
         self._ensure_exact()
-        self.histories = Histories([left.core, right.core], self.value_of)
+        try:
+            self.histories = Histories([left.core, right.core], self.value_of, self.matches)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "core", "statements", str(why)) from None
 
     # What is compared.
 
@@ -163,6 +155,22 @@ class Compared:
         ensure(most <= MOST_KEPT, Code.UNKNOWN_FEATURE, "core", f"plans of {MOST_KEPT}", most)
         return found
 
+    def _given(self) -> list[OpenParameter]:
+        """What a session is given that statements speak of: where both sides have it, the same."""
+        found = []
+        sides = [{one.name: one for one in of.core.given} for of in (self.left, self.right)]
+        for name in sorted(one for tool, one in self.spoken.compared if tool == GIVEN):
+            mine, theirs = [of.get(name) for of in sides]
+            if mine is None or theirs not in (None, mine):
+                raise Rejected(Code.UNKNOWN_FEATURE, name, "given on both sides alike", "others")
+            self._type(mine.type)
+            if (GIVEN, name) in self.spoken.exact:
+                self._alone(mine)
+            for text in sorted(self.spoken.constants):
+                self._constant(mine.type, text)
+            found.append(mine)
+        return found
+
     def _cut(self) -> list[int]:
         """The places of types that separate numbers at constants."""
         known = self._types.setdefault("number", [])
@@ -176,13 +184,41 @@ class Compared:
             del self._types["number"]
         return [known.index(kind) for kind in made]
 
+    def _like(self) -> dict[str, int]:
+        """The places of types that separate texts at patterns."""
+        known = self._types.get("text", [])
+        try:
+            kinds = [kind for kind in known if isinstance(kind, TextType)]
+            made = self.spoken.pattern_types(kinds)
+        except Uncovered as why:
+            raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
+        known += [kind for kind in made.values() if kind not in known]
+        return {pattern: known.index(kind) for pattern, kind in made.items()}
+
+    def matches(self, pattern: str, value: Any) -> bool:
+        """Whether the text that a token stands for matches a pattern."""
+        return self._likes[pattern] in self.atoms[value[0] % len(self.atoms)].types
+
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
+        every = [((GIVEN, one.name), self._domain(one.type)) for one in self.given]
         for kind in self.kinds:
-            for name, domain in zip(kind.fields, kind.domains, strict=True):
-                if (kind.tool.name, name) in self.spoken.exact:
-                    alone = all(self.atoms[at].only is not None for at in domain)
-                    ensure(alone, Code.UNKNOWN_FEATURE, name, "few whole numbers", "more")
+            pairs = zip(kind.fields, kind.domains, strict=True)
+            every += [((kind.tool.name, name), domain) for name, domain in pairs]
+        for named, domain in every:
+            if named in self.spoken.exact:
+                alone = all(self.atoms[at].only is not None for at in domain)
+                ensure(alone, Code.UNKNOWN_FEATURE, named[1], "few whole numbers", "more")
+
+    def texts(self, tool: str, name: str) -> tuple[tuple[str, ...], bool]:
+        """The texts that a field of a remembered call may have, and whether it has no tokens."""
+        at = attribute_of(name)
+        if at is None:
+            found = self.values(tool, name)
+            return found, bool(found)
+        sources = self.histories.attributes[at].sources
+        listed = [self.values(*one) for one in sources if one[0] in self.left.tools]
+        return tuple([text for some in listed for text in some if text]), False
 
     def values(self, tool: str, name: str) -> tuple[str, ...]:
         """The texts that the left side lists for a field; none of an open one."""
@@ -194,6 +230,8 @@ class Compared:
         of = self.atoms[token % len(self.atoms)]
         if of.only is not None:
             return constant(of.only)
+        if of.sort == "text" and self._likes:
+            return DIGESTED, (token,)
         if of.sort != "number" or not self.spoken.cuts:
             return _LETTERS[of.sort], (token,)
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
@@ -206,6 +244,10 @@ class Compared:
         listed: dict[str, Sequence[str]] = {}
         theirs: dict[str, OpenType] = {}
         if other is not None and number is not None:
+            try:
+                ensure_alike(tool, other)
+            except Uncovered as why:
+                raise Rejected(Code.UNKNOWN_FEATURE, tool.name, "fields alike", str(why)) from None
             answers = [sorted(p.name for p in of.parameters if p.observed) for of in (tool, other)]
             ensure(
                 answers[0] == answers[1],
@@ -218,6 +260,7 @@ class Compared:
             compared |= set(self.right.monitors.compared.get(number, ()))
             names = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
             names |= {p.name for p in other.parameters} | {p.name for p in other.opened}
+            names |= {p.name for p in tool.answers}
             compared |= {name for name in names if (tool.name, name) in self.spoken.compared}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
@@ -227,12 +270,14 @@ class Compared:
                     for text in mine.values:
                         self._constant(theirs[mine.name], text)
         found = []
-        for opened in tool.opened:
+        for opened in (*tool.opened, *tool.answers):
             spoken = (tool.name, opened.name) in self.spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
             sort = sort_of(opened.type)
-            ensure(sort != "json", Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort)
+            ensure(
+                is_scalar(opened.type), Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort
+            )
             self._type(opened.type)
             if opened.name in theirs and sort_of(theirs[opened.name]) == sort:
                 self._type(theirs[opened.name])
@@ -287,7 +332,10 @@ class Compared:
             if not one.optional and name not in mine:
                 refused = f"{name} is missing"
         named = [one.name for one in fields]
-        sums, possible = list[tuple[int, int | None]](), True
+        told = {one.name for one in tool.answers}
+        sums, possible = list[tuple[int, int | None]](), surely_fit(tool)
+        rest = [one for one in tool.answers if one.name not in named]
+        possible = possible and all(one.optional or _has_value(one.type) for one in rest)
         for one in tool.opened:
             their = theirs.get(one.name)
             added = any((tool.name, one.name) in side.caps for side in (self.left, self.right))
@@ -319,35 +367,13 @@ class Compared:
             refused=refused,
             sums=tuple(sums),
             possible=possible,
+            told=frozenset(told.intersection(named)),
         )
 
     def _sum(self, tool: str, mine: OpenParameter, theirs: OpenParameter) -> int:
-        kind, other = mine.type, theirs.type
-        if not isinstance(kind, NumberType) or kind.low is None or kind.high is None:
-            raise Rejected(Code.UNKNOWN_FEATURE, mine.name, "a range of numbers", "another type")
-        ensure(not kind.low.startswith("-"), Code.UNKNOWN_FEATURE, mine.name, "0 or more", kind.low)
         caps = [side.caps.get((tool, mine.name)) for side in (self.left, self.right)]
         self._added.append((tool, mine.name))
-        ours = (Fraction(kind.low), Fraction(kind.high))
-        limits = list(ours)
-        whole, odd = kind.whole, None
-        if not isinstance(other, NumberType):
-            self.sums.append(_sum_of(caps, (), kind.whole, ours, (ours[0], False)))
-            return len(self.sums) - 1
-        if other.low is not None and other.high is not None:
-            low, high = Fraction(other.low), Fraction(other.high)
-            limits = [max(ours[0], low), min(ours[1], high)]
-            first = Fraction(-(-ours[0] // 1)) if whole else ours[0]
-            beyond = Fraction(high // 1 + 1) if whole else high
-            if ours[1] > high and max(first, beyond) <= ours[1]:
-                odd = (max(first, beyond), not whole and first <= high)
-            if first < low:
-                odd = (first, False)
-        if other.whole and not whole:
-            if odd is None or odd[0] > ours[0]:
-                odd = (ours[0], ours[0].denominator == 1)
-            whole = True
-        self.sums.append(_sum_of(caps, limits, whole, ours, odd, kind.whole))
+        self.sums.append(sum_between(mine, theirs, caps))
         return len(self.sums) - 1
 
     def _holds(self, atom: Atom, kind: OpenType) -> bool:
@@ -438,41 +464,13 @@ def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
 def _has_value(kind: OpenType) -> bool:
     if isinstance(kind, JsonType):
         return kind.most >= 1
+    if not is_scalar(kind):
+        try:
+            some_value(kind)
+        except Uncovered:
+            return False
+        return True
     return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
-
-
-def _sum_of(
-    caps: Sequence[str | None],
-    limits: Sequence[Fraction],
-    whole: bool,
-    ours: tuple[Fraction, Fraction],
-    odd: tuple[Fraction, bool] | None,
-    our_whole: bool = False,
-) -> Sum:
-    given = [*limits, *ours, *[Fraction(cap) for cap in caps if cap is not None]]
-    if odd is not None:
-        given.append(odd[0])
-    places = 0
-    while any((one * 10**places).denominator != 1 for one in given):
-        places += 1
-    unit = 10**places
-    least, most = (-(-limits[0] // 1), limits[1] // 1) if whole and limits else limits or (1, 0)
-    left_least = -(-ours[0] // 1) if our_whole else ours[0]
-    span = (int(least * unit), int(most * unit)) if least <= most else None
-    mine, theirs = [None if cap is None else int(Fraction(cap) * unit) for cap in caps]
-    return Sum(
-        caps=(mine, theirs),
-        span=span,
-        grid=unit if whole else 0,
-        left_least=int(left_least * unit),
-        odd=None if odd is None else (int(odd[0] * unit), odd[1]),
-        units=unit,
-    )
-
-
-def text_of_units(amount: int, units: int) -> str:
-    """The decimal of an amount of at least 0 in units of 10^-places."""
-    return format_decimal(amount, len(str(units)) - 1)
 
 
 def held_tokens(facts: Iterable[Fact]) -> list[int]:

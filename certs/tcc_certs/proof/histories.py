@@ -5,7 +5,8 @@ history: the calls that it remembers, with those fields alone that it names.  A 
 again with the same fields stands for the one before it, where the statement counts none.  Where no
 order matters the calls are a bag; statements with spans of time share one line of calls, in which
 each call has an *age*: how many of the spans, from the least on, it has left.  Time goes on before
-a call, and ages rise, of older calls first.
+a call, and ages rise, of older calls first.  What a session is given and has learned is the last
+history: one entry, whose fields are the attributes that statements speak of.
 Normative text: docs/spec/proof.md, section 1.  No Coq theorem covers these forms: they are held to
 brute force by tests/exact.
 Cost: a decision that was not met before takes the calls that are remembered.
@@ -14,72 +15,24 @@ Cost: a decision that was not met before takes the calls that are remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
-from tcc_certs.core.opened import fields_of
-from tcc_certs.core.policies import (
-    MAX_WINDOW,
-    Ban,
-    Count,
-    Fields,
-    Need,
-    Owe,
-    Policy,
-    Total,
-)
-from tcc_certs.proof.spoken import Part, alternatives_of, named_by
+from tcc_certs.core.model import Core
+from tcc_certs.core.policies import MAX_WINDOW
+from tcc_certs.errors import Code, require
+from tcc_certs.proof.fields import ANY
+from tcc_certs.proof.rules import MAX_LEFT_OUT, SESSION, Group, Marks, Rule, groups_of, learned_name
+from tcc_certs.proof.spoken import Part
 from tcc_certs.session.monitors.keyed import Event
-from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
 Past: TypeAlias = "tuple[tuple[Entry, ...], ...]"  # for each group its calls
 Flat: TypeAlias = "tuple[int, int, tuple[Part, ...], int]"  # group, slot, key, value
-MAX_LEFT_OUT = 12  # fields of a tool that a statement names
 MAX_ALIKE = 1 << 12  # calls with the same fields
 MAX_REMEMBERED = 1 << 15  # decisions that are kept
 _NOW = 2 * MAX_WINDOW
-
-
-# Statements, compiled.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rule:
-    """A statement of a side.
-
-    Attributes:
-        number: of its monitor, sums not counted.
-        lasting: the age from which on a call is nothing to it.
-    """
-
-    side: int
-    number: int
-    policies: Policies
-    tools: Mapping[str, int]
-    lasting: int
-
-    def memory(self) -> Memory:
-        """Of no call."""
-        return Memory(self.policies)
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Group:
-    """Statements that share a history.
-
-    Attributes:
-        names: for each tool, by its name, the fields that are kept.
-        most: how many calls that are alike are kept; None: all.
-    """
-
-    ordered: bool
-    timed: bool
-    most: int | None
-    rules: list[_Rule] = field(default_factory=list)
-    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,58 +54,29 @@ class Histories:
 
     Args:
         state_of: the value that a token stands for.
+        matches: whether the text that a state stands for matches a pattern.
 
     Attributes:
         windows: the spans of time, increasing.
+        attributes: what they speak of that a session is given, or learns.
+
+    Raises:
+        Uncovered: more fields of a tool than there is room for.
     """
 
-    def __init__(self, cores: Sequence[Core], state_of: Callable[[Part], State]) -> None:
+    def __init__(
+        self,
+        cores: Sequence[Core],
+        state_of: Callable[[Part], State],
+        matches: Callable[[str, Any], bool],
+    ) -> None:
         self._state_of = state_of
+        self._marks = Marks(matches)
         self._tools = [tool.name for tool in cores[0].tools]
         self._numbers = {name: at for at, name in enumerate(self._tools)}
-        held = [
-            (side, number, one.policy)
-            for side, core in enumerate(cores)
-            for number, one in enumerate(
-                [one for one in core.monitors if not isinstance(one, SumMonitor)]
-            )
-            if isinstance(one, PolicyMonitor)
-        ]
-        self.windows = sorted({span for _, _, one in held for span in _windows(one) if span})
+        self.windows, self.attributes, self._groups = groups_of(cores)
         self._offsets = (0, *[span + 1 for span in self.windows])
-        self._groups: list[_Group] = []
-        line = _Group(ordered=True, timed=True, most=0)
-        for side, number, policy in held:
-            self._place(line, side, number, policy, cores[side])
-        if line.rules:
-            self._groups.append(line)
-        for group in self._groups:
-            group.names = {tool: tuple(sorted(names)) for tool, names in group.names.items()}
         self._known: dict[Any, Any] = {}
-
-    def _place(self, line: _Group, side: int, number: int, policy: Policy, core: Core) -> None:
-        spans = _windows(policy)
-        timed = any(span is not None for span in spans)
-        group = line if timed else _Group(ordered=_in_order(policy), timed=False, most=0)
-        if not timed:
-            self._groups.append(group)
-        most = _alike(policy)
-        group.most = None if most is None or group.most is None else max(most, group.most)
-        whole = None in spans or not spans
-        greatest = max([span for span in spans if span is not None], default=0)
-        fields = Fields(tools=tuple(map(fields_of, core.tools)))
-        group.rules.append(
-            _Rule(
-                side=side,
-                number=number,
-                policies=Policies([policy], fields),
-                tools={tool.name: at for at, tool in enumerate(core.tools)},
-                lasting=len(self.windows) + 1 if whole else 1 + self.windows.index(greatest),
-            )
-        )
-        for tool, names in named_by(core, policy).items():
-            name = core.tools[tool].name
-            group.names[name] = tuple({*group.names.get(name, ()), *names})
 
     @property
     def empty(self) -> bool:
@@ -164,10 +88,53 @@ class Histories:
         """How many histories there are."""
         return len(self._groups)
 
-    @property
-    def start(self) -> Past:
-        """Before the first call."""
-        return ((),) * len(self._groups)
+    def begun(self, given: Mapping[int, Part]) -> Past:
+        """Before the first call.
+
+        Args:
+            given: by the places of attributes what is given.
+        """
+        bare = ((),) * (len(self._groups) - bool(self.attributes))
+        return (*bare, (self._attributes_entry(given),)) if self.attributes else bare
+
+    # What a session is given and learns.
+
+    def _attributes_entry(self, known: Mapping[int, Part]) -> Entry:
+        numbers = range(len(self.attributes))
+        out = sum((at not in known) << at for at in numbers)
+        return 0, out, 0, tuple([known[at] for at in numbers if at in known])
+
+    def _attributes_of(self, past: Past) -> dict[int, Part]:
+        """By their places the attributes that are given or known."""
+        if not self.attributes:
+            return {}
+        ((_, out, _, key),) = past[-1]
+        parts = iter(key)
+        return {at: next(parts) for at in range(len(self.attributes)) if not out >> at & 1}
+
+    def _with_learned(self, past: Past, made: CallParts) -> CallParts:
+        """A call beside what its session had learned when it was decided."""
+        known = self._attributes_of(past)
+        learned = [(learned_name(at), part) for at, part in known.items()]
+        return replace(made, parts=(*made.parts, *learned)) if learned else made
+
+    def _learned(self, past: Past, made: CallParts) -> tuple[Entry, ...]:
+        """The attributes after a call: those that it is the first to tell are known."""
+        known, told = self._attributes_of(past), dict(made.parts)
+        for at, one in enumerate(self.attributes):
+            if at not in known:
+                names = [name for tool, name in one.sources if tool == made.tool and name in told]
+                if names:
+                    known[at] = told[names[0]]
+        return (self._attributes_entry(known),)
+
+    def _session(self, rule: Rule, known: Mapping[int, Part]) -> dict[str, State]:
+        """The attributes as a statement has them; what is not learned yet is not there."""
+        return {
+            name: self._state(known[at]) if at in known else NONE
+            for name, at in rule.session.items()
+            if at in known or not self.attributes[at].sources
+        }
 
     # Time.
 
@@ -213,40 +180,62 @@ class Histories:
                     continue
                 if made.tool not in rule.tools:
                     continue
-                key = rule, entries, made
+                key = rule, entries, made, past[-1] if rule.session else ()
                 found = self._known.get(key)
                 if found is None:
-                    found = self._keep(key, self._refuses(rule, group, entries, made))
+                    known = self._attributes_of(past) if rule.session else {}
+                    found = self._keep(key, self._refuses(rule, group, entries, made, known))
                 if found:
                     return True
         return False
 
     def _refuses(
-        self, rule: _Rule, group: _Group, entries: Sequence[Entry], made: CallParts
+        self,
+        rule: Rule,
+        group: Group,
+        entries: Sequence[Entry],
+        made: CallParts,
+        known: Mapping[int, Part],
     ) -> bool:
         tool = rule.tools[made.tool]
         if not rule.policies.decides[tool]:
             return False
         memory = rule.memory()
-        for event in self._events(rule, group, entries):
+        for event in self._events(rule, group, entries, known):
             if event is not None:
                 memory.add(event)
-        parts = {
-            name: UNKNOWN if name in made.answers else self._state(part)
-            for name, part in made.parts
+        parts = dict(made.parts)
+        states = {
+            name: UNKNOWN
+            if name in made.answers
+            else self._field(rule, made.tool, name, parts[name])
+            if name in parts
+            else NONE
+            for name in group.names.get(made.tool, ())
         }
-        states = {name: parts.get(name, NONE) for name in group.names.get(made.tool, ())}
-        own = Event(at=len(entries) + 1, tool=tool, states=states, stamp=_NOW)
+        own = Event(
+            at=len(entries) + 1,
+            tool=tool,
+            states=states,
+            stamp=_NOW,
+            session=self._session(rule, known),
+            marks=self._marks,
+        )
         return memory.refuses(own) is not None
 
     def after(self, past: Past, made: CallParts) -> Past:
         """What is remembered when a call is done."""
         found = []
+        whole = self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
-            key = group, entries, made
+            if SESSION in group.names:
+                found.append(self._learned(past, made))
+                continue
+            key = group, entries, whole, past[-1] if self.attributes else ()
             kept = self._known.get(key)
             if kept is None:
-                kept = self._keep(key, self._settled(group, entries, made))
+                known = self._attributes_of(past)
+                kept = self._keep(key, self._settled(group, entries, whole, known))
             found.append(kept)
         return tuple(found)
 
@@ -259,10 +248,11 @@ class Histories:
 
     def sources(self, past: Past, made: CallParts) -> tuple[int, ...]:
         """Of each call in the line after a call its place before it; -1 of the call itself."""
+        known, whole = self._attributes_of(past), self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
             if group.timed:
-                every = self._with(group, entries, made)
-                return tuple([at if at < len(entries) else -1 for at in self._places(group, every)])
+                places = self._places(group, self._with(group, entries, whole), known)
+                return tuple([at if at < len(entries) else -1 for at in places])
         return ()
 
     def _keep(self, key: Any, value: Any) -> Any:
@@ -271,7 +261,7 @@ class Histories:
         self._known[key] = value
         return value
 
-    def _with(self, group: _Group, entries: Sequence[Entry], made: CallParts) -> list[Entry]:
+    def _with(self, group: Group, entries: Sequence[Entry], made: CallParts) -> list[Entry]:
         names = group.names.get(made.tool)
         if names is None:
             return list(entries)
@@ -281,18 +271,20 @@ class Histories:
         return [*entries, (self._numbers[made.tool], out, 0, key)]
 
     def _settled(
-        self, group: _Group, entries: Sequence[Entry], made: CallParts
+        self, group: Group, entries: Sequence[Entry], made: CallParts, known: Mapping[int, Part]
     ) -> tuple[Entry, ...]:
         every = self._with(group, entries, made)
-        kept = [every[at] for at in self._places(group, every)]
+        kept = [every[at] for at in self._places(group, every, known)]
         return tuple(kept if group.ordered else sorted(kept))
 
-    def _places(self, group: _Group, entries: Sequence[Entry]) -> list[int]:
+    def _places(
+        self, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
+    ) -> list[int]:
         """The places of calls that are still remembered."""
         wanted = [False] * len(entries)
         for rule in group.rules:
             memory = rule.memory()
-            for at, event in enumerate(self._events(rule, group, entries)):
+            for at, event in enumerate(self._events(rule, group, entries, known)):
                 if event is not None and memory.add(event):
                     wanted[at] = wanted[at] or entries[at][2] < rule.lasting
         alike: dict[Any, int] = {}
@@ -308,12 +300,13 @@ class Histories:
 
     def owes(self, past: Past, uses: frozenset[int], side: int) -> bool:
         """Whether by a statement of a side a call has to come yet."""
+        known = self._attributes_of(past)
         for group, entries in zip(self._groups, past, strict=True):
             for rule in group.rules:
                 if rule.side != side or (side == 0 and rule.number not in uses):
                     continue
                 memory = rule.memory()
-                for event in self._events(rule, group, entries):
+                for event in self._events(rule, group, entries, known):
                     if event is not None:
                         memory.add(event)
                 if memory.owed:
@@ -321,28 +314,41 @@ class Histories:
         return False
 
     def _events(
-        self, rule: _Rule, group: _Group, entries: Sequence[Entry]
+        self, rule: Rule, group: Group, entries: Sequence[Entry], known: Mapping[int, Part]
     ) -> Iterator[Event | None]:
-        """The calls as a statement has them; None where its side has no such tool."""
+        """The calls as a statement has them; None where its side has no such tool.
+
+        Args:
+            known: what the session is given, and has learned by now.
+        """
         for at, (tool, out, age, key) in enumerate(entries, 1):
             name = self._tools[tool]
             number = rule.tools.get(name)
             if number is None:
                 yield None
                 continue
-            parts = iter(key)
+            names, left = group.names[name], iter(key)
+            parts = {one: next(left) for place, one in enumerate(names) if not out >> place & 1}
             states = {
-                field_name: NONE if out >> place & 1 else self._state(next(parts))
-                for place, field_name in enumerate(group.names[name])
+                one: self._field(rule, name, one, parts[one]) if one in parts else NONE
+                for one in names
+            }
+            then = {at: part for at, part in known.items() if not self.attributes[at].sources} | {
+                at: parts[one] for at in known if (one := learned_name(at)) in parts
             }
             yield Event(
                 at=at,
                 tool=number,
                 states=states,
                 stamp=_NOW - self._offsets[age],
+                session=self._session(rule, then) if rule.session else {},
+                marks=self._marks,
                 done=True,
                 told=at,
             )
+
+    def _field(self, rule: Rule, tool: str, name: str, part: Part) -> State:
+        return rule.rests[tool, name] if part == ANY else self._state(part)
 
     def _state(self, part: Part) -> State:
         return constant(part) if isinstance(part, str) else self._state_of(part)
@@ -366,7 +372,11 @@ class Histories:
         return found
 
     def whole(self, flat: Sequence[Flat]) -> Past:
-        """The history that facts are of."""
+        """The history that facts are of.
+
+        Raises:
+            Rejected: T101 the attributes of the session are not there, or more than once.
+        """
         found: list[list[Any]] = [[] for _ in self._groups]
         ages = len(self.windows) + 1
         for number, slot, key, value in flat:
@@ -376,6 +386,8 @@ class Histories:
             else:
                 entry = (*divmod(slot, 1 << MAX_LEFT_OUT), 0, key)
                 found[number] += [entry] * value
+        if self.attributes:
+            require(1, len(found[-1]), Code.PROOF_FORM, "attributes of the session")
         return tuple(
             [
                 tuple([entry for _, entry in sorted(some, key=lambda one: one[0])])
@@ -391,6 +403,8 @@ class Histories:
         code = value // (len(self.windows) + 1) if of.ordered else slot
         tool, out = divmod(code, 1 << MAX_LEFT_OUT)
         name = self._tools[tool] if tool < len(self._tools) else ""
+        if SESSION in of.names:
+            name = "" if tool else SESSION
         names = of.names.get(name)
         if names is None or out >> len(names) or (not of.ordered and value > MAX_ALIKE):
             return None
@@ -399,28 +413,3 @@ class Histories:
 
 def _code(tool: int, out: int) -> int:
     return (tool << MAX_LEFT_OUT) + out
-
-
-def _windows(policy: Policy) -> list[int | None]:
-    """The spans of time in which calls count, None where there is none."""
-    if isinstance(policy, Need | Ban):
-        return [one.within for one in alternatives_of(policy) if one.calls is not None]
-    return [policy.within] if isinstance(policy, Count | Total) else [None]
-
-
-def _in_order(policy: Policy) -> bool:
-    """Whether it matters which of two calls came first."""
-    if isinstance(policy, Need):
-        return policy.order == "each" or any(one.last for one in policy.alternatives)
-    if isinstance(policy, Ban):
-        return bool(policy.unless) or any(one.last for one in policy.alternatives)
-    return isinstance(policy, Owe)
-
-
-def _alike(policy: Policy) -> int | None:
-    """How many calls with the same fields it tells apart; None: any number."""
-    if isinstance(policy, Need) and policy.order == "each":
-        return None
-    if isinstance(policy, Count | Total):
-        return None
-    return max([1, *[one.least for one in alternatives_of(policy)]])

@@ -29,8 +29,10 @@ from tcc_certs.proof.compared import (
     named,
 )
 from tcc_certs.proof.histories import CallParts, Past
-from tcc_certs.proof.parts import KeyParts
+from tcc_certs.proof.parts import KeyParts, known_keys, of_key
 from tcc_certs.proof.sides import Side
+from tcc_certs.proof.spoken import Attribute
+from tcc_certs.proof.sums import cut, fits, odd_fits
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.keyed import Counts, Seen, Values
 from tcc_certs.values.declared import json_of
@@ -69,11 +71,27 @@ class System(KeyParts):
         self._named: dict[Part, list[tuple[int, Place]]] = {}
         self._mades: dict[tuple[int, tuple[Choice, ...]], CallParts] = {}
 
-    def start(self, part: Part) -> State:
-        """Before the first call."""
+    def starts(self, part: Part) -> list[State]:
+        """Before the first call, for each choice of what a session is given."""
         right = self.right.start if part.plans else NOT_WALKED
         left = self.left.start if part.walked else NOT_WALKED
-        return left, right, (), tuple([(0, 0)] * len(self.sums)) if part.plans else ()
+        sums = tuple([(0, 0)] * len(self.sums)) if part.plans else ()
+        if part.tracked is not None or not self.histories.attributes:
+            return [(left, right, (), sums)]
+        places = [self.histories.attributes.index(Attribute(name=one.name)) for one in self.given]
+        domains = [self._domain(one.type) for one in self.given]
+        found: list[State] = []
+        for chosen in self._chosen(part, domains, [one.optional for one in self.given], ()):
+            ensure(len(found) < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
+            pairs = zip(places, chosen, strict=True)
+            past = self.histories.begun({at: token for at, token in pairs if token is not None})
+            found.append((left, right, self._facts(past), sums))
+        return found
+
+    def _facts(self, past: Past) -> tuple[Fact, ...]:
+        """What statements of version 1.2 remember, as facts."""
+        now = self.histories.flat(past)
+        return tuple(sorted([(LATER + group, *fact) for group, *fact in now]))  # type: ignore[misc]
 
     # What has to be tried.
 
@@ -191,7 +209,17 @@ class System(KeyParts):
         return found
 
     def _choices(self, part: Part, kind: Kind, held: Sequence[int]) -> Iterator[tuple[Choice, ...]]:
-        if not kind.fields:
+        return self._chosen(part, kind.domains, kind.optional, held)
+
+    def _chosen(
+        self,
+        part: Part,
+        domains: Sequence[Sequence[int]],
+        optional: Sequence[bool],
+        held: Sequence[int],
+    ) -> Iterator[tuple[Choice, ...]]:
+        """Every choice of tokens for fields with these atoms."""
+        if not domains:
             return iter(((),))
         atoms = len(self.atoms)
         used: dict[int, list[int]] = {}
@@ -200,14 +228,14 @@ class System(KeyParts):
         chosen: list[Choice] = []
 
         def choose(at: int) -> Iterator[tuple[Choice, ...]]:
-            if at == len(kind.fields):
+            if at == len(domains):
                 yield tuple(chosen)
                 return
-            if kind.optional[at]:
+            if optional[at]:
                 chosen.append(None)
                 yield from choose(at + 1)
                 chosen.pop()
-            for atom in kind.domains[at]:
+            for atom in domains[at]:
                 there = used.setdefault(atom, [])
                 for token in list(there):
                     chosen.append(token)
@@ -275,9 +303,8 @@ class System(KeyParts):
             place = stepped
         facts = _marked(state[2], left, right) if left or right else state[2]
         if later is not None:
-            now = self.histories.flat(self.histories.after(past, later))
-            kept: list[Fact] = [fact for fact in facts if fact[0] < LATER]
-            facts = tuple(sorted([*kept, *[(LATER + group, *fact) for group, *fact in now]]))  # type: ignore[list-item]
+            kept = [fact for fact in facts if fact[0] < LATER]
+            facts = (*kept, *self._facts(self.histories.after(past, later)))
         return Move(call, tokens, (after, place, facts, sums), "")
 
     def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:
@@ -302,7 +329,7 @@ class System(KeyParts):
             found = self._mades[key] = CallParts(
                 tool=kind.tool.name,
                 parts=tuple(parts),
-                answers=frozenset([param.name for param in params if param.observed]),
+                answers=kind.told.union([param.name for param in params if param.observed]),
             )
         return found
 
@@ -323,16 +350,16 @@ class System(KeyParts):
             if place is not None:
                 span = self.worth(of, tokens[place])
                 least = span[0]
-            elif of.odd is not None and _odd_fits(low + of.odd[0], of.caps[0], of.odd[1]):
+            elif of.odd is not None and odd_fits(low + of.odd[0], of.caps[0], of.odd[1]):
                 over = "a value that the other side has not"
-            if not _fits(low + least, of.caps[0]):
+            if not fits(low + least, of.caps[0]):
                 return None
-            if span is None or not _fits(low + span[0], of.caps[0]):
+            if span is None or not fits(low + span[0], of.caps[0]):
                 if not over:
                     return None
                 continue
-            most = _cut(high + span[1], of.caps[0], of.grid)
-            if not _fits(most, of.caps[1]):
+            most = cut(high + span[1], of.caps[0], of.grid)
+            if not fits(most, of.caps[1]):
                 over = over or "a sum of the other side"
             found[number] = low + span[0], most
         return tuple(found), over
@@ -343,9 +370,7 @@ class System(KeyParts):
         given = dict(zip(kind.fields, tokens, strict=True))
         opened = {name: max(token, OTHER) for name, token in given.items() if token is not None}
         seen = self.left.monitors.see(made.tool, chosen_values(kind.tool, made.values), opened, {})
-        mine = [
-            (one, made.values) for one in map(_known_keys, seen) if one.rule.number in part.uses
-        ]
+        mine = [(one, made.values) for one in map(known_keys, seen) if one.rule.number in part.uses]
         left = tuple([one for one, _ in mine])
         if part.rule is None and not part.plans:
             return _with(left, made.values), (), 0, "", True
@@ -359,8 +384,8 @@ class System(KeyParts):
         seen = self.right.monitors.see(number, chosen_values(tool, values), theirs, {})
         right = tuple(
             [
-                one if part.rule is None else _of_key(one, part.key)
-                for one in map(_known_keys, seen)
+                one if part.rule is None else of_key(one, part.key)
+                for one in map(known_keys, seen)
                 if (part.rule is None and part.tracked is None) or one.rule.number == part.rule
             ]
         )
@@ -399,7 +424,7 @@ class System(KeyParts):
                 tracked = part.tracked is None or of in part.tracked
                 opened[param.name] = of if of is not None and tracked else OTHER
         for name, token in given.items():
-            if token is None:
+            if token is None or name in kind.told:
                 continue
             at = token % len(self.atoms) if token >= 0 else OTHER - 1 - token
             atom = self.atoms[at]
@@ -423,24 +448,6 @@ class System(KeyParts):
 
 def _with(seen: Sequence[Seen], values: Values) -> _Watched:
     return tuple([(one, values) for one in seen])
-
-
-def _known_keys(one: Seen) -> Seen:
-    """Without keys that hold a value which is not tracked: nothing is asked or kept of them."""
-    a = None if one.a is None or OTHER in one.a else one.a
-    b = None if one.b is None or OTHER in one.b else one.b
-    return Seen(rule=one.rule, a=a, b=b, adds=one.adds)
-
-
-def _of_key(one: Seen, key: Key) -> Seen:
-    """Without keys that are not the one which is asked about."""
-
-    def same(found: Key | None) -> Key | None:
-        if found is None or any(a not in (None, b) for a, b in zip(key, found, strict=True)):
-            return None
-        return found
-
-    return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)
 
 
 _Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
@@ -478,21 +485,3 @@ def _marked(facts: tuple[Fact, ...], left: _Marks, right: _Marks) -> tuple[Fact,
             made[at : at + there] = [(*name, count)] if count else []
             changed = True
     return tuple(made) if changed else facts
-
-
-def _fits(total: int, cap: int | None) -> bool:
-    return cap is None or total <= cap
-
-
-def _odd_fits(total: int, cap: int | None, above: bool) -> bool:
-    """Whether some total fits; of values that are all above one it has to be below the cap."""
-    return cap is None or total + above <= cap
-
-
-def _cut(most: int, cap: int | None, grid: int) -> int:
-    """The greatest sum: at most the cap, on the grid.
-
-    Intervals.v: sums_and_cuts_are_consecutive.
-    """
-    end = most if cap is None else min(most, cap)
-    return end // grid * grid if grid else end

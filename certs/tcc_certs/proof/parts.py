@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import OrderMonitor, UsesMonitor
 from tcc_certs.errors import Code, ensure
 from tcc_certs.proof.atoms import sort_of
-from tcc_certs.proof.compared import Choice, Compared, Key, Part
+from tcc_certs.proof.compared import OTHER, Choice, Compared, Key, Part
+from tcc_certs.session.monitors.keyed import Seen
 
 MAX_PARTS = 4096
 _Asked: TypeAlias = "tuple[tuple[int, ...], Key, tuple[int, tuple[tuple[str, Choice], ...]] | None]"
@@ -134,3 +135,21 @@ class KeyParts(Compared):
                 yield from choose(at + 1, (*used, chosen[at] + atoms * len(there)))
 
         return choose(0, ())
+
+
+def known_keys(one: Seen) -> Seen:
+    """Without keys that hold a value which is not tracked: nothing is asked or kept of them."""
+    a = None if one.a is None or OTHER in one.a else one.a
+    b = None if one.b is None or OTHER in one.b else one.b
+    return Seen(rule=one.rule, a=a, b=b, adds=one.adds)
+
+
+def of_key(one: Seen, key: Key) -> Seen:
+    """Without keys that are not the one which is asked about."""
+
+    def same(found: Key | None) -> Key | None:
+        if found is None or any(a not in (None, b) for a, b in zip(key, found, strict=True)):
+            return None
+        return found
+
+    return Seen(rule=one.rule, a=same(one.a), b=same(one.b), adds=one.adds)

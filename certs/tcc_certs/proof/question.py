@@ -428,11 +428,20 @@ def _later_core(core: Core, text: str, policy: Json) -> Core:
     from tcc_certs.core.policies import Fields, read_policy
     from tcc_certs.core.wording import Wording
 
-    fields = Fields(tools=tuple(map(fields_of, core.tools)))
+    looks = {one.name: one for one in core.looks}
+    names = {one.name for one in core.given} | {one.name for one in core.lets}
+    tools = tuple(map(fields_of, core.tools))
+    fields = Fields(tools=tools, session=frozenset(names), looks=looks)
     found = read_policy(policy, "question.policy", Code.PROOF_QUESTION, fields)
     words = Wording([tool.name for tool in core.tools]).of(found)
     require(words, text, Code.PROOF_QUESTION, "question.text")
-    return replace(_bare(core), monitors=(PolicyMonitor(policy=found, text=words),))
+    return replace(
+        _bare(core),
+        monitors=(PolicyMonitor(policy=found, text=words),),
+        given=core.given,
+        lets=core.lets,
+        looks=core.looks,
+    )
 
 
 def _bare(core: Core) -> Core:

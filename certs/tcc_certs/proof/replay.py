@@ -14,21 +14,21 @@ from typing import Any
 
 from tcc_certs.core.model import Core, PolicyMonitor, SumMonitor
 from tcc_certs.core.opened import fields_of
-from tcc_certs.core.policies import Fields
+from tcc_certs.core.policies import Fields, attributes_named
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.compared import State, chosen_values, named
+from tcc_certs.proof.fields import ANY, is_of, stands_there
 from tcc_certs.proof.histories import CallParts, Past
 from tcc_certs.proof.moves import LATER, System
 from tcc_certs.proof.sides import Side
 from tcc_certs.session.monitors.keyed import Counts, Event, Monitors, Values
 from tcc_certs.session.monitors.policies import Memory, Policies
 from tcc_certs.values.canonical import json_value
-from tcc_certs.values.declared import json_of, text_of
+from tcc_certs.values.declared import PLAIN, json_of, text_of
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.places import NONE, UNKNOWN, constant, typed
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, encoded
-from tcc_certs.values.types import check as of_type
+from tcc_certs.values.types import FlagType, NumberType, TextType, encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,22 @@ class LaterSession:
 
     Args:
         policies: the monitors that are such statements.
+        given: JSON values of what the session is given, by names.
     """
 
-    def __init__(self, core: Core, policies: Sequence[PolicyMonitor]) -> None:
-        fields = Fields(tools=tuple(map(fields_of, core.tools)))
+    def __init__(
+        self, core: Core, policies: Sequence[PolicyMonitor], given: Mapping[str, Any]
+    ) -> None:
+        looks = {one.name: one for one in core.looks}
+        names = frozenset([*[one.name for one in core.given], *[one.name for one in core.lets]])
+        fields = Fields(tools=tuple(map(fields_of, core.tools)), session=names, looks=looks)
         self._core, self._texts = core, [one.text for one in policies]
         self._memory = Memory(Policies([one.policy for one in policies], fields))
         self._calls = 0
+        self._session = {
+            one.name: typed(given[one.name], one.type) if one.name in given else NONE
+            for one in core.given
+        }
 
     @property
     def owes(self) -> bool:
@@ -71,12 +80,22 @@ class LaterSession:
         for param, index in zip(tool.parameters, values, strict=True):
             text = None if index is None else param.values[index]
             states[param.name] = UNKNOWN if text is None else constant(text) if text else NONE
-        for one in tool.opened:
+            if text == ANY:
+                states[param.name] = "*", tuple([constant(one) for one in param.values[:-1] if one])
+        for one in (*tool.opened, *tool.answers):
             there = one.name in given
             states[one.name] = typed(given[one.name], one.type) if there else NONE
+        for one in () if done else tool.answers:
+            states[one.name] = UNKNOWN
         at = self._calls + 1
         return Event(
-            at=at, tool=number, states=states, stamp=at_ms, done=done, told=at if done else None
+            at=at,
+            tool=number,
+            states=states,
+            stamp=at_ms,
+            session=self._session,
+            done=done,
+            told=at if done else None,
         )
 
     def refuses(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> str:
@@ -85,7 +104,7 @@ class LaterSession:
         Args:
             number: of the tool.
             values: of each listed parameter the index of its value; None of the observed ones.
-            given: values of open parameters, by name.
+            given: values of open parameters and answers, by name.
         """
         event = self._event(number, values, given, at_ms, done=False)
         found = self._memory.refuses(event)
@@ -93,8 +112,16 @@ class LaterSession:
 
     def done(self, number: int, values: Values, given: Mapping[str, Any], at_ms: int) -> None:
         """The call is made, and answered; `values` has the observed ones, too."""
-        self._memory.add(self._event(number, values, given, at_ms, done=True))
+        event = self._event(number, values, given, at_ms, done=True)
+        self._memory.add(event)
         self._calls += 1
+        learned = dict(self._session)
+        for let in self._core.lets:
+            told = [event.states[name] for tool, name in let.of if tool == number]
+            known = [state for state in told if state not in (NONE, UNKNOWN)]
+            if let.name not in learned and known:
+                learned[let.name] = known[0]
+        self._session = learned
 
 
 class Replay:
@@ -104,8 +131,9 @@ class Replay:
     canonical bytes, and sums are exact.
     """
 
-    def __init__(self, side: Side, left: Side) -> None:
+    def __init__(self, side: Side, left: Side, given: Mapping[str, str] | None = None) -> None:
         self._side, self._left = side, left
+        self._given = self._attributes({} if given is None else given)
         self._monitors = Monitors(side.core)
         self._counts: Counts = {}
         self._place = side.start
@@ -114,7 +142,9 @@ class Replay:
             for at, call in enumerate(side.core.calls)
         }
         self._values: dict[bytes, Any] = {}
-        self._later = LaterSession(side.core, side.policies) if side.policies else None
+        spoken = {name for one in side.policies for name in attributes_named(one.policy)}
+        shared = {name: value for name, value in self._given.items() if name in spoken}
+        self._later = LaterSession(side.core, side.policies, shared) if side.policies else None
         self._made: list[tuple[SessionCall, dict[str, Any]]] = []
         self._totals: dict[tuple[str, str], Fraction] = {}
 
@@ -141,10 +171,15 @@ class Replay:
         numbers: dict[str, str] = {}
         listed = {p.name for p in tool.parameters}
         types = {p.name: p for p in tool.opened}
+        told = {p.name: p for p in tool.answers}
         for name, value in given.items():
             if name in listed:
-                texts[name] = text_of(value) or "?"
-            elif name in types and of_type(types[name].type, value) is None:
+                texts[name] = ANY if value is _REST else text_of(value) or "?"
+            elif name in told and is_of(told[name].type, value):
+                pass
+            elif name in types and is_of(types[name].type, value):
+                if not isinstance(types[name].type, PLAIN):
+                    continue
                 key = b"".join(encoded(types[name].type, value))
                 self._values[key] = value
                 keys[name] = key
@@ -152,8 +187,10 @@ class Replay:
                     numbers[name] = canonical_number(value)
             else:
                 return f"{name} is of another type"
-        if any(not p.optional and p.name not in keys for p in tool.opened):
+        if any(not p.optional and p.name not in given for p in (*tool.opened, *tool.answers)):
             return "a parameter is left out"
+        if not stands_there(tool, given):
+            return "a parameter is not what stands at its place"
         made = self._calls.get((tool.name, frozenset(texts.items())))
         if made is None:
             return "no such call"
@@ -200,12 +237,26 @@ class Replay:
                 "a listed value",
                 text,
             )
-            found[name] = json_of(text)
-        types = {p.name: p.type for p in of.opened}
+            found[name] = _REST if text == ANY else json_of(text)
+        types = {p.name: p.type for p in (*of.opened, *of.answers)}
         for name, text in call.opened:
             ensure(name in types, Code.PROOF_SESSION, name, f"a parameter of {of.name}", "none")
             found[name] = _value_of(types[name], text)
         return found
+
+    def _attributes(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """What the session is given, by the types of its left side.
+
+        Raises:
+            Rejected: T301 it is not what that asks for.
+        """
+        known = {one.name: one for one in self._left.core.given}
+        for name in given:
+            ensure(name in known, Code.PROOF_SESSION, "given", "an attribute", name)
+        for name, one in known.items():
+            there = one.optional or name in given
+            ensure(there, Code.PROOF_SESSION, "given", f"{name} of the session", "none")
+        return {name: _value_of(known[name].type, text) for name, text in given.items()}
 
     def state(self, system: System) -> State:
         """Where the session is, as a state: each value that is remembered a token of its atom."""
@@ -248,24 +299,38 @@ class Replay:
         """
         histories = system.histories
         ensure(not histories.windows, Code.UNKNOWN_FEATURE, "core", "no spans of time", "some")
-        past = histories.start
+
+        def token_of(kind: Any, value: object) -> int:
+            key = b"".join(encoded(kind, value))
+            self._values[key] = value
+            return token(key)
+
+        asked = {one.name: one for one in system.given}
+        past = histories.begun(
+            {
+                at: token_of(asked[one.name].type, self._given[one.name])
+                for at, one in enumerate(histories.attributes)
+                if not one.sources and one.name in self._given
+            }
+        )
         for call, given in self._made:
             tool = self._side.core.tools[self._side.tools[call.tool]]
             kind = system.kinds[self._side.tools[call.tool]]
-            types = {p.name: p.type for p in tool.opened}
+            types = {p.name: p.type for p in (*tool.opened, *tool.answers)}
             parts: list[tuple[str, Any]] = [(n, text) for n, text in call.listed]
             parts += [
-                (name, token(b"".join(encoded(types[name], given[name]))))
-                for name in kind.fields
-                if name in given
+                (name, token_of(types[name], given[name])) for name in kind.fields if name in given
             ]
-            answers = frozenset([p.name for p in tool.parameters if p.observed])
+            answers = kind.told.union([p.name for p in tool.parameters if p.observed])
             made = CallParts(tool=tool.name, parts=tuple(parts), answers=answers)
             past = histories.after(past, made)
         return past
 
 
-def _value_of(kind: OpenType, text: str) -> Any:
+_REST: Any = object()  # an answer that is not listed
+
+
+def _value_of(kind: Any, text: str) -> Any:
     """The value of a type that a text writes down.
 
     Raises:
@@ -280,7 +345,9 @@ def _value_of(kind: OpenType, text: str) -> Any:
         case FlagType():
             ensure(text in ("true", "false"), Code.PROOF_SESSION, "value", "true or false", text)
             value = text == "true"
-        case JsonType():
+        case TextType():
+            pass
+        case _:
             value = json_value(text)
-    ensure(of_type(kind, value) is None, Code.PROOF_SESSION, "value", "a value of the type", text)
+    ensure(is_of(kind, value), Code.PROOF_SESSION, "value", "a value of the type", text)
     return value

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tcc_certs.core.derived import is_newer_tool
 from tcc_certs.core.model import (
     Core,
     OrderMonitor,
@@ -19,13 +18,13 @@ from tcc_certs.core.model import (
     SumMonitor,
     UsesMonitor,
 )
-from tcc_certs.errors import Code, ensure
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton, Relaxed
+from tcc_certs.proof.fields import Uncovered, ensure_covered
 from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors.keyed import Monitors
 from tcc_certs.statements import Constraints, statement_constraints
 from tcc_certs.values.numbers import compare
-from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
 
 # Sides.
 
@@ -165,20 +164,16 @@ def _side(
     longest: int = 0,
 ) -> Side:
     policies = [one for one in core.monitors if isinstance(one, PolicyMonitor)]
-    declared = core.given or core.lets or core.looks
-    plain = not (declared or any(map(is_newer_tool, core.tools)))
-    ensure(plain, Code.UNKNOWN_FEATURE, "core", "tools of 1.1 at most", "later ones")
+    try:
+        ensure_covered(core)
+    except Uncovered as why:
+        raise Rejected(Code.UNKNOWN_FEATURE, "core", "fields that are covered", str(why)) from None
     caps: dict[tuple[str, str], str] = {}
     for one in core.monitors:
         ensure(isinstance(one, _KNOWN), Code.UNKNOWN_FEATURE, "core", "monitors of 1.1", one.text)
         if isinstance(one, SumMonitor):
             name = core.tools[one.tool].name, one.parameter
             caps[name] = min_decimal(caps.get(name, one.value), one.value)
-    for tool in core.tools:
-        for opened in tool.opened:
-            kinds = (TextType, NumberType, FlagType, JsonType)
-            known = type(opened.type) in kinds
-            ensure(known, Code.UNKNOWN_FEATURE, "core", "types of 1.1", opened.name)
     rest = tuple([one for one in core.monitors if not isinstance(one, SumMonitor)])
     return Side(
         core=core,

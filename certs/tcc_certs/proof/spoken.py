@@ -7,7 +7,7 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the statements.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -24,18 +24,33 @@ from tcc_certs.core.policies import (
     Policy,
     Total,
     Tree,
+    attributes_named,
     fields_compared,
     tools_of,
 )
+from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
 from tcc_certs.values.declared import text_of
-from tcc_certs.values.types import NumberType
+from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
+from tcc_certs.values.types import NumberType, TextType
 
 Part: TypeAlias = "Any"  # of a key: the text of a listed value, or a token
 _ORDERS = ("<", "<=", ">", ">=")
 
 
-class Uncovered(Exception):
-    """A statement that exact questions do not cover, and why."""
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Attribute:
+    """What a session is given, or learns.
+
+    Attributes:
+        sources: of what it learns the fields that tell it, each a tool's name and its own; of what
+            it is given none.
+    """
+
+    name: str
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+GIVEN = ""  # in the place of a tool's name: what a session is given
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,13 +58,16 @@ class Spoken:
     """Which values statements tell apart, by the names of a tool and of its field.
 
     Attributes:
-        compared: the fields; constants: canonical texts that any of them may be compared with.
+        compared: the fields, those of what a session is given with GIVEN as tool.
+        constants: canonical texts that any of them may be compared with.
+        patterns: that any text may be held to.
         cuts: constants that a field is ordered against; exact: fields whose values are computed
             with, or ordered among each other.
     """
 
     compared: set[tuple[str, str]] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
 
@@ -65,14 +83,15 @@ class Spoken:
             compared = fields_compared(policy)[1]
             for listed in core.tools[tool].parameters:
                 if listed.name in compared:
-                    texts = [text for text in listed.values if text not in ("", "*")]
-                    self.constants.update(texts)
-        for one in alternatives_of(policy):
-            tools = frozenset() if one.calls is None else tools_of(one.calls, len(core.tools))
+                    self.constants.update([text for text in listed.values if text not in ("", ANY)])
+        for one in attributes_of(core, policy).values():
+            self._attribute(core, one)
+        for part in alternatives_of(policy):
+            tools = frozenset() if part.calls is None else tools_of(part.calls, len(core.tools))
             sides = {"own": _tools(core, policy), "seen": tools}
-            for _, term in one.same:
+            for _, term in part.same:
                 self._term(core, term, sides, exact=False)
-            for relation in one.where:
+            for relation in part.where:
                 self._relation(core, relation, sides)
         own = {"own": _tools(core, policy), "seen": _tools(core, policy)}
         match policy:
@@ -87,6 +106,31 @@ class Spoken:
                 for _, term in policy.same:
                     self._term(core, term, own, exact=False)
 
+    def _attribute(self, core: Core, of: Attribute) -> None:
+        if not of.sources:
+            known = next(one for one in core.given if one.name == of.name)
+            if not is_scalar(known.type):
+                raise Uncovered(f"session.{of.name}, which is no text, number or flag")
+            self.compared.add((GIVEN, of.name))
+        tools = {tool.name: tool for tool in core.tools}
+        for name, field_name in of.sources:
+            tool = tools[name]
+            self.compared.add((name, field_name))
+            for listed in tool.parameters:
+                if listed.name == field_name:
+                    if ANY in listed.values:
+                        raise Uncovered(f"session.{of.name}, which may be what is not listed")
+                    self.constants.update([text for text in listed.values if text])
+
+    def _names(
+        self, core: Core, term: Tree, sides: Mapping[str, frozenset[int]]
+    ) -> Iterable[tuple[str, str]]:
+        """The fields that a term is one of."""
+        if term[0] == "session":
+            of = _attribute_of(core, term[1])
+            return of.sources or ((GIVEN, of.name),)
+        return [(core.tools[tool].name, term[1]) for tool in sides[term[0]]]
+
     def _relation(self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]]) -> None:
         match tree:
             case ("?", inner):
@@ -98,20 +142,23 @@ class Spoken:
             case ("in" | "not in", one, ("list", _) as many):
                 self._term(core, one, sides, exact=False)
                 self._term(core, many, sides, exact=False)
-            case (op, ("own" | "seen" as side, name), ("n", text)) if op in _ORDERS:
-                self._cut(core, sides[side], name, text)
-            case (op, ("n", text), ("own" | "seen" as side, name)) if op in _ORDERS:
-                self._cut(core, sides[side], name, text)
+            case ("~" | "!~", one, str() as pattern):
+                self._term(core, one, sides, exact=False)
+                self.patterns.add(pattern)
+            case (op, ("own" | "seen" | "session", _) as term, ("n", text)) if op in _ORDERS:
+                self._cut(self._names(core, term, sides), text)
+            case (op, ("n", text), ("own" | "seen" | "session", _) as term) if op in _ORDERS:
+                self._cut(self._names(core, term, sides), text)
             case (op, one, other) if op in _ORDERS:
                 for term in (one, other):
                     self._term(core, term, sides, exact=True)
             case _:
                 raise Uncovered(f"a relation of the kind {tree[0]!r}")
 
-    def _cut(self, core: Core, tools: frozenset[int], name: str, text: str) -> None:
+    def _cut(self, names: Iterable[tuple[str, str]], text: str) -> None:
         self.constants.add(text)
-        for tool in tools:
-            self.cuts.setdefault((core.tools[tool].name, name), set()).add(text)
+        for name in names:
+            self.cuts.setdefault(name, set()).add(text)
 
     def _term(
         self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]], *, exact: bool
@@ -125,9 +172,9 @@ class Spoken:
             case ("list", items):
                 for item in items:
                     self._term(core, item, sides, exact=False)
-            case ("own" | "seen" as side, name):
+            case ("own" | "seen" | "session", _):
                 if exact:
-                    self.exact.update((core.tools[tool].name, name) for tool in sides[side])
+                    self.exact.update(self._names(core, tree, sides))
             case ("max", one, other):
                 self._term(core, one, sides, exact=True)
                 self._term(core, other, sides, exact=True)
@@ -136,6 +183,20 @@ class Spoken:
                     self._term(core, item, sides, exact=True)
             case _:
                 raise Uncovered(f"a term of the kind {tree[0]!r}")
+
+    def pattern_types(self, kinds: Sequence[TextType]) -> dict[str, TextType]:
+        """Types that separate the texts of others at the patterns that they are held to.
+
+        Raises:
+            Uncovered: of some text it would not be decided whether it matches.
+        """
+        least = min([kind.least for kind in kinds], default=0)
+        most = max([kind.most for kind in kinds], default=0)
+        for pattern in self.patterns if kinds else ():
+            if most > MAX_STEPS // pattern_of(pattern).size:
+                raise Uncovered(f"texts of {most} characters held to {pattern!r}")
+        made = [TextType(least=least, most=most, pattern=one) for one in sorted(self.patterns)]
+        return dict(zip(sorted(self.patterns), made, strict=True)) if kinds else {}
 
     def cut_types(self, kinds: Sequence[NumberType]) -> list[NumberType]:
         """Types that separate the numbers of others at the constants that they are ordered against.
@@ -197,6 +258,17 @@ def alternatives_of(policy: Policy) -> tuple[Alternative, ...]:
     if isinstance(policy, Ban):
         return policy.alternatives + policy.unless
     return policy.alternatives if isinstance(policy, Need) else ()
+
+
+def attributes_of(core: Core, policy: Policy) -> dict[str, Attribute]:
+    """What a session is given or learns that a statement speaks of, by its names."""
+    return {name: _attribute_of(core, name) for name in sorted(attributes_named(policy))}
+
+
+def _attribute_of(core: Core, name: str) -> Attribute:
+    found = [one for one in core.lets if one.name == name]
+    sources = [(core.tools[tool].name, of) for one in found for tool, of in one.of]
+    return Attribute(name=name, sources=tuple(sources))
 
 
 def _tools(core: Core, policy: Policy) -> frozenset[int]:

@@ -108,10 +108,10 @@ class StateReader:
         items = schema.as_tuple(key, where, _CODE, len(names), "parts")
         parts = []
         for (tool, name), part in zip(names, items, strict=True):
-            values = system.values(tool, name)
+            values, listed = system.texts(tool, name)
             text = isinstance(part, str) and part in values
             parts.append(part if text else whole(part, where))
-            ensure(text or not values, _CODE, where, f"a value of {name}", part)
+            ensure(text or not listed, _CODE, where, f"a value of {name}", part)
         fact = side, place, tuple(parts), value
         kept: Fact = self.kept.setdefault(fact, fact)
         return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import click
 
@@ -13,7 +13,8 @@ from tcc import screen
 from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
-from tcc.library.validation import validate
+from tcc.library.proved import NoChecker
+from tcc.library.validation import held_to_proved, validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import (
     audit_options,
@@ -49,6 +50,13 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
     type=click.Path(dir_okay=False, path_type=Path),
     help="write kappa and the tightened key of each node there: diagnostics, not of the verdict",
 )
+@click.option(
+    "--kernel",
+    type=click.Choice(("pure", "proved")),
+    default="pure",
+    show_default=True,
+    help="proved, of sessions: a program extracted from proofs has to say so too (docs/proved.md)",
+)
 @format_option
 @json_option
 @click.pass_context
@@ -61,6 +69,7 @@ def command(
     output_format: str,
     nodes: Path | None,
     account: Path | None,
+    kernel: Literal["pure", "proved"],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -79,6 +88,8 @@ def command(
     try:
         with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
             found = validate(ledger, artifact, pin=pinned, nodes=tell, account=drawn_on, **given)
+        if kernel == "proved":
+            found = _proved(found, ledger, artifact)
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"
         refuse((account if of_account else given["adapters"]) or ledger, refusal)
@@ -89,6 +100,22 @@ def command(
     else:
         print_found(of_validation(found.findings, ledger), shown)
     ctx.exit(found.verdict)
+
+
+def _proved(
+    found: Validation | SessionValidation, ledger: Path, artifact: Path
+) -> SessionValidation:
+    """The validation, where the proved program says the same of the session.
+
+    Raises:
+        click.ClickException: the ledger is of a run, or there is no program.
+    """
+    if isinstance(found, Validation):
+        raise click.ClickException("--kernel proved is for ledgers of sessions")
+    try:
+        return held_to_proved(found, ledger.read_bytes(), artifact.read_bytes())
+    except NoChecker as missing:
+        raise click.ClickException(str(missing)) from None
 
 
 def _print(found: Validation | SessionValidation, ledger: Path) -> None:

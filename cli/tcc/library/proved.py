@@ -1,4 +1,4 @@
-"""The second checker of artifacts, extracted from proofs: ``tcc-proved`` on the path, or node.
+"""The second checker, extracted from proofs: ``tcc-proved`` on the path, or node.
 
 What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C9 and residuals,
 and not the schema of a core; so its verdict stands beside that of the kernel, never in its place.
@@ -24,12 +24,18 @@ SECONDS = 600
 _UNDER_NODE = """
 const fs = require("fs");
 (0, eval)(fs.readFileSync(process.argv[1], "utf8"));
-for (const path of process.argv.slice(2)) {
+const say = (judged) => {
   let line;
-  try { line = globalThis.tccCheck(fs.readFileSync(path)); } catch (error) {
-    line = "DECLINED: too large";
-  }
+  try { line = judged(); } catch (error) { line = "DECLINED: too large"; }
   console.log(line.replace(/[\\r\\n]/g, " "));
+};
+const paths = process.argv.slice(2);
+if (paths[0] === "--session") {
+  const data = fs.readFileSync(paths[1]);
+  say(() => globalThis.tccCheck(data));
+  for (const path of paths.slice(2)) say(() => globalThis.tccSession(data, fs.readFileSync(path)));
+} else {
+  for (const path of paths) say(() => globalThis.tccCheck(fs.readFileSync(path)));
 }
 """
 HOW = (
@@ -57,13 +63,39 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
     Raises:
         NoChecker: there is none, or it ended without a line for each file.
     """
+    return _lines(files, command, ())
+
+
+def session_verdicts(
+    artifact: bytes, ledgers: Sequence[bytes], command: Sequence[str] | None = None
+) -> list[str]:
+    """The lines of the extracted checker about the ledgers of sessions over one artifact.
+
+    Raises:
+        NoChecker: as :func:`verdicts`, and where the artifact is not VALID for it.
+    """
+    first, *lines = _lines([artifact, *ledgers], command, ("--session",), short=True)
+    if not first.startswith("VALID: "):
+        raise NoChecker(f"of the artifact it says {clip(first)}")
+    return lines
+
+
+def _lines(
+    files: Sequence[bytes],
+    command: Sequence[str] | None,
+    options: Sequence[str],
+    *,
+    short: bool = False,
+) -> list[str]:
+    """A line for each file; `short`: the first alone, where it is not VALID."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "proved.js")
         script.write_text(program_text(), encoding="utf-8")
         paths = [Path(folder, str(number)) for number in range(len(files))]
         for path, data in zip(paths, files, strict=True):
             path.write_bytes(data)
-        run = [*(command_line(script) if command is None else command), *map(str, paths)]
+        program = command_line(script) if command is None else command
+        run = [*program, *options, *map(str, paths)]
         said = Path(folder, "lines")
         try:
             with said.open("wb") as out:
@@ -73,7 +105,8 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NoChecker(f"{run[0]} gave no verdict: {clip(error)}") from None
         lines = said.read_text("utf-8", "replace").splitlines()
-    if len(lines) != len(files):
+    refused = short and len(lines) == 1 and not lines[0].startswith("VALID: ")
+    if len(lines) != len(files) and not refused:
         raise NoChecker(f"{run[0]} gave {len(lines)} lines about {len(files)} files")
     return lines
 

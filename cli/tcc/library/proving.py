@@ -21,16 +21,18 @@ from tcc_certs.core.model import Core, PolicyMonitor
 from tcc_certs.core.policies import is_across, is_timed
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode
+from tcc_certs.proof.fields import surely_fit
 from tcc_certs.proof.moves import System as KernelSystem
 from tcc_certs.proof.sides import forgetting
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import GivenRefused
 from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.certificate import ProvedQuestion, by_all, by_keys, finishing, shown, stuck
 from tcc_runtime.exact.replay import refused_at
 from tcc_runtime.exact.search import MAX_STATES, SearchResult, finishable, included
 from tcc_runtime.exact.sides import Side, artifact_side, statement_side
 from tcc_runtime.exact.system import System
-from tcc_runtime.exact.writing import WitnessSession
+from tcc_runtime.exact.writing import WitnessSession, opened
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.shared import Home
@@ -266,11 +268,13 @@ def _searched(
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
 
     def real(session: WitnessSession) -> bool:
-        if any(of is not None and of.core.given for of in (artifact, other)):
-            return False  # what a session is opened with is not known
-        if not _held(artifact, session) or refused_at(right, session) is None:
+        session = opened(artifact.core, session)
+        try:
+            if not _held(artifact, session) or refused_at(right, session) is None:
+                return False
+            return other is None or not _held(other, session)
+        except GivenRefused:  # the sides ask for other attributes
             return False
-        return other is None or not _held(other, session)
 
     def answer(core: Core, forgot: tuple[str, str] | None) -> SearchResult:
         def make() -> System:
@@ -282,11 +286,14 @@ def _searched(
         if found.session is not None and not real(found.session):
             why = "the session that was found does not replay"
             return replace(_undecided("P501", why), states=found.states)
+        if found.session is not None:
+            return replace(found, session=opened(artifact.core, found.session))
         return found
 
     found = answer(artifact.core, None)
     less = forgetting(artifact.core)
-    if found.holds is not None or less == artifact.core or "P507" in found.codes:
+    some = any(isinstance(one, PolicyMonitor) for one in artifact.core.monitors)
+    if found.holds is not None or not some or "P507" in found.codes:
         return found
     # Without its own statements of 1.2 the left side lets more sessions through.
     clock.check()
@@ -349,9 +356,15 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
         # Whether a way to an end is there may hang on when the calls of a session were made.
         left = _undecided("P502", "whether it can be finished whenever its calls were made")
         return _proof("finishable", None, left, "undecided")
+    unsure = [tool.name for tool in artifact.core.tools if not surely_fit(tool)]
+    if unsure:
+        left = _undecided("P501", f"what stands inside of an argument of {unsure[0]} may not fit")
+        return _proof("finishable", None, left, "undecided")
     found = finishable(lambda: System(side, side), max_states=max_states, check_time=clock.check)
     if found.session is not None and not _held(artifact, found.session):
         found = _undecided("P501", "the session that was found does not replay")
+    if found.session is not None:
+        found = replace(found, session=opened(artifact.core, found.session))
 
     def certify() -> bytes | None:
         system = _kernel_system(asked)
@@ -371,7 +384,10 @@ def _finishes(artifact: Artifact, max_states: int, clock: _Clock) -> Proof:
 def _held(artifact: Artifact, session: WitnessSession) -> bool:
     """Whether a gate lets a session through; at a `finish`, whether it may end there."""
     now, home = [_BEGUN], Home(recorded=False)
-    gate = Gate(artifact, key=bytes(32), durable=False, clock=lambda: now[0], home=home)
+    given = opened(artifact.core, session).given if artifact.core.given else None
+    gate = Gate(
+        artifact, key=bytes(32), durable=False, clock=lambda: now[0], home=home, given=given
+    )
     try:
         for call in session.calls:
             now[0] = _BEGUN + (call.at_ms or 0)
@@ -433,12 +449,14 @@ def session_json(session: WitnessSession) -> SessionJson:
             for call in session.calls
         ],
         ends=session.ends,
+        given=optional(dict(session.given) or None),
     )
 
 
 def session_lines(session: WitnessSession) -> list[str]:
     """A session for people, a call a line."""
-    lines = []
+    lines = list[str]()
+    given = ", ".join(f"{name}={_shown(value)}" for name, value in session.given.items())
     for call in session.calls:
         pairs = ", ".join(f"{name}={_shown(value)}" for name, value in call.arguments.items())
         line = f"{call.tool}({pairs})" if pairs else call.tool
@@ -447,6 +465,8 @@ def session_lines(session: WitnessSession) -> list[str]:
             line += f" -> {given}"
         if call.at_ms is not None:
             line += f" at {call.at_ms} ms"
+        if given and not lines:
+            line += f", in a session that is given {given}"
         lines.append(line)
     return lines
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcc.library import artifact_bytes
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import size
@@ -91,6 +91,27 @@ def _listed(ledger: Iterable[bytes]) -> Iterator[tuple[int, Mapping[str, Json]]]
                 yield line, item
         if kind in ("open", "budget"):
             return
+
+
+def held_to_proved(found: SessionValidation, ledger: bytes, artifact: bytes) -> SessionValidation:
+    """The validation of a session, upheld only where the extracted checker says the same of it.
+
+    A line that says less declines: D101 where it has no theorem about a form, else D201.
+
+    Raises:
+        tcc.library.proved.NoChecker: there is no verdict, or the artifact is not VALID for it.
+    """
+    from tcc.library.proved import session_verdicts
+
+    if not passed(found):
+        return found
+    [line] = session_verdicts(artifact, [ledger])
+    if line == f"{found.word}: {found.claim_type}":
+        return replace(found, summary=f"{found.summary}; a proved program says so too")
+    findings = Findings()
+    code = Code.UNKNOWN_FEATURE if line.startswith("DECLINED: ") else Code.LIMIT
+    findings.add(code, 0, "the proved checker", f"{found.word}: {found.claim_type}", line)
+    return unheld(found, findings, f"a proved program says {clip(line)}")
 
 
 def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:

@@ -23,10 +23,15 @@ class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class SessionJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A shortest session that decides a question."""
+    """A shortest session that decides a question.
+
+    Attributes:
+        given: what the session is given, where its grammar asks for that.
+    """
 
     calls: list[SessionCallJson]
     ends: Annotated[str, outputs.one_of("call", "finish", "stuck")]
+    given: dict[str, Any] | UnsetType = UNSET
 
 
 class WhyOutput(outputs.Output, frozen=True, kw_only=True):

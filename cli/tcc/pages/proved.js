@@ -3,141 +3,146 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(h){"use strict";var
-e6="%Li",fD=" : flags Open_text and Open_binary are not compatible",ft="Invalid_argument",fC=0x7fffffff,co='"',dj=1255,fB="REJECTED: ",a7=255,fM=0x800,aH=0xffff,df="tools",fd="jsError",aE=0x8000,fs="%ni",fk=12520,bL=256,fT="rounded",fL="no member ",fY=4096,fc="End_of_file",e5="DECLINED: too large",dt="Unix.Unix_error",fK="nondeterministic",di="Failure",fS="infinity",aR=0xff,de="mkdir",bK=1000,fR="beta",k="",fA="Stack_overflow",dx="ENOENT",fj="^",cj=": No such file or directory",ae="0",fz="/static/",fJ="([^/]+)",bn=0x3f,dr=1000000000,ds=-97,fy="Not_found",dw=0xf,bM=128,dh=-48,fb=0xdc00,fr="Sys_blocked_io",fW="grammar",fX="fd ",fH=125,fI="ENOTEMPTY",fi="Match_failure",O=248,K="camlinternalFormat.ml",fG="Division_by_zero",dy=252,fV=1027,fa="Sys_error",bo=".",bm="+",dq="rmdir",fQ=0xf0,fx="a call",e$="core",fq=246,fp="%u",e_="EEXIST",dv="%d",fh="%li",fw=1026,fo="fraction_bits",fv="false",fF="buffer.ml",cl="int_of_string",dn=127,aG=1024,fE="gate",fP=-32,e3="Pervasives.do_at_exit",e4="utf8",dC=" plans",aP=" ",ao=0x80,fO=1023,dB="e",e2="Undefined_recursive_module",ck=120,e9=103,fm="limits",fn=" : flags Open_rdonly and Open_wronly are not compatible",e8=512,a8="-",dm="nan",bp=0x40000000,e7=0x7ff0,dA=": Not a directory",fg=0xe0,fl=" : file already exists",dl="relaxed",ff=0xdfff,aQ=0xffffff,aF="/",dp="compare: functional value",fN="Assert_failure",dg="0x",e1="%i",fU="Out_of_memory",dk="ENOTDIR",fe=1073741823,fu="true",cn=254,dz="index out of bounds",du=100,cm=250,cp="_bigarr02";function
-mO(d,b,e,c,f){if(c<=b)for(var
+a.prototype._T_}}(Object));(function(l){"use strict";var
+gp="%Li",gZ=" : flags Open_text and Open_binary are not compatible",gP="Invalid_argument",gY=0x7fffffff,c9='"',d6=1255,c7="REJECTED: ",br=255,g8=0x800,aW=0xffff,d3="tools",gz="jsError",aT=0x8000,gO="%ni",gG=12520,gX=160,ci=256,hd="rounded",g7="no member ",hj=4096,gy="End_of_file",d2="DECLINED: too large",ef="Unix.Unix_error",g6="nondeterministic",d5="Failure",hc="infinity",a_=0xff,d1="mkdir",cg=1000,hb="beta",d_=224,s="",gW="Stack_overflow",ej="ENOENT",gF="^",c2=": No such file or directory",at="0",gV="/static/",g5="([^/]+)",bM=0x3f,ed=1000000000,ee=-97,gU="Not_found",ei=0xf,bt=128,d4=-48,gx=0xdc00,gN="Sys_blocked_io",hh="grammar",hi="fd ",g3=125,g4="ENOTEMPTY",gE="Match_failure",_=248,Z="camlinternalFormat.ml",g2="Division_by_zero",ek=252,hg=1027,gw="Sys_error",ch=0xFF,bN=".",bL="+",ec="rmdir",ha=0xf0,gT="a call",gv="core",gM=246,gL="%u",gu="EEXIST",eh="%d",gD="%li",gS=1026,gK="fraction_bits",gR="false",g1="buffer.ml",c5="int_of_string",ea=127,aV=1024,g0="gate",g$=-32,gn="Pervasives.do_at_exit",go="utf8",eo=" plans",a8=" ",aG=0x80,g_=1023,en="e",gm="Undefined_recursive_module",c4=120,gt=103,gI="limits",gJ=" : flags Open_rdonly and Open_wronly are not compatible",gs=512,d$=240,bs="-",d9="nan",hf="DECLINED: ",bO=0x40000000,gr=0x7ff0,em=": Not a directory",gC=0xe0,gH=" : file already exists",d8="relaxed",gB=0xdfff,a9=0xffffff,gq=144,aU="/",eb="compare: functional value",g9="Assert_failure",c3="0x",gl="%i",he="Out_of_memory",d7="ENOTDIR",gA=1073741823,gQ="true",c8=254,el="index out of bounds",eg=100,c6=250,c_="_bigarr02";function
+rm(d,b,e,c,f){if(c<=b)for(var
 a=1;a<=f;a++)e[c+a]=d[b+a];else
 for(var
 a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-cA(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=fY&&a==c.length)return d.apply(null,c);var
-e=k;for(;0<a;b+=aG,a-=aG)e+=d.apply(null,c.slice(b,b+Math.min(a,aG)));return e}function
-cs(b){if(h.Uint8Array)var
-c=new(h.Uint8Array)(b.l);else
+dh(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=hj&&a==c.length)return d.apply(null,c);var
+e=s;for(;0<a;b+=aV,a-=aV)e+=d.apply(null,c.slice(b,b+Math.min(a,aV)));return e}function
+da(b){if(l.Uint8Array)var
+c=new(l.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-a9(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cA(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cs(b);var
+bu(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)da(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aw(a){return a}function
-aK(a,b,c,d,e){a9(aw(a),b,c,d,e);return 0}function
-nA(b,a){throw[0,b,a]}function
-bu(b,a){if(b==0)return k;if(a.repeat)return a.repeat(b);var
-d=k,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a$(a){if(a.t==2)a.c+=bu(a.l-a.c.length,"\0");else
-a.c=cA(a.c,0,a.c.length);a.t=0}function
-gt(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>dn)return false;return true}else
+aK(a){return a}function
+aZ(a,b,c,d,e){bu(aK(a),b,c,d,e);return 0}function
+r_(b,a){throw[0,b,a]}function
+bV(b,a){if(b==0)return s;if(a.repeat)return a.repeat(b);var
+d=s,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+bw(a){if(a.t==2)a.c+=bV(a.l-a.c.length,"\0");else
+a.c=dh(a.c,0,a.c.length);a.t=0}function
+hR(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>ea)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dS(e){for(var
-j=k,c=k,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>e8){c.substr(0,1);j+=c;c=k;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(f<<6);if(f<fg){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM){g=h+(g<<6);if(f<fQ){a=g-0xe2080;if(a<fM||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bM&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aH)c+=String.fromCharCode(0xd7c0+(a>>10),fb+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aG){c.substr(0,1);j+=c;c=k}}return j+c}function
-aI(c,a,b){this.t=c;this.c=a;this.l=b}aI.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a$(this);case
-0:if(gt(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aI.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dS(a)};aI.prototype.slice=function(){var
+eE(e){for(var
+j=s,c=s,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aG){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<aG;d++);if(d-b>gs){c.substr(0,1);j+=c;c=s;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(f<<6);if(f<gC){a=g-0x3080;if(a<aG)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(g<<6);if(f<ha){a=g-0xe2080;if(a<g8||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aW)c+=String.fromCharCode(0xd7c0+(a>>10),gx+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aV){c.substr(0,1);j+=c;c=s}}return j+c}function
+aX(c,a,b){this.t=c;this.c=a;this.l=b}aX.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:bw(this);case
+0:if(hR(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aX.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return eE(a)};aX.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-aI(this.t,a,this.l)};function
-f8(a){return new
-aI(0,a,a.length)}function
-d(a){return f8(a)}function
-dO(b,a){nA(b,d(a))}var
-y=[0];function
-L(a){dO(y.Invalid_argument,a)}function
-cq(){L(dz)}function
-ax(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aX(this.t,a,this.l)};function
+ht(a){return new
+aX(0,a,a.length)}function
+d(a){return ht(a)}function
+eA(b,a){r_(b,d(a))}var
+M=[0];function
+$(a){eA(M.Invalid_argument,a)}function
+bQ(){$(el)}function
+aL(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-f7(b,a){if(a>>>0>=b.l)cq();return ax(b,a)}function
-mU(b,a){if(a>>>0>=b.l-3)cq();var
-c=ax(b,a),d=ax(b,a+1),e=ax(b,a+2),f=ax(b,a+3);return f<<24|e<<16|d<<8|c}var
-ge=Math.pow(2,-24);function
-gm(a){throw a}function
-cy(){gm(y.Division_by_zero)}function
-j(b,c,a){this.lo=b&aQ;this.mi=c&aQ;this.hi=a&aH}j.prototype.caml_custom="_j";j.prototype.copy=function(){return new
-j(this.lo,this.mi,this.hi)};j.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};j.prototype.neg=function(){var
+hs(b,a){if(a>>>0>=b.l)bQ();return aL(b,a)}function
+rs(b,a){if(a>>>0>=b.l-3)bQ();var
+c=aL(b,a),d=aL(b,a+1),e=aL(b,a+2),f=aL(b,a+3);return f<<24|e<<16|d<<8|c}var
+hC=Math.pow(2,-24);function
+hL(a){throw a}function
+df(){hL(M.Division_by_zero)}function
+r(b,c,a){this.lo=b&a9;this.mi=c&a9;this.hi=a&aW}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
+r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-j(a,b,c)};j.prototype.add=function(a){var
+r(a,b,c)};r.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-j(b,c,d)};j.prototype.sub=function(a){var
+r(b,c,d)};r.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-j(b,c,d)};j.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*ge|0)+this.mi*a.lo+this.lo*a.mi,d=(c*ge|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-j(b,c,d)};j.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};j.prototype.isNeg=function(){return this.hi<<16<0};j.prototype.and=function(a){return new
-j(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};j.prototype.or=function(a){return new
-j(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};j.prototype.xor=function(a){return new
-j(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};j.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-j(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-j(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-j(0,0,this.lo<<a-48)};j.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-j(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-j(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-j(this.hi>>a-48,0,0)};j.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+r(b,c,d)};r.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*hC|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hC|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
+r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
+r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
+r(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};r.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+r(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+r(0,0,this.lo<<a-48)};r.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+r(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-j(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-j(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aH);return new
-j(this.hi<<16>>a-32,b,b)};j.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aQ;this.lo=this.lo<<1&aQ};j.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aQ;this.mi=(this.mi>>>1|this.hi<<23)&aQ;this.hi=this.hi>>>1};j.prototype.udivmod=function(e){var
+r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aW);return new
+r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a9;this.lo=this.lo<<1&a9};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a9;this.mi=(this.mi>>>1|this.hi<<23)&a9;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-j(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};j.prototype.div=function(a){var
-b=this;if(a.isZero())cy();var
-d=b.hi^a.hi;if(b.hi&aE)b=b.neg();if(a.hi&aE)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aE)c=c.neg();return c};j.prototype.mod=function(b){var
-a=this;if(b.isZero())cy();var
-d=a.hi;if(a.hi&aE)a=a.neg();if(b.hi&aE)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aE)c=c.neg();return c};j.prototype.toInt=function(){return this.lo|this.mi<<24};j.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};j.prototype.toArray=function(){return[this.hi>>8,this.hi&aR,this.mi>>16,this.mi>>8&aR,this.mi&aR,this.lo>>16,this.lo>>8&aR,this.lo&aR]};j.prototype.lo32=function(){return this.lo|(this.mi&aR)<<24};j.prototype.hi32=function(){return this.mi>>>8&aH|this.hi<<16};function
-bs(a){return new
-j(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-mV(d,c){if(c>>>0>=d.l-7)cq();var
+r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
+b=this;if(a.isZero())df();var
+d=b.hi^a.hi;if(b.hi&aT)b=b.neg();if(a.hi&aT)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&aT)c=c.neg();return c};r.prototype.mod=function(b){var
+a=this;if(b.isZero())df();var
+d=a.hi;if(a.hi&aT)a=a.neg();if(b.hi&aT)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&aT)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&a_,this.mi>>16,this.mi>>8&a_,this.mi&a_,this.lo>>16,this.lo>>8&a_,this.lo&a_]};r.prototype.lo32=function(){return this.lo|(this.mi&a_)<<24};r.prototype.hi32=function(){return this.mi>>>8&aW|this.hi<<16};function
+bS(a){return new
+r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+rt(d,c){if(c>>>0>=d.l-7)bQ();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=ax(d,c+a);return bs(b)}function
-x(a,c,b){b&=aR;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cs(a)}a.c[c]=b;return 0}function
-a_(b,a,c){if(a>>>0>=b.l)cq();return x(b,a,c)}function
-br(c,a){if(c.fun)return br(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=aL(d,c+a);return bS(b)}function
+C(a,c,b){b&=a_;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}da(a)}a.c[c]=b;return 0}function
+bv(b,a,c){if(a>>>0>=b.l)bQ();return C(b,a,c)}function
+rw(b,a,c){if(a>>>0>=b.l-3)bQ();var
+g=ch&c>>24,f=ch&c>>16,e=ch&c>>8,d=ch&c;C(b,a+0,d);C(b,a+1,e);C(b,a+2,f);C(b,a+3,g);return 0}function
+bT(a){return a.toArray()}function
+rx(c,b,e){if(b>>>0>=c.l-7)bQ();var
+d=bT(e);for(var
+a=0;a<8;a++)C(c,b+7-a,d[a]);return 0}function
+bR(c,a){if(c.fun)return bR(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return br(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bR(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return br(c,d)}}function
-bN(){L(dz)}function
-g(a,b){if(b>>>0>=a.length-1)bN();return a}function
-mY(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aL(a){a.t&6&&a$(a);return a.c}var
-nL=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-nK(a){if(nL)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bR(c,d)}}function
+cj(){$(el)}function
+k(a,b){if(b>>>0>=a.length-1)cj();return a}function
+ry(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
+aN(a){a.t&6&&bw(a);return a.c}var
+sj=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+si(a){if(sj)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dI(c){var
-a=new(h.Float32Array)(1);a[0]=c;var
-b=new(h.Int32Array)(a.buffer);return b[0]|0}function
-cw(b,c,a){return new
-j(b,c,a)}function
-cv(a){if(!isFinite(a)){if(isNaN(a))return cw(1,0,e7);return a>0?cw(0,0,e7):cw(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aE:a>=0?0:aE;if(f)a=-a;var
-b=nK(a)+fO;if(b<=0){b=0;a/=Math.pow(2,-fw)}else{a/=Math.pow(2,b-fV);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+eu(c){var
+a=new(l.Float32Array)(1);a[0]=c;var
+b=new(l.Int32Array)(a.buffer);return b[0]|0}function
+dd(b,c,a){return new
+r(b,c,a)}function
+dc(a){if(!isFinite(a)){if(isNaN(a))return dd(1,0,gr);return a>0?dd(0,0,gr):dd(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?aT:a>=0?0:aT;if(f)a=-a;var
+b=si(a)+g_;if(b<=0){b=0;a/=Math.pow(2,-gS)}else{a/=Math.pow(2,b-hg);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dw|f|b<<4;return cw(g,e,c)}function
-bQ(a){return a.toArray()}function
-f5(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cp)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aH)c.write(16,b.dims[a]);else{c.write(16,aH);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&ei|f|b<<4;return dd(g,e,c)}function
+hq(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c_)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aW)c.write(16,b.dims[a]);else{c.write(16,aW);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -154,30 +159,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bQ(b.get(a));for(var
+e=bT(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bQ(cv(b.get(a)));for(var
+e=bT(dc(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dI(b.get(a));c.write(32,e)}break;case
+e=eu(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dI(d[1]));c.write(32,dI(d[2]))}break;case
+d=b.get(a);c.write(32,eu(d[1]));c.write(32,eu(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bQ(cv(f[1]));for(var
+f=b.get(a),e=bT(dc(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bQ(cv(f[2]));for(var
+e=bT(dc(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-f3(a){switch(a){case
+ho(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-mR(c,e){var
-b=h,a;switch(c){case
+rp(c,e){var
+b=l,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -190,49 +195,49 @@ b=h,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)L("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)$("Bigarray.create: unsupported kind");var
 d=new
-a(e*f3(c));return d}function
-dJ(c){var
-a=new(h.Int32Array)(1);a[0]=c;var
-b=new(h.Float32Array)(a.buffer);return b[0]}function
-dK(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&aE?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-fV)}else
-a*=Math.pow(2,-fw);if(b&aE)a=-a;return a}function
-dD(b){var
+a(e*ho(c));return d}function
+ev(c){var
+a=new(l.Int32Array)(1);a[0]=c;var
+b=new(l.Float32Array)(a.buffer);return b[0]}function
+ew(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ei)==0?b&aT?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&ei);if(c>0){a+=16;a*=Math.pow(2,c-hg)}else
+a*=Math.pow(2,-gS);if(b&aT)a=-a;return a}function
+ep(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)L("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-nb(b,a){return new
-j(b&aQ,b>>>24&aR|(a&aH)<<8,a>>>16&aH)}function
-dL(a){return a.hi32()}function
-dM(a){return a.lo32()}var
-mS=cp;function
-aZ(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aZ.prototype.caml_custom=mS;aZ.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)$("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+rN(b,a){return new
+r(b&a9,b>>>24&a_|(a&aW)<<8,a>>>16&aW)}function
+ex(a){return a.hi32()}function
+ey(a){return a.lo32()}var
+rq=c_;function
+bg(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bg.prototype.caml_custom=rq;bg.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))L("bigarray.js: invalid offset");if(this.dims.length!=b.length)L("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bN();c=c*this.dims[a]+b[a]}else
+Array))$("bigarray.js: invalid offset");if(this.dims.length!=b.length)$("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cj();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bN();c=c*this.dims[a]+(b[a]-1)}return c};aZ.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cj();c=c*this.dims[a]+(b[a]-1)}return c};bg.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return nb(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rN(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cn,e,c];default:return this.data[a]}};aZ.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dM(b);this.data[a*2+1]=dL(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[c8,e,c];default:return this.data[a]}};bg.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=ey(b);this.data[a*2+1]=ex(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aZ.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bg.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dM(b),e=dL(b);if(c==e)this.data.fill(c);else
+c=ey(b),e=ex(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aZ.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bg.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -252,26 +257,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bq(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bq.prototype=new
-aZ();bq.prototype.offset=function(a){if(typeof
+bP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bP.prototype=new
+bg();bP.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-L("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bN();return a};bq.prototype.get=function(a){return this.data[a]};bq.prototype.set=function(a,b){this.data[a]=b;return 0};bq.prototype.fill=function(a){this.data.fill(a);return 0};function
-f1(c,d,a,b){var
-e=f3(c);if(dD(a)*e!=b.length)L("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bq(c,d,a,b);return new
-aZ(c,d,a,b)}function
-ay(a){if(!y.Failure)y.Failure=[O,d(di),-3];dO(y.Failure,a)}function
-f2(b,v,r){var
-i=b.read32s();if(i<0||i>16)ay("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aR,o=p>>8&1,h=[];if(r==cp)for(var
+$("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cj();return a};bP.prototype.get=function(a){return this.data[a]};bP.prototype.set=function(a,b){this.data[a]=b;return 0};bP.prototype.fill=function(a){this.data.fill(a);return 0};function
+hm(c,d,a,b){var
+e=ho(c);if(ep(a)*e!=b.length)$("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bP(c,d,a,b);return new
+bg(c,d,a,b)}function
+aM(a){if(!M.Failure)M.Failure=[_,d(d5),-3];eA(M.Failure,a)}function
+hn(b,v,r){var
+i=b.read32s();if(i<0||i>16)aM("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&a_,o=p>>8&1,h=[];if(r==c_)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aH){var
-t=b.read32u(),u=b.read32u();if(t!=0)ay("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aW){var
+t=b.read32u(),u=b.read32u();if(t!=0)aM("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dD(h),f=mR(j,d),g=f1(j,o,h,f);switch(j){case
+d=ep(h),f=rp(j,d),g=hm(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -285,129 +290,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)ay("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)aM("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bs(e);g.set(a,q)}break;case
+q=bS(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dK(bs(e));g.set(a,k)}break;case
+k=ew(bS(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dJ(b.read32s());g.set(a,k)}break;case
+k=ev(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dJ(b.read32s()),l=dJ(b.read32s());g.set(a,[cn,m,l])}break;case
+m=ev(b.read32s()),l=ev(b.read32s());g.set(a,[c8,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dK(bs(e));for(var
+m=ew(bS(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dK(bs(e));g.set(a,[cn,m,l])}break}v[0]=(4+i)*4;return f1(j,o,h,f)}function
-f0(a,b,c){return a.compare(b,c)}function
-bt(a,b){return Math.imul(a,b)}function
-W(b,a){a=bt(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bt(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-m8(a,b){a=W(a,dM(b));a=W(a,dL(b));return a}function
-dG(a,b){return m8(a,cv(b))}function
-f4(c){var
-b=dD(c.dims),d=0;switch(c.kind){case
+l=ew(bS(e));g.set(a,[c8,m,l])}break}v[0]=(4+i)*4;return hm(j,o,h,f)}function
+hl(a,b,c){return a.compare(b,c)}function
+bU(a,b){return Math.imul(a,b)}function
+aj(b,a){a=bU(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bU(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+rI(a,b){a=aj(a,ey(b));a=aj(a,ex(b));return a}function
+es(a,b){return rI(a,dc(b))}function
+hp(c){var
+b=ep(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bL)b=bL;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=W(d,e)}e=0;switch(b&3){case
+12:if(b>ci)b=ci;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=aj(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=W(d,e)}break;case
+1:e|=c.data[a+0];d=aj(d,e)}break;case
 4:case
-5:if(b>bM)b=bM;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=W(d,e)}if((b&1)!=0)d=W(d,c.data[a]);break;case
+5:if(b>bt)b=bt;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=aj(d,e)}if((b&1)!=0)d=aj(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=aj(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=aj(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=W(d,c.data[a]);break;case
+a=0;a<b;a++)d=aj(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break;case
+a=0;a<b;a++)d=es(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dG(d,c.data[a]);break}return d}function
-m$(a,b){b[0]=4;return a.read32s()}function
-nt(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=es(d,c.data[a]);break}return d}function
+rL(a,b){b[0]=4;return a.read32s()}function
+r3(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:ay("input_value: native integer value too large");default:ay("input_value: ill-formed native integer")}}function
-ni(c,d){var
+2:aM("input_value: native integer value too large");default:aM("input_value: ill-formed native integer")}}function
+rT(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bs(b)}function
-nf(e,d,b){var
-c=bQ(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bS(b)}function
+rR(e,d,b){var
+c=bT(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-na(a,b,c){return a.compare(b)}function
-nc(a){return a.lo32()^a.hi32()}var
-bP={"_j":{deserialize:ni,serialize:nf,fixed_length:8,compare:na,hash:nc},"_i":{deserialize:m$,fixed_length:4},"_n":{deserialize:nt,fixed_length:4},"_bigarray":{deserialize:function(a,b){return f2(a,b,"_bigarray")},serialize:f5,compare:f0,hash:f4},"_bigarr02":{deserialize:function(a,b){return f2(a,b,cp)},serialize:f5,compare:f0,hash:f4}};function
-dE(a){return bP[a.caml_custom]&&bP[a.caml_custom].compare}function
-f9(f,c,d,e){var
-b=dE(c);if(b){var
+rM(a,b,c){return a.compare(b)}function
+rO(a){return a.lo32()^a.hi32()}var
+cl={"_j":{deserialize:rT,serialize:rR,fixed_length:8,compare:rM,hash:rO},"_i":{deserialize:rL,fixed_length:4},"_n":{deserialize:r3,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hn(a,b,"_bigarray")},serialize:hq,compare:hl,hash:hp},"_bigarr02":{deserialize:function(a,b){return hn(a,b,c_)},serialize:hq,compare:hl,hash:hp}};function
+eq(a){return cl[a.caml_custom]&&cl[a.caml_custom].compare}function
+hu(f,c,d,e){var
+b=eq(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bR(a){return a
+cn(a){return a
 instanceof
-aI}function
-cx(a){return bR(a)}function
-f_(a){if(typeof
-a==="number")return bK;else
-if(bR(a))return dy;else
-if(cx(a))return 1252;else
+aX}function
+de(a){return cn(a)}function
+hv(a){if(typeof
+a==="number")return cg;else
+if(cn(a))return ek;else
+if(de(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a7){var
-b=a[0]|0;return b==cn?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=br){var
+b=a[0]|0;return b==c8?0:b}else
 if(a
 instanceof
-String)return fk;else
+String)return gG;else
 if(typeof
-a=="string")return fk;else
+a=="string")return gG;else
 if(a
 instanceof
-Number)return bK;else
-if(a&&a.caml_custom)return dj;else
+Number)return cg;else
+if(a&&a.caml_custom)return d6;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-nj(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-f6(a,b){a.t&6&&a$(a);b.t&6&&a$(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-nE(a,b){return f6(a,b)}function
-cr(a,b,d){var
+rU(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hr(a,b){a.t&6&&bw(a);b.t&6&&bw(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+sc(a,b){return hr(a,b)}function
+c$(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=f_(a);if(f==cm){a=a[1];continue}var
-g=f_(b);if(g==cm){b=b[1];continue}if(f!==g){if(f==bK){if(g==dj)return f9(a,b,-1,d);return-1}if(g==bK){if(f==dj)return f9(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:L(dp);break;case
+f=hv(a);if(f==c6){a=a[1];continue}var
+g=hv(b);if(g==c6){b=b[1];continue}if(f!==g){if(f==cg){if(g==d6)return hu(a,b,-1,d);return-1}if(g==cg){if(f==d6)return hu(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:$(eb);break;case
 248:var
-c=nj(a[2],b[2]);if(c!=0)return c|0;break;case
-249:L(dp);break;case
-250:L("equal: got Forward_tag, should not happen");break;case
-251:L("equal: abstract value");break;case
+c=rU(a[2],b[2]);if(c!=0)return c|0;break;case
+249:$(eb);break;case
+250:$("equal: got Forward_tag, should not happen");break;case
+251:$("equal: abstract value");break;case
 252:if(a!==b){var
-c=f6(a,b);if(c!=0)return c|0}break;case
-253:L("equal: got Double_tag, should not happen");break;case
-254:L("equal: got Double_array_tag, should not happen");break;case
-255:L("equal: got Custom_tag, should not happen");break;case
-1247:L(dp);break;case
+c=hr(a,b);if(c!=0)return c|0}break;case
+253:$("equal: got Double_tag, should not happen");break;case
+254:$("equal: got Double_array_tag, should not happen");break;case
+255:$("equal: got Custom_tag, should not happen");break;case
+1247:$(eb);break;case
 1255:var
-i=dE(a);if(i!=dE(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)L("compare: abstract value");var
+i=eq(a);if(i!=eq(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)$("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -415,269 +420,269 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aL(a),b=aL(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aN(a),b=aN(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ap(a,b){return cr(a,b,true)}function
-H(a){if(a<0)L("Bytes.create");return new
-aI(a?2:9,k,a)}function
-f$(b,a){if(a==0)cy();return b/a|0}function
-m0(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=k;a.t=2}else{a.c=bu(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cs(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-dN(d){d=aL(d);var
-e=d.length;if(e>31)L("format_int: format too long");var
-a={justify:bm,signstyle:a8,filler:aP,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+aB(a,b){return c$(a,b,true)}function
+U(a){if(a<0)$("Bytes.create");return new
+aX(a?2:9,s,a)}function
+hw(b,a){if(a==0)df();return b/a|0}function
+rA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=s;a.t=2}else{a.c=bV(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)da(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
+ez(d){d=aN(d);var
+e=d.length;if(e>31)$("format_int: format too long");var
+a={justify:bL,signstyle:bs,filler:a8,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=a8;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=ae;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-dF(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=a8))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=k;if(a.justify==bm&&a.filler==aP)for(var
-c=e;c<a.width;c++)b+=aP;if(a.signedconv)if(a.sign<0)b+=a8;else
-if(a.signstyle!=a8)b+=a.signstyle;if(a.alternate&&a.base==8)b+=ae;if(a.alternate&&a.base==16)b+=dg;if(a.justify==bm&&a.filler==ae)for(var
-c=e;c<a.width;c++)b+=ae;b+=f;if(a.justify==a8)for(var
-c=e;c<a.width;c++)b+=aP;return d(b)}function
-gb(i,c){function
+b=d.charAt(c);switch(b){case"-":a.justify=bs;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=at;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+er(a,f){if(a.uppercase)f=f.toUpperCase();var
+e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bs))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
+b=s;if(a.justify==bL&&a.filler==a8)for(var
+c=e;c<a.width;c++)b+=a8;if(a.signedconv)if(a.sign<0)b+=bs;else
+if(a.signstyle!=bs)b+=a.signstyle;if(a.alternate&&a.base==8)b+=at;if(a.alternate&&a.base==16)b+=c3;if(a.justify==bL&&a.filler==at)for(var
+c=e;c<a.width;c++)b+=at;b+=f;if(a.justify==bs)for(var
+c=e;c<a.width;c++)b+=a8;return d(b)}function
+hy(i,c){function
 j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bm)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(ae);if(b>0)a=a+bo+new
-Array(b+1).join(ae);return a}else
+c=parseInt(a.toString().split(bL)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
+Array(c+1).join(at);if(b>0)a=a+bN+new
+Array(b+1).join(at);return a}else
 return a.toFixed(b)}}var
-a,e=dN(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=dm;e.filler=aP}else
-if(!isFinite(c)){a="inf";e.filler=aP}else
+a,e=ez(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d9;e.filler=a8}else
+if(!isFinite(c)){a="inf";e.filler=a8}else
 switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(dB),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==dB)a=a.slice(0,b-1)+ae+a.slice(b-1);break}else{var
+a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
+h=a.indexOf(en),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
+b=h-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break}else{var
 f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
 while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==ae)b--;if(a.charAt(b)==bo)b--;a=a.slice(0,b+1)}}break}return dF(e,a)}function
-ct(e,b){if(aL(e)==dv)return d(k+b);var
-a=dN(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
+b=a.length-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)}}break}return er(e,a)}function
+db(e,b){if(aN(e)==eh)return d(s+b);var
+a=ez(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
 b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=aP;var
-f=a.prec-c.length;if(f>0)c=bu(f,ae)+c}return dF(a,c)}var
-nw=0;function
-cu(){return nw++}function
-gg(a){return a.toUtf16()}function
-bT(){return typeof
-h.process!=="undefined"&&typeof
-h.process.versions!=="undefined"&&typeof
-h.process.versions.node!=="undefined"}function
-nM(){function
-a(a){if(a.charAt(0)===aF)return[k,a.substring(1)];return}function
+c=b.toString(a.base);if(a.prec>=0){a.filler=a8;var
+f=a.prec-c.length;if(f>0)c=bV(f,at)+c}return er(a,c)}var
+r6=0;function
+cm(){return r6++}function
+hF(a){return a.toUtf16()}function
+cq(){return typeof
+l.process!=="undefined"&&typeof
+l.process.versions!=="undefined"&&typeof
+l.process.versions.node!=="undefined"}function
+sk(){function
+a(a){if(a.charAt(0)===aU)return[s,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||k,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||k,f=a[2]||k;return[d,c.substring(d.length+f.length)]}return}return bT()&&h.process&&h.process.platform?h.process.platform==="win32"?b:a:a}var
-dT=nM();function
-gr(a){return a.slice(-1)!==aF?a+aF:a}if(bT()&&h.process&&h.process.cwd)var
-bO=h.process.cwd().replace(/\\/g,aF);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||s,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||s,f=a[2]||s;return[d,c.substring(d.length+f.length)]}return}return cq()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
+eF=sk();function
+hP(a){return a.slice(-1)!==aU?a+aU:a}if(cq()&&l.process&&l.process.cwd)var
+ck=l.process.cwd().replace(/\\/g,aU);else
 var
-bO="/static";bO=gr(bO);function
-nn(a){a=gg(a);if(!dT(a))a=bO+a;var
-e=dT(a),d=e[1].split(aF),b=[];for(var
+ck="/static";ck=hP(ck);function
+rX(a){a=hF(a);if(!eF(a))a=ck+a;var
+e=eF(a),d=e[1].split(aU),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-nH(e){for(var
-f=k,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>e8){b.substr(0,1);f+=b;b=k;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<fM){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
-if(a<0xd800||a>=ff)b+=String.fromCharCode(fg|a>>12,ao|a>>6&bn,ao|a&bn);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fb||h>ff)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(fQ|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aG){b.substr(0,1);f+=b;b=k}}return f+b}function
-mX(a){var
-b=9;if(!gt(a))b=8,a=nH(a);return new
-aI(b,a,a.length)}function
-az(a){return mX(a)}var
-nO=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",e_,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dk,fI,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-bc(d,f,e,a){var
-b=nO.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,az(f||k),az(e||k)];return c}var
-gk={};function
-ba(a){return gk[a]}function
-bb(b,a){throw[0,b].concat(a)}function
-mW(a){return new
-aI(4,a,a.length)}function
-u(a){dO(y.Sys_error,a)}function
-ny(a){u(a+cj)}function
-al(a){return a.l}function
-fZ(){}function
-P(a){this.data=a}P.prototype=new
-fZ();P.prototype.truncate=function(a){var
-b=this.data;this.data=H(a|0);a9(b,0,this.data,0,a)};P.prototype.length=function(){return al(this.data)};P.prototype.write=function(b,d,g,a){var
+sf(e){for(var
+f=s,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aG){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<aG;d++);if(d-c>gs){b.substr(0,1);f+=b;b=s;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<g8){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aG|a&bM)}else
+if(a<0xd800||a>=gB)b+=String.fromCharCode(gC|a>>12,aG|a>>6&bM,aG|a&bM);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gx||h>gB)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(ha|a>>18,aG|a>>12&bM,aG|a>>6&bM,aG|a&bM)}if(b.length>aV){b.substr(0,1);f+=b;b=s}}return f+b}function
+rv(a){var
+b=9;if(!hR(a))b=8,a=sf(a);return new
+aX(b,a,a.length)}function
+aO(a){return rv(a)}var
+sm=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gu,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",ej,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d7,g4,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+bz(d,f,e,a){var
+b=sm.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aO(f||s),aO(e||s)];return c}var
+hJ={};function
+bx(a){return hJ[a]}function
+by(b,a){throw[0,b].concat(a)}function
+ru(a){return new
+aX(4,a,a.length)}function
+F(a){eA(M.Sys_error,a)}function
+r8(a){F(a+c2)}function
+aC(a){return a.l}function
+hk(){}function
+ad(a){this.data=a}ad.prototype=new
+hk();ad.prototype.truncate=function(a){var
+b=this.data;this.data=U(a|0);bu(b,0,this.data,0,a)};ad.prototype.length=function(){return aC(this.data)};ad.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=H(b+a),f=this.data;this.data=e;a9(f,0,this.data,0,c)}aK(d,g,this.data,b,a);return 0};P.prototype.read=function(c,a,d,b){var
-e=this.length();a9(this.data,c,a,d,b);return 0};P.prototype.read_one=function(a){return f7(this.data,a)};P.prototype.close=function(){};P.prototype.constructor=P;function
-ab(b,a){this.content={};this.root=b;this.lookupFun=a}ab.prototype.nm=function(a){return this.root+a};ab.prototype.create_dir_if_needed=function(d){var
-c=d.split(aF),b=k;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aF;if(this.content[b])continue;this.content[b]=Symbol("directory")}};ab.prototype.slash=function(a){return/\/$/.test(a)?a:a+aF};ab.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=U(b+a),f=this.data;this.data=e;bu(f,0,this.data,0,c)}aZ(d,g,this.data,b,a);return 0};ad.prototype.read=function(c,a,d,b){var
+e=this.length();bu(this.data,c,a,d,b);return 0};ad.prototype.read_one=function(a){return hs(this.data,a)};ad.prototype.close=function(){};ad.prototype.constructor=ad;function
+aq(b,a){this.content={};this.root=b;this.lookupFun=a}aq.prototype.nm=function(a){return this.root+a};aq.prototype.create_dir_if_needed=function(d){var
+c=d.split(aU),b=s;for(var
+a=0;a<c.length-1;a++){b+=c[a]+aU;if(this.content[b])continue;this.content[b]=Symbol("directory")}};aq.prototype.slash=function(a){return/\/$/.test(a)?a:a+aU};aq.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-P(aw(b[1]))}}};ab.prototype.exists=function(a){if(a==k)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};ab.prototype.mkdir=function(c,e,d){var
-b=d&&ba(dt);if(this.exists(c))if(b)bb(b,bc(e_,de,this.nm(c)));else
-u(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||k;if(!this.exists(a))if(b)bb(b,bc(dx,de,this.nm(a)));else
-u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,de,this.nm(a)));else
-u(a+dA);this.create_dir_if_needed(this.slash(c))};ab.prototype.rmdir=function(a,f){var
-b=f&&ba(dt),c=a==k?k:this.slash(a),e=new
-RegExp(fj+c+fJ);if(!this.exists(a))if(b)bb(b,bc(dx,dq,this.nm(a)));else
-u(a+cj);if(!this.is_dir(a))if(b)bb(b,bc(dk,dq,this.nm(a)));else
-u(a+dA);for(var
+ad(aK(b[1]))}}};aq.prototype.exists=function(a){if(a==s)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};aq.prototype.mkdir=function(c,e,d){var
+b=d&&bx(ef);if(this.exists(c))if(b)by(b,bz(gu,d1,this.nm(c)));else
+F(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||s;if(!this.exists(a))if(b)by(b,bz(ej,d1,this.nm(a)));else
+F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,d1,this.nm(a)));else
+F(a+em);this.create_dir_if_needed(this.slash(c))};aq.prototype.rmdir=function(a,f){var
+b=f&&bx(ef),c=a==s?s:this.slash(a),e=new
+RegExp(gF+c+g5);if(!this.exists(a))if(b)by(b,bz(ej,ec,this.nm(a)));else
+F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,ec,this.nm(a)));else
+F(a+em);for(var
 d
 in
-this.content)if(d.match(e))if(b)bb(b,bc(fI,dq,this.nm(a)));else
-u(this.nm(a)+": Directory not empty");delete
-this.content[c]};ab.prototype.readdir=function(a){var
-f=a==k?k:this.slash(a);if(!this.exists(a))u(a+cj);if(!this.is_dir(a))u(a+dA);var
+this.content)if(d.match(e))if(b)by(b,bz(g4,ec,this.nm(a)));else
+F(this.nm(a)+": Directory not empty");delete
+this.content[c]};aq.prototype.readdir=function(a){var
+f=a==s?s:this.slash(a);if(!this.exists(a))F(a+c2);if(!this.is_dir(a))F(a+em);var
 g=new
-RegExp(fj+f+fJ),d={},c=[];for(var
+RegExp(gF+f+g5),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};ab.prototype.is_dir=function(a){if(a==k)return true;var
-b=this.slash(a);return this.content[b]?1:0};ab.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};aq.prototype.is_dir=function(a){if(a==s)return true;var
+b=this.slash(a);return this.content[b]?1:0};aq.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};ab.prototype.open=function(a,b){if(b.rdonly&&b.wronly)u(this.nm(a)+fn);if(b.text&&b.binary)u(this.nm(a)+fD);this.lookup(a);if(this.content[a]){if(this.is_dir(a))u(this.nm(a)+" : is a directory");if(b.create&&b.excl)u(this.nm(a)+fl);var
+this.content[a];return b};aq.prototype.open=function(a,b){if(b.rdonly&&b.wronly)F(this.nm(a)+gJ);if(b.text&&b.binary)F(this.nm(a)+gZ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))F(this.nm(a)+" : is a directory");if(b.create&&b.excl)F(this.nm(a)+gH);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-P(H(0));return this.content[a]}else
-ny(this.nm(a))};ab.prototype.register=function(c,a){var
-b;if(this.content[c])u(this.nm(c)+fl);if(bR(a))b=new
-P(a);if(cx(a))b=new
-P(aw(a));else
+ad(U(0));return this.content[a]}else
+r8(this.nm(a))};aq.prototype.register=function(c,a){var
+b;if(this.content[c])F(this.nm(c)+gH);if(cn(a))b=new
+ad(a);if(de(a))b=new
+ad(aK(a));else
 if(a
 instanceof
 Array)b=new
-P(mW(a));else
+ad(ru(a));else
 if(typeof
 a==="string")b=new
-P(f8(a));else
+ad(ht(a));else
 if(a.toString){var
-d=aw(az(a.toString()));b=new
-P(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-u(this.nm(c)+" : registering file with invalid content type")};ab.prototype.constructor=ab;function
-l(a){return al(a)}function
-af(b,a){return ax(b,a)}function
-mQ(d){var
-c=l(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=af(d,a);return b}function
-mP(a){if(a.t!=4)cs(a);return a.c}function
-aJ(a){this.fs=require("fs");this.fd=a}aJ.prototype=new
-fZ();aJ.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){u(a.toString())}};aJ.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){u(a.toString())}};aJ.prototype.write=function(f,b,c,e){var
-a=mQ(b);if(!(a
+d=aK(aO(a.toString()));b=new
+ad(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+F(this.nm(c)+" : registering file with invalid content type")};aq.prototype.constructor=aq;function
+o(a){return aC(a)}function
+ar(b,a){return aL(b,a)}function
+ro(d){var
+c=o(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ar(d,a);return b}function
+rn(a){if(a.t!=4)da(a);return a.c}function
+aY(a){this.fs=require("fs");this.fd=a}aY.prototype=new
+hk();aY.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){F(a.toString())}};aY.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){F(a.toString())}};aY.prototype.write=function(f,b,c,e){var
+a=ro(b);if(!(a
 instanceof
-h.Uint8Array))a=new(h.Uint8Array)(a);var
-d=h.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){u(a.toString())}return 0};aJ.prototype.read=function(g,d,c,f){var
-a=mP(d);if(!(a
+l.Uint8Array))a=new(l.Uint8Array)(a);var
+d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){F(a.toString())}return 0};aY.prototype.read=function(g,d,c,f){var
+a=rn(d);if(!(a
 instanceof
-h.Uint8Array))a=new(h.Uint8Array)(a);var
-e=h.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){u(a.toString())}for(var
-b=0;b<f;b++)a_(d,c+b,e[c+b]);return 0};aJ.prototype.read_one=function(c){var
-b=new(h.Uint8Array)(1),a=h.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){u(a.toString())}return a[0]};aJ.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){u(a.toString())}};aJ.prototype.constructor=aJ;function
-Q(a){this.fs=require("fs");this.root=a}Q.prototype.nm=function(a){return this.root+a};Q.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};Q.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){u(a.toString())}};Q.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.open=function(f,c,g){var
+l.Uint8Array))a=new(l.Uint8Array)(a);var
+e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){F(a.toString())}for(var
+b=0;b<f;b++)bv(d,c+b,e[c+b]);return 0};aY.prototype.read_one=function(c){var
+b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){F(a.toString())}return a[0]};aY.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){F(a.toString())}};aY.prototype.constructor=aY;function
+ae(a){this.fs=require("fs");this.root=a}ae.prototype.nm=function(a){return this.root+a};ae.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};ae.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){F(a.toString())}};ae.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aJ(d)}catch(a){this.raise_nodejs_error(a,g)}};Q.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};Q.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),e4);return az(a)}catch(a){this.raise_nodejs_error(a,c)}};Q.prototype.raise_nodejs_error=function(a,d){var
-b=ba(dt);if(d&&b){var
-c=bc(a.code,a.syscall,a.path,a.errno);bb(b,c)}else
-u(a.toString())};Q.prototype.stats_from_js=function(a){var
+aY(d)}catch(a){this.raise_nodejs_error(a,g)}};ae.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),go);return aO(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.raise_nodejs_error=function(a,d){var
+b=bx(ef);if(d&&b){var
+c=bz(a.code,a.syscall,a.path,a.errno);by(b,c)}else
+F(a.toString())};ae.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};Q.prototype.constructor=Q;function
-gc(b){var
-a=dT(b);if(!a)return;return a[0]+aF}var
-cz=gc(bO)||ay("unable to compute caml_root"),bv=[];if(bT())bv.push({path:cz,device:new
-Q(cz)});else
-bv.push({path:cz,device:new
-ab(cz)});bv.push({path:fz,device:new
-ab(fz)});function
-gu(b){var
-g=nn(b),b=g.join(aF),f=gr(b),c;for(var
-e=0;e<bv.length;e++){var
-a=bv[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
-d=gc(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};ae.prototype.constructor=ae;function
+hz(b){var
+a=eF(b);if(!a)return;return a[0]+aU}var
+dg=hz(ck)||aM("unable to compute caml_root"),bW=[];if(cq())bW.push({path:dg,device:new
+ae(dg)});else
+bW.push({path:dg,device:new
+aq(dg)});bW.push({path:gV,device:new
+aq(gV)});function
+hS(b){var
+g=rX(b),b=g.join(aU),f=hP(b),c;for(var
+e=0;e<bW.length;e++){var
+a=bW[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cq()){var
+d=hz(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-Q(d)};bv.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;u("no device found for "+f)}function
-mZ(c,b){var
-a=gu(c);if(!a.device.register)ay("cannot register file");a.device.register(a.rest,b);return 0}function
-gs(b,a){var
-b=d(b),a=d(a);return mZ(b,a)}function
-m2(){var
-b=h.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gs(b[a].name,b[a].content);h.jsoo_create_file=gs;h.caml_fs_tmp=[];return 0}function
-m3(a,b){return+(cr(a,b,false)>=0)}function
-dH(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=W(d,c)}c=0;switch(e&3){case
+ae(d)};bW.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;F("no device found for "+f)}function
+rz(c,b){var
+a=hS(c);if(!a.device.register)aM("cannot register file");a.device.register(a.rest,b);return 0}function
+hQ(b,a){var
+b=d(b),a=d(a);return rz(b,a)}function
+rC(){var
+b=l.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)hQ(b[a].name,b[a].content);l.jsoo_create_file=hQ;l.caml_fs_tmp=[];return 0}function
+rD(a,b){return+(c$(a,b,false)>=0)}function
+et(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=aj(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=W(d,c)}d^=e;return d}function
-m9(a,b){return dH(a,aL(b))}function
-m6(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=W(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=aj(d,c)}d^=e;return d}function
+rJ(a,b){return et(a,aN(b))}function
+rG(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=aj(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=W(d,c)}d^=e;return d}function
-gh(a){switch(a.t&6){default:a$(a);case
+1:c|=b[a];d=aj(d,c)}d^=e;return d}function
+hG(a){switch(a.t&6){default:bw(a);case
 0:return a.c;case
 4:return a.c}}function
-m5(b,c){var
-a=gh(c);return typeof
-a==="string"?dH(b,a):m6(b,a)}function
-m7(a){a^=a>>>16;a=bt(a,0x85ebca6b|0);a^=a>>>13;a=bt(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-m4(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bL)d=bL;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bP[a.caml_custom]&&bP[a.caml_custom].hash){var
-k=bP[a.caml_custom].hash(a);b=W(b,k);c--}}else
+rF(b,c){var
+a=hG(c);return typeof
+a==="string"?et(b,a):rG(b,a)}function
+rH(a){a^=a>>>16;a=bU(a,0x85ebca6b|0);a^=a>>>13;a=bU(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+rE(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>ci)d=ci;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(cl[a.caml_custom]&&cl[a.caml_custom].hash){var
+k=cl[a.caml_custom].hash(a);b=aj(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=W(b,a[2]);c--;break;case
+248:b=aj(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=W(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bR(a)){b=m5(b,a);c--}else
-if(cx(a)){b=m9(b,a);c--}else
+o=a.length-1<<10|a[0];b=aj(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(cn(a)){b=rF(b,a);c--}else
+if(de(a)){b=rJ(b,a);c--}else
 if(typeof
-a==="string"){b=dH(b,a);c--}else
-if(a===(a|0)){b=W(b,a+a+1);c--}else
-if(a===+a){b=dG(b,a);c--}}b=m7(b);return b&0x3FFFFFFF}function
-m_(a,c,l){if(!isFinite(a)){if(isNaN(a))return az(dm);return az(a>0?fS:"-infinity")}var
+a==="string"){b=et(b,a);c--}else
+if(a===(a|0)){b=aj(b,a+a+1);c--}else
+if(a===+a){b=es(b,a);c--}}b=rH(b);return b&0x3FFFFFFF}function
+rK(a,c,k){if(!isFinite(a)){if(isNaN(a))return aO(d9);return aO(a>0?hc:"-infinity")}var
 i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
 d=0;if(a==0);else
 if(a<1)while(a<1&&d>-1022){a*=2;d--}else
 while(a>=2){a/=2;d++}var
-j=d<0?k:bm,e=k;if(i)e=a8;else
-switch(l){case
-43:e=bm;break;case
-32:e=aP;break;default:break}if(c>=0&&c<13){var
+j=d<0?s:bL,e=s;if(i)e=bs;else
+switch(k){case
+43:e=bL;break;case
+32:e=a8;break;default:break}if(c>=0&&c<13){var
 g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
 b=a.toString(16);if(c>=0){var
-h=b.indexOf(bo);if(h<0)b+=bo+bu(c,ae);else{var
-f=h+1+c;if(b.length<f)b+=bu(f-b.length,ae);else
-b=b.substr(0,f)}}return az(e+dg+b+"p"+j+d.toString(10))}function
-ne(a){return+a.isZero()}function
-nh(a){return new
-j(a&aQ,a>>24&aQ,a>>31&aH)}function
-gf(a){return a.toInt()}function
-nd(a){return+a.isNeg()}function
-ng(a){return a.neg()}function
-gd(g,c){var
-a=dN(g);if(a.signedconv&&nd(c)){a.sign=-1;c=ng(c)}var
-b=k,h=nh(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(gf(e.modulus))+b}while(!ne(c));if(a.prec>=0){a.filler=aP;var
-d=a.prec-b.length;if(d>0)b=bu(d,ae)+b}return dF(a,b)}function
-nx(c){var
-a=0,e=l(c),b=10,d=1;if(e>0)switch(af(c,a)){case
+h=b.indexOf(bN);if(h<0)b+=bN+bV(c,at);else{var
+f=h+1+c;if(b.length<f)b+=bV(f-b.length,at);else
+b=b.substr(0,f)}}return aO(e+c3+b+"p"+j+d.toString(10))}function
+rQ(a){return+a.isZero()}function
+hB(a){return new
+r(a&a9,a>>24&a9,a>>31&aW)}function
+hD(a){return a.toInt()}function
+rP(a){return+a.isNeg()}function
+rS(a){return a.neg()}function
+hA(g,c){var
+a=ez(g);if(a.signedconv&&rP(c)){a.sign=-1;c=rS(c)}var
+b=s,h=hB(a.base),f="0123456789abcdef";do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(hD(e.modulus))+b}while(!rQ(c));if(a.prec>=0){a.filler=a8;var
+d=a.prec-b.length;if(d>0)b=bV(d,at)+b}return er(a,b)}function
+r7(c){var
+a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&af(c,a)==48)switch(af(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ar(c,a)==48)switch(ar(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -686,17 +691,17 @@ a=0,e=l(c),b=10,d=1;if(e>0)switch(af(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gl(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-nk(f){var
-h=nx(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?af(f,c):0,b=gl(e);if(b<0||b>=d)ay(cl);var
-a=b;for(c++;c<g;c++){e=af(f,c);if(e==95)continue;b=gl(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ay(cl)}if(c!=g)ay(cl);a=i*a;if(d==10&&(a|0)!=a)ay(cl);return a|0}function
-nm(a,b){return+(cr(a,b,false)<=0)}function
-aM(a,d){if(a<0)bN();var
+hK(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+hE(f){var
+h=r7(f),c=h[0],i=h[1],d=h[2],g=o(f),j=-1>>>0,e=c<g?ar(f,c):0,b=hK(e);if(b<0||b>=d)aM(c5);var
+a=b;for(c++;c<g;c++){e=ar(f,c);if(e==95)continue;b=hK(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aM(c5)}if(c!=g)aM(c5);a=i*a;if(d==10&&(a|0)!=a)aM(c5);return a|0}function
+rW(a,b){return+(c$(a,b,false)<=0)}function
+a0(a,d){if(a<0)cj();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-dQ(a){return d(cA(a,0,a.length))}var
-no=function(){function
+cp(a){return d(dh(a,0,a.length))}var
+rY=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -704,40 +709,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=aG<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&0xFF;return o}return function(i,g,f){var
-e=[],h=gh(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&ch;return o}return function(i,g,f){var
+e=[],h=hG(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return dQ(k(e,f))}}();function
-np(c,b,a){return no(aw(c),b,a)}var
-aS=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return cp(k(e,f))}}();function
+rZ(c,b,a){return rY(aK(c),b,a)}var
+a$=new
 Array();function
-nq(c){var
-a=aS[c];if(!a.opened)u("Cannot flush a closed channel");if(!a.buffer||a.buffer==k)return 0;if(a.fd&&y.fds[a.fd]&&y.fds[a.fd].output){var
-b=y.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=k;return 0}function
-go(e,f){var
-a=aS[e],c=d(f),b=l(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-nI(a){var
-a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+r0(c){var
+a=a$[c];if(!a.opened)F("Cannot flush a closed channel");if(!a.buffer||a.buffer==s)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
+b=M.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=s;return 0}function
+hN(e,f){var
+a=a$[e],c=d(f),b=o(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+sg(a){var
+a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-nJ(a){var
-a=dS(a),b=h;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+sh(a){var
+a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cB(c,e,d,a){if(y.fds===undefined)y.fds=new
+di(c,e,d,a){if(M.fds===undefined)M.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;y.fds[c]=b;if(!y.fd_last_idx||c>y.fd_last_idx)y.fd_last_idx=c;return c}function
-nU(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;M.fds[c]=b;if(!M.fd_last_idx||c>M.fd_last_idx)M.fd_last_idx=c;return c}function
+ss(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -747,112 +752,112 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)u(aL(c)+fn);if(a.text&&a.binary)u(aL(c)+fD);var
-d=gu(c),e=d.device.open(d.rest,a),f=y.fd_last_idx?y.fd_last_idx:0;return cB(f+1,go,e,a)}cB(0,go,new
-P(H(0)));cB(1,nJ,new
-P(H(0)));cB(2,nI,new
-P(H(0)));function
-nr(a){var
-c=y.fds[a];if(c.flags.wronly)u(fX+a+" is writeonly");var
-d=null;if(a==0&&bT()){var
-e=require("fs");d=function(){return az(e.readFileSync(0,e4))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aS[b.fd]=b;return b.fd}function
-gi(c){var
-b=y.fds[c];if(b.flags.rdonly)u(fX+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:k};aS[a.fd]=a;return a.fd}function
-ns(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)F(aN(c)+gJ);if(a.text&&a.binary)F(aN(c)+gZ);var
+d=hS(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return di(f+1,hN,e,a)}di(0,hN,new
+ad(U(0)));di(1,sh,new
+ad(U(0)));di(2,sg,new
+ad(U(0)));function
+r1(a){var
+c=M.fds[a];if(c.flags.wronly)F(hi+a+" is writeonly");var
+d=null;if(a==0&&cq()){var
+e=require("fs");d=function(){return aO(e.readFileSync(0,go))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a$[b.fd]=b;return b.fd}function
+hH(c){var
+b=M.fds[c];if(b.flags.rdonly)F(hi+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:s};a$[a.fd]=a;return a.fd}function
+r2(){var
 b=0;for(var
-a=0;a<aS.length;a++)if(aS[a]&&aS[a].opened&&aS[a].out)b=[0,aS[a].fd,b];return b}function
-gj(b,a){if(a==0)cy();return b%a}function
-bS(a,b){return+(cr(a,b,false)!=0)}function
-nu(a,b){a[0]=cm;a[1]=b;return 0}function
-nv(a){if(a
+a=0;a<a$.length;a++)if(a$[a]&&a$[a].opened&&a$[a].out)b=[0,a$[a].fd,b];return b}function
+hI(b,a){if(a==0)df();return b%a}function
+co(a,b){return+(c$(a,b,false)!=0)}function
+r4(a,b){a[0]=c6;a[1]=b;return 0}function
+r5(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bR(a))return dy;else
-if(cx(a))return dy;else
+if(cn(a))return ek;else
+if(de(a))return ek;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a7;else
-return bK}function
-aq(b,c,a){if(a&&h.toplevelReloc)b=h.toplevelReloc(a);y[b+1]=c;if(a)y[a]=c}function
-nB(a,b){gk[aL(a)]=b;return 0}function
-mT(a,b){if(a===b)return 1;a.t&6&&a$(a);b.t&6&&a$(b);return a.c==b.c?1:0}function
-dP(a,b){return mT(a,b)}function
-nD(){L(dz)}function
-z(b,a){if(a>>>0>=l(b))nD();return af(b,a)}function
-gp(a,b){return 1-dP(a,b)}function
-X(a){return a}function
-nF(){return 0x7FFFFFFF/4|0}function
-nz(){gm(y.Not_found)}function
-gq(c){var
-a=h,b=gg(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return az(a.process.env[b]);if(h.jsoo_static_env&&h.jsoo_static_env[b])return az(h.jsoo_static_env[b]);nz()}function
-nG(){if(h.crypto)if(typeof
-h.crypto.getRandomValues==="function"){var
-a=new(h.Uint32Array)(1);h.crypto.getRandomValues(a);return[0,a[0]]}else
-if(h.crypto.randomBytes==="function"){var
-b=h.crypto.randomBytes(4),a=new(h.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return br;else
+return cg}function
+aH(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);M[b+1]=c;if(a)M[a]=c}function
+r$(a,b){hJ[aN(a)]=b;return 0}function
+rr(a,b){if(a===b)return 1;a.t&6&&bw(a);b.t&6&&bw(b);return a.c==b.c?1:0}function
+eB(a,b){return rr(a,b)}function
+sb(){$(el)}function
+K(b,a){if(a>>>0>=o(b))sb();return ar(b,a)}function
+eC(a,b){return 1-eB(a,b)}function
+ak(a){return a}function
+sd(){return 0x7FFFFFFF/4|0}function
+r9(){hL(M.Not_found)}function
+hO(c){var
+a=l,b=hF(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aO(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aO(l.jsoo_static_env[b]);r9()}function
+se(){if(l.crypto)if(typeof
+l.crypto.getRandomValues==="function"){var
+a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
+if(l.crypto.randomBytes==="function"){var
+b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-dR(a){var
+eD(a){var
 b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-R(b,a){return{joo_tramp:b,joo_args:a}}function
-gn(a){return a}function
-aT(a){if(a
+af(b,a){return{joo_tramp:b,joo_args:a}}function
+hM(a){return a}function
+a1(a){if(a
 instanceof
-Array)return a;if(h.RangeError&&a
+Array)return a;if(l.RangeError&&a
 instanceof
-h.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gn(y.Stack_overflow);if(h.InternalError&&a
+l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hM(M.Stack_overflow);if(l.InternalError&&a
 instanceof
-h.InternalError&&a.message&&a.message.match(/too much recursion/i))return gn(y.Stack_overflow);if(a
+l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hM(M.Stack_overflow);if(a
 instanceof
-h.Error&&ba(fd))return[0,ba(fd),a];return[0,y.Failure,az(String(a))]}function
-nN(b){h.tccCheck=function(a){return aL(b(dQ(a)))};return 0}function
-bV(a){return a>=-bp&&a<bp?a:BigInt(a)}function
-aA(a){return a>=BigInt(-bp)&&a<BigInt(bp)?Number(a):a}function
-n(a,b){return typeof
+l.Error&&bx(gz))return[0,bx(gz),a];return[0,M.Failure,aO(String(a))]}function
+sl(b,c){l.tccCheck=function(a){return aN(b(cp(a)))};l.tccSession=function(a,b){return aN(c(cp(a),cp(b)))};return 0}function
+cs(a){return a>=-bO&&a<bO?a:BigInt(a)}function
+aP(a){return a>=BigInt(-bO)&&a<BigInt(bO)?Number(a):a}function
+m(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a+b):aA(BigInt(a)+BigInt(b))}function
-bU(a,b){return a<b?-1:a>b?1:0}function
-bw(b,c){if(typeof
+b=="number"?cs(a+b):aP(BigInt(a)+BigInt(b))}function
+cr(a,b){return a<b?-1:a>b?1:0}function
+bX(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aA(a)}function
-gv(a){return a>=-fC&&a<=fC?1:0}function
-aU(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aP(a)}function
+hT(a){return a>=-gY&&a<=gY?1:0}function
+ba(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bp&&c<bp)return c+0}return aA(BigInt(a)*BigInt(b))}function
-Y(a){return typeof
-a=="number"?bV(0-a):aA(-a)}function
-nP(b){var
+c=a*b;if(c>-bO&&c<bO)return c+0}return aP(BigInt(a)*BigInt(b))}function
+V(a){return typeof
+a=="number"?cs(0-a):aP(-a)}function
+sn(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-nQ(a){return aA(BigInt(a))}function
-C(a){return bV(a)}function
-dU(a){return aA(BigInt(aL(a)))}function
-nR(a,b){var
+so(a){return aP(BigInt(a))}function
+L(a){return cs(a)}function
+eG(a){return aP(BigInt(aN(a)))}function
+sp(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gw(a,b){return aA(nR(BigInt(a),b))}function
+hU(a,b){return aP(sp(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aA(BigInt(a)<<BigInt(b))}function
-bW(a,b){return typeof
-a=="number"&&b<31?a>>b:aA(BigInt(a)>>BigInt(b))}function
-M(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aP(BigInt(a)<<BigInt(b))}function
+ct(a,b){return typeof
+a=="number"&&b<31?a>>b:aP(BigInt(a)>>BigInt(b))}function
+I(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a-b):aA(BigInt(a)-BigInt(b))}function
-gx(a){return typeof
-a=="number"?bV(a+1):aA(a+BigInt(1))}function
-nS(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=ae+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return dQ(c)}function
-dV(a){return Number(a)}function
-nT(a){return Number(a)}function
-cC(a){return d(a.toString())}function
-nl(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-m1(b){var
-a=k;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&nl(b[1]))var
+b=="number"?cs(a-b):aP(BigInt(a)-BigInt(b))}function
+hV(a){return typeof
+a=="number"?cs(a+1):aP(a+BigInt(1))}function
+sq(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=at+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return cp(c)}function
+eH(a){return Number(a)}function
+sr(a){return Number(a)}function
+dj(a){return d(a.toString())}function
+rV(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rB(b){var
+a=s;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rV(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -861,340 +866,356 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aI)a+=co+c.toString()+co;else
+aX)a+=c9+c.toString()+c9;else
 if(typeof
-c=="string")a+=co+c.toString()+co;else
+c=="string")a+=c9+c.toString()+c9;else
 a+="_"}a+=")"}else
-if(b[0]==O)a+=b[1];return a}function
-ga(a){if(a
+if(b[0]==_)a+=b[1];return a}function
+hx(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==O)){var
-c=ba("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=m1(a),b=ba(e3);if(b)b(0);h.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==_)){var
+c=bx("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=rB(a),b=bx(gn);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-nC(){var
-a=h;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){ga(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)ga(a.error)})}nC();function
-e(a,b){return a.length==1?a(b):br(a,[b])}function
-m(a,b,c){return a.length==2?a(b,c):br(a,[b,c])}function
-e0(a,b,c,d){return a.length==3?a(b,c,d):br(a,[b,c,d])}m2();var
-cF=[O,d(fU),-1],dX=[O,d(fa),-2],cE=[O,d(di),-3],cD=[O,d(ft),-4],dY=[O,d(fG),-6],am=[O,d(fy),-7],cG=[O,d(fA),-9],D=[O,d(fN),-11];aq(11,[O,d(e2),-12],e2);aq(10,D,fN);aq(9,[O,d(fr),-10],fr);aq(8,cG,fA);aq(7,[O,d(fi),-8],fi);aq(6,am,fy);aq(5,dY,fG);aq(4,[O,d(fc),-5],fc);aq(3,cD,ft);aq(2,cE,di);aq(1,dX,fa);aq(0,cF,fU);var
-gz=d(fu),gA=d(fv),gC=d("\\\\"),gD=d("\\'"),gE=d("\\b"),gF=d("\\t"),gG=d("\\n"),gH=d("\\r"),gB=d("Char.chr"),gP=[0,0,0],gL=d("List.init"),gK=d("hd"),gS=d("String.blit / Bytes.blit_string"),gR=d("Bytes.blit"),gQ=d("String.sub / Bytes.sub"),gX=d("String.contains_from / Bytes.contains_from"),gU=d(k),gT=d("String.concat"),g1=d("Array.blit"),g0=d("Array.init"),g3=d(dv),g4=d("CamlinternalLazy.Undefined"),g_=d("Buffer.add: cannot grow buffer"),g9=[0,d(fF),93,2],g8=[0,d(fF),94,2],hh=d("%c"),hi=d("%s"),hj=d(e1),hk=d(fh),hl=d(fs),hm=d(e6),hn=d("%f"),ho=d("%B"),hp=d("%{"),hq=d("%}"),hr=d("%("),hs=d("%)"),ht=d("%a"),hu=d("%t"),hv=d("%?"),hw=d("%r"),hx=d("%_r"),hy=[0,d(K),850,23],hJ=[0,d(K),814,21],hB=[0,d(K),815,21],hK=[0,d(K),818,21],hC=[0,d(K),819,21],hL=[0,d(K),822,19],hD=[0,d(K),823,19],hM=[0,d(K),826,22],hE=[0,d(K),827,22],hN=[0,d(K),831,30],hF=[0,d(K),832,30],hH=[0,d(K),836,26],hz=[0,d(K),837,26],hI=[0,d(K),846,28],hA=[0,d(K),847,28],hG=[0,d(K),851,23],iS=d(fp),iQ=[0,d(K),1558,4],iR=d("Printf: bad conversion %["),iT=[0,d(K),1626,39],iU=[0,d(K),1649,31],iV=[0,d(K),1650,31],iW=d("Printf: bad conversion %_"),iX=d("@{"),iY=d("@["),iO=d(dm),iM=d("neg_infinity"),iN=d(fS),iL=d(bo),iG=[0,e9],iu=d("%+nd"),iv=d("% nd"),ix=d("%+ni"),iy=d("% ni"),iz=d("%nx"),iA=d("%#nx"),iB=d("%nX"),iC=d("%#nX"),iD=d("%no"),iE=d("%#no"),it=d("%nd"),iw=d(fs),iF=d("%nu"),ig=d("%+ld"),ih=d("% ld"),ij=d("%+li"),ik=d("% li"),il=d("%lx"),im=d("%#lx"),io=d("%lX"),ip=d("%#lX"),iq=d("%lo"),ir=d("%#lo"),ie=d("%ld"),ii=d(fh),is=d("%lu"),h4=d("%+Ld"),h5=d("% Ld"),h7=d("%+Li"),h8=d("% Li"),h9=d("%Lx"),h_=d("%#Lx"),h$=d("%LX"),ia=d("%#LX"),ib=d("%Lo"),ic=d("%#Lo"),h3=d("%Ld"),h6=d(e6),id=d("%Lu"),hR=d("%+d"),hS=d("% d"),hU=d("%+i"),hV=d("% i"),hW=d("%x"),hX=d("%#x"),hY=d("%X"),hZ=d("%#X"),h0=d("%o"),h1=d("%#o"),hQ=d(dv),hT=d(e1),h2=d(fp),g$=d("@]"),ha=d("@}"),hb=d("@?"),hc=d("@\n"),hd=d("@."),he=d("@@"),hf=d("@%"),hg=d("@"),hO=d("CamlinternalFormat.Type_mismatch"),iZ=d("x"),i2=d("Hashtbl: unsupported hash table format"),mM=d("OCAMLRUNPARAM"),mK=d("CAMLRUNPARAM"),i0=d(k),i3=d("Z.Overflow"),kU=[0,0],kW=[0,0],kZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],k0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],k6=d(k),lo=d(fv),lp=d(fu),lr=[2,1],ls=[2,0],lq=d("a word"),l5=d(dl),l2=d(k),lI=[0,d(fE),[0,d(fK),[0,d(dl),[0,d(fT),0]]]],lD=d("data_offsets"),lB=d("short"),lC=d("header"),lE=d("manifest"),lF=d("rank"),lG=d("no state"),lH=d("critical"),lJ=d("DECLINED: a feature"),lK=d("options"),lL=d(fE),mp=d(fT),mq=d("round_counts"),mo=d("plans"),lM=d("plans_exponent"),lN=d("plans_mantissa"),ml=d("race_count"),mm=d("race_exponent"),mn=d("race_mantissa"),lO=d("cost_to_go"),lP=d("residual_to_go"),lQ=d("edge_start"),lR=d("accept"),lS=d("state_digest"),lT=d("edge_call"),lU=d("edge_target"),lV=d(fR),lW=d(fo),lX=d(fo),lY=d("call_cost_low"),lZ=d("call_cost_high"),l0=d("call_weight"),l1=d("call_text"),l3=d("leaf_policy"),l4=d("root"),l6=d(e$),l7=d(df),l8=d(e$),l9=d("call_epsilon"),l_=d("call_latency_ms"),l$=d("call_price"),ma=d(dl),mb=d("requires"),mc=d(fm),md=d("forbids"),me=d(fm),mf=d(fK),mg=d("tilt"),mh=d(fW),mi=d("version"),mj=d(fW),mk=d("name"),lz=d(k),ly=d(fx),lw=d(fx),lu=d(fL),lv=d(df),lA=d(df),lx=d("calls"),lm=d("a residual"),ll=d("DECLINED: a beta of more than 64 digits"),ln=d(fR),lk=d(k),lj=d("no list"),li=d("no number"),lh=d("a number"),lg=d("no text"),le=d("no object"),lf=d(fL),ld=[3,0],lc=[2,0],la=d("escape"),lb=d(dg),k$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],k_=d("JSON ends"),k9=d("Reader.Unread"),mx=d("DECLINED"),my=d(fB),mz=[0,0,d(e5)],mA=[0,0,d("REJECTED: no artifact")],mB=[0,0,d(e5)],mC=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(dC),0]]]]],d("at most %s 2^%s plans")],mE=d(dC),mF=d(" derivations"),mG=d(dC),mD=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],mH=d(fB),ms=[0,[4,6,[0,2,2],0,0],d("%02x")],mt=d(k),mu=[0,d(k),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
-A(a){if(typeof
+sa(){var
+a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hx(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hx(a.error)})}sa();function
+e(a,b){return a.length==1?a(b):bR(a,[b])}function
+i(a,b,c){return a.length==2?a(b,c):bR(a,[b,c])}function
+cf(a,b,c,d){return a.length==3?a(b,c,d):bR(a,[b,c,d])}rC();var
+cw=[_,d(he),-1],eJ=[_,d(gw),-2],cv=[_,d(d5),-3],cu=[_,d(gP),-4],dk=[_,d(g2),-6],ax=[_,d(gU),-7],cx=[_,d(gW),-9],P=[_,d(g9),-11],fT=[0,0,0,0];aH(11,[_,d(gm),-12],gm);aH(10,P,g9);aH(9,[_,d(gN),-10],gN);aH(8,cx,gW);aH(7,[_,d(gE),-8],gE);aH(6,ax,gU);aH(5,dk,g2);aH(4,[_,d(gy),-5],gy);aH(3,cu,gP);aH(2,cv,d5);aH(1,eJ,gw);aH(0,cw,he);var
+hX=d(gQ),hY=d(gR),h0=d("\\\\"),h1=d("\\'"),h2=d("\\b"),h3=d("\\t"),h4=d("\\n"),h5=d("\\r"),hZ=d("Char.chr"),ib=[0,0,0],h9=d("List.init"),h8=d("hd"),ie=d("String.blit / Bytes.blit_string"),id=d("Bytes.blit"),ic=d("String.sub / Bytes.sub"),ik=d("String.contains_from / Bytes.contains_from"),ih=d(s),ig=d("String.concat"),ip=d("Array.blit"),io=d("Array.init"),ir=d(eh),is=d("CamlinternalLazy.Undefined"),iy=d("Buffer.add: cannot grow buffer"),ix=[0,d(g1),93,2],iw=[0,d(g1),94,2],iH=d("%c"),iI=d("%s"),iJ=d(gl),iK=d(gD),iL=d(gO),iM=d(gp),iN=d("%f"),iO=d("%B"),iP=d("%{"),iQ=d("%}"),iR=d("%("),iS=d("%)"),iT=d("%a"),iU=d("%t"),iV=d("%?"),iW=d("%r"),iX=d("%_r"),iY=[0,d(Z),850,23],i9=[0,d(Z),814,21],i1=[0,d(Z),815,21],i_=[0,d(Z),818,21],i2=[0,d(Z),819,21],i$=[0,d(Z),822,19],i3=[0,d(Z),823,19],ja=[0,d(Z),826,22],i4=[0,d(Z),827,22],jb=[0,d(Z),831,30],i5=[0,d(Z),832,30],i7=[0,d(Z),836,26],iZ=[0,d(Z),837,26],i8=[0,d(Z),846,28],i0=[0,d(Z),847,28],i6=[0,d(Z),851,23],ke=d(gL),kc=[0,d(Z),1558,4],kd=d("Printf: bad conversion %["),kf=[0,d(Z),1626,39],kg=[0,d(Z),1649,31],kh=[0,d(Z),1650,31],ki=d("Printf: bad conversion %_"),kj=d("@{"),kk=d("@["),ka=d(d9),j_=d("neg_infinity"),j$=d(hc),j9=d(bN),j4=[0,gt],jS=d("%+nd"),jT=d("% nd"),jV=d("%+ni"),jW=d("% ni"),jX=d("%nx"),jY=d("%#nx"),jZ=d("%nX"),j0=d("%#nX"),j1=d("%no"),j2=d("%#no"),jR=d("%nd"),jU=d(gO),j3=d("%nu"),jF=d("%+ld"),jG=d("% ld"),jI=d("%+li"),jJ=d("% li"),jK=d("%lx"),jL=d("%#lx"),jM=d("%lX"),jN=d("%#lX"),jO=d("%lo"),jP=d("%#lo"),jE=d("%ld"),jH=d(gD),jQ=d("%lu"),js=d("%+Ld"),jt=d("% Ld"),jv=d("%+Li"),jw=d("% Li"),jx=d("%Lx"),jy=d("%#Lx"),jz=d("%LX"),jA=d("%#LX"),jB=d("%Lo"),jC=d("%#Lo"),jr=d("%Ld"),ju=d(gp),jD=d("%Lu"),jf=d("%+d"),jg=d("% d"),ji=d("%+i"),jj=d("% i"),jk=d("%x"),jl=d("%#x"),jm=d("%X"),jn=d("%#X"),jo=d("%o"),jp=d("%#o"),je=d(eh),jh=d(gl),jq=d(gL),iz=d("@]"),iA=d("@}"),iB=d("@?"),iC=d("@\n"),iD=d("@."),iE=d("@@"),iF=d("@%"),iG=d("@"),jc=d("CamlinternalFormat.Type_mismatch"),kl=d("x"),ko=d("Hashtbl: unsupported hash table format"),rk=d("OCAMLRUNPARAM"),ri=d("CAMLRUNPARAM"),km=d(s),kp=d("Z.Overflow"),ks=[0,0],mf=[0,0],nG=[0,0],nK=[0,0],oW=[0,0],oT=[0,0],oS=[0,0],nQ=[0,0],nP=[0,0],nN=[0,[0,1]],nO=[0,[0,0]],nM=[0,0,0,0],nL=[0,0],nJ=[0,0],nC=[0,0],nD=[0,1],nE=[0,2],nF=[0,3],mt=[0,0],ms=[0,0],mr=[0,0,0],mn=[0,0,0],mm=[0,0,0],mk=[0,0,0],mh=[0,0],oV=[0,0,0,0],oZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],o0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],o6=d(s),po=d(gR),pp=d(gQ),pr=[2,1],ps=[2,0],pq=d("a word"),p5=d(d8),p2=d(s),pI=[0,d(g0),[0,d(g6),[0,d(d8),[0,d(hd),0]]]],pD=d("data_offsets"),pB=d("short"),pC=d("header"),pE=d("manifest"),pF=d("rank"),pG=d("no state"),pH=d("critical"),pJ=d("DECLINED: a feature"),pK=d("options"),pL=d(g0),qp=d(hd),qq=d("round_counts"),qo=d("plans"),pM=d("plans_exponent"),pN=d("plans_mantissa"),ql=d("race_count"),qm=d("race_exponent"),qn=d("race_mantissa"),pO=d("cost_to_go"),pP=d("residual_to_go"),pQ=d("edge_start"),pR=d("accept"),pS=d("state_digest"),pT=d("edge_call"),pU=d("edge_target"),pV=d(hb),pW=d(gK),pX=d(gK),pY=d("call_cost_low"),pZ=d("call_cost_high"),p0=d("call_weight"),p1=d("call_text"),p3=d("leaf_policy"),p4=d("root"),p6=d(gv),p7=d(d3),p8=d(gv),p9=d("call_epsilon"),p_=d("call_latency_ms"),p$=d("call_price"),qa=d(d8),qb=d("requires"),qc=d(gI),qd=d("forbids"),qe=d(gI),qf=d(g6),qg=d("tilt"),qh=d(hh),qi=d("version"),qj=d(hh),qk=d("name"),pz=d(s),py=d(gT),pw=d(gT),pu=d(g7),pv=d(d3),pA=d(d3),px=d("calls"),pm=d("a residual"),pl=d("DECLINED: a beta of more than 64 digits"),pn=d(hb),pk=d(s),pj=d("no list"),pi=d("no number"),ph=d("a number"),pg=d("no text"),pe=d("no object"),pf=d(g7),pd=[3,0],pc=[2,0],pa=d("escape"),pb=d(c3),o$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],o_=d("JSON ends"),o9=d("Reader.Unread"),qw=d("DECLINED"),qx=d(c7),qy=[0,0,d(d2)],qz=[0,0,d("REJECTED: no artifact")],qA=[0,0,d(d2)],qB=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(eo),0]]]]],d("at most %s 2^%s plans")],qD=d(eo),qE=d(" derivations"),qF=d(eo),qC=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],qG=d(c7),qs=[0,[4,6,[0,2,2],0,0],d("%02x")],qt=d(s),qu=[0,d(s),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],ra=d(hf),rb=d(c7),rc=d(d2),rd=d("REJECTED: no ledger"),q$=d(c3),q_=d("REJECTED: no UTF-8"),q8=d(c7),q9=d(hf),q6=d("~"),q4=d("a line of more than 2^24 bytes"),q5=d("a line that is no object"),qK=d("a forbid, and an error that was read"),qL=d("the core"),qM=d("no such call"),qN=d("observed values"),qO=d("outcome"),qP=d("seq"),qQ=d("the order of records"),qR=d("a field that is missing, unknown or malformed"),qS=d("session_id"),qT=d("the first record"),qU=d("open arguments"),qV=d("refusal"),qW=d("a call that no plan goes on with, or states"),qX=d("an end where none ends"),qY=d("lines that are not canonical, or not chained"),qZ=d("a key or a reference of two calls"),q0=d("a monitor"),qH=d("Session.Declined"),qI=[0,d(s),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number"),d("a nondeterministic artifact")],q1=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],rf=d("DECLINED: the artifact is not VALID");function
+N(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,A(a[1])];case
-1:return[1,A(a[1])];case
-2:return[2,A(a[1])];case
-3:return[3,A(a[1])];case
-4:return[4,A(a[1])];case
-5:return[5,A(a[1])];case
-6:return[6,A(a[1])];case
-7:return[7,A(a[1])];case
+0:return[0,N(a[1])];case
+1:return[1,N(a[1])];case
+2:return[2,N(a[1])];case
+3:return[3,N(a[1])];case
+4:return[4,N(a[1])];case
+5:return[5,N(a[1])];case
+6:return[6,N(a[1])];case
+7:return[7,N(a[1])];case
 8:var
-c=a[1];return[8,c,A(a[2])];case
+c=a[1];return[8,c,N(a[2])];case
 9:var
-b=a[1];return[9,b,b,A(a[3])];case
-10:return[10,A(a[1])];case
-11:return[11,A(a[1])];case
-12:return[12,A(a[1])];case
-13:return[13,A(a[1])];default:return[14,A(a[1])]}}function
-Z(a,b){if(typeof
+b=a[1];return[9,b,b,N(a[3])];case
+10:return[10,N(a[1])];case
+11:return[11,N(a[1])];case
+12:return[12,N(a[1])];case
+13:return[13,N(a[1])];default:return[14,N(a[1])]}}function
+al(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,Z(a[1],b)];case
-1:return[1,Z(a[1],b)];case
-2:return[2,Z(a[1],b)];case
-3:return[3,Z(a[1],b)];case
-4:return[4,Z(a[1],b)];case
-5:return[5,Z(a[1],b)];case
-6:return[6,Z(a[1],b)];case
-7:return[7,Z(a[1],b)];case
+0:return[0,al(a[1],b)];case
+1:return[1,al(a[1],b)];case
+2:return[2,al(a[1],b)];case
+3:return[3,al(a[1],b)];case
+4:return[4,al(a[1],b)];case
+5:return[5,al(a[1],b)];case
+6:return[6,al(a[1],b)];case
+7:return[7,al(a[1],b)];case
 8:var
-c=a[1];return[8,c,Z(a[2],b)];case
+c=a[1];return[8,c,al(a[2],b)];case
 9:var
-d=a[2],e=a[1];return[9,e,d,Z(a[3],b)];case
-10:return[10,Z(a[1],b)];case
-11:return[11,Z(a[1],b)];case
-12:return[12,Z(a[1],b)];case
-13:return[13,Z(a[1],b)];default:return[14,Z(a[1],b)]}}function
-w(a,b){if(typeof
+d=a[2],e=a[1];return[9,e,d,al(a[3],b)];case
+10:return[10,al(a[1],b)];case
+11:return[11,al(a[1],b)];case
+12:return[12,al(a[1],b)];case
+13:return[13,al(a[1],b)];default:return[14,al(a[1],b)]}}function
+J(a,b){if(typeof
 a==="number")return b;else
 switch(a[0]){case
-0:return[0,w(a[1],b)];case
-1:return[1,w(a[1],b)];case
+0:return[0,J(a[1],b)];case
+1:return[1,J(a[1],b)];case
 2:var
-c=a[1];return[2,c,w(a[2],b)];case
+c=a[1];return[2,c,J(a[2],b)];case
 3:var
-d=a[1];return[3,d,w(a[2],b)];case
+d=a[1];return[3,d,J(a[2],b)];case
 4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,w(a[4],b)];case
+e=a[3],f=a[2],g=a[1];return[4,g,f,e,J(a[4],b)];case
 5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,w(a[4],b)];case
+h=a[3],i=a[2],j=a[1];return[5,j,i,h,J(a[4],b)];case
 6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,w(a[4],b)];case
+k=a[3],l=a[2],m=a[1];return[6,m,l,k,J(a[4],b)];case
 7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,w(a[4],b)];case
+n=a[3],o=a[2],p=a[1];return[7,p,o,n,J(a[4],b)];case
 8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,w(a[4],b)];case
+q=a[3],r=a[2],s=a[1];return[8,s,r,q,J(a[4],b)];case
 9:var
-t=a[1];return[9,t,w(a[2],b)];case
-10:return[10,w(a[1],b)];case
+t=a[1];return[9,t,J(a[2],b)];case
+10:return[10,J(a[1],b)];case
 11:var
-u=a[1];return[11,u,w(a[2],b)];case
+u=a[1];return[11,u,J(a[2],b)];case
 12:var
-v=a[1];return[12,v,w(a[2],b)];case
+v=a[1];return[12,v,J(a[2],b)];case
 13:var
-x=a[2],y=a[1];return[13,y,x,w(a[3],b)];case
+w=a[2],x=a[1];return[13,x,w,J(a[3],b)];case
 14:var
-z=a[2],A=a[1];return[14,A,z,w(a[3],b)];case
-15:return[15,w(a[1],b)];case
-16:return[16,w(a[1],b)];case
+y=a[2],z=a[1];return[14,z,y,J(a[3],b)];case
+15:return[15,J(a[1],b)];case
+16:return[16,J(a[1],b)];case
 17:var
-B=a[1];return[17,B,w(a[2],b)];case
+A=a[1];return[17,A,J(a[2],b)];case
 18:var
-C=a[1];return[18,C,w(a[2],b)];case
-19:return[19,w(a[1],b)];case
+B=a[1];return[18,B,J(a[2],b)];case
+19:return[19,J(a[1],b)];case
 20:var
-D=a[2],E=a[1];return[20,E,D,w(a[3],b)];case
+C=a[2],D=a[1];return[20,D,C,J(a[3],b)];case
 21:var
-F=a[1];return[21,F,w(a[2],b)];case
-22:return[22,w(a[1],b)];case
+E=a[1];return[21,E,J(a[2],b)];case
+22:return[22,J(a[1],b)];case
 23:var
-G=a[1];return[23,G,w(a[2],b)];default:var
-H=a[2],I=a[1];return[24,I,H,w(a[3],b)]}}function
-dW(a){throw[0,cE,a]}function
-ar(a){throw[0,cD,a]}function
-dZ(b,a){return m3(b,a)?b:a}function
-cH(a){return 0<=a?a:-a|0}function
-as(d,c){var
-a=l(d),e=l(c),b=H(a+e|0);aK(d,0,b,0,a);aK(c,0,b,a,e);return X(b)}function
-gy(a){return a?gz:gA}nr(0);gi(1);gi(2);function
-d0(b){function
+F=a[1];return[23,F,J(a[2],b)];default:var
+G=a[2],H=a[1];return[24,H,G,J(a[3],b)]}}function
+eI(a){throw[0,cv,a]}function
+aI(a){throw[0,cu,a]}function
+eK(b,a){return rD(b,a)?b:a}function
+dl(a){return 0<=a?a:-a|0}function
+am(d,c){var
+a=o(d),e=o(c),b=U(a+e|0);aZ(d,0,b,0,a);aZ(c,0,b,a,e);return ak(b)}function
+hW(a){return a?hX:hY}r1(0);hH(1);hH(2);function
+eL(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{nq(d)}catch(a){a=aT(a);if(a[1]!==dX)throw a;var
+c=a[2],d=a[1];try{r0(d)}catch(a){a=a1(a);if(a[1]!==eJ)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(ns(0))}nB(d(e3),d0);function
-d1(a){if(0<=a&&!(a7<a))return a;return ar(gB)}var
-cI=nF(0),bx=(4*cI|0)-1|0;function
-gI(c){var
+a=c;continue}return 0}}return a(r2(0))}r$(d(gn),eL);function
+dm(a){if(0<=a&&!(br<a))return a;return aI(hZ)}var
+dn=sd(0),bY=(4*dn|0)-1|0;function
+h6(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-gJ(a){return a?a[1]:dW(gK)}function
-by(d){var
+h7(a){return a?a[1]:eI(h8)}function
+bh(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-d2(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,d2(a+1|0,c,b)]}function
-cJ(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return by(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return d2(0,b,d)}return ar(gL)}function
-a0(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a0(b,c)]}return 0}function
-d3(c,b,a){if(a){var
-d=a[2],e=m(b,c,a[1]);return[0,e,d3(c+1|0,b,d)]}return 0}function
-bX(c,b){var
+eM(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,eM(a+1|0,c,b)]}function
+dp(b,d){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bh(c);var
+c=[0,e(d,a),c],a=a+1|0;continue}}return eM(0,b,d)}return aI(h9)}function
+a2(b,a){if(a){var
+c=a[2],d=e(b,a[1]);return[0,d,a2(b,c)]}return 0}function
+eN(c,b,a){if(a){var
+d=a[2],e=i(b,c,a[1]);return[0,e,eN(c+1|0,b,d)]}return 0}function
+cy(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-gM(e,d,c){var
+eO(e,d){var
+b=0,a=d;for(;;){if(a){var
+c=a[2];i(e,b,a[1]);var
+b=b+1|0,a=c;continue}return 0}}function
+h_(e,d,c){var
 b=d,a=c;for(;;){if(a){var
-f=a[2],b=m(e,b,a[1]),a=f;continue}return b}}function
-gN(d,c){var
+f=a[2],b=i(e,b,a[1]),a=f;continue}return b}}function
+h$(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-d4(d,c){var
+eP(d,c){var
 a=c;for(;;){if(a){var
-e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
+e=a[2],b=0===aB(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-gO(d,c){var
+ia(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
-a=e;continue}throw am}}function
-d5(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d5(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return gP}function
-d6(b,a){return a<=b?b:a}function
-aV(a,c){var
-b=H(a);m0(b,0,a,c);return b}function
-d7(c,b,a){if(0<=b&&0<=a&&!((al(c)-a|0)<b)){var
-d=H(a);a9(c,b,d,0,a);return d}return ar(gQ)}function
-d8(c,b,a){return X(d7(c,b,a))}function
-d9(e,c,d,b,a){if(0<=a&&0<=c&&!((al(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return a9(e,c,d,b,a);return ar(gR)}function
-aN(e,c,d,b,a){if(0<=a&&0<=c&&!((l(e)-a|0)<c)&&0<=b&&!((al(d)-a|0)<b))return aK(e,c,d,b,a);return ar(gS)}function
-d_(b,a){return X(aV(b,a))}function
-at(c,b,a){return X(d7(aw(c),b,a))}function
-cK(k,g){if(g){var
-h=l(k),c=0,b=g,q=0;for(;;){if(b){var
+b=a[1],e=a[2],f=b[2];if(0===aB(b[1],d))return f;var
+a=e;continue}throw ax}}function
+eQ(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=eQ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return ib}function
+eR(b,a){return a<=b?b:a}function
+bb(a,c){var
+b=U(a);rA(b,0,a,c);return b}function
+eS(c,b,a){if(0<=b&&0<=a&&!((aC(c)-a|0)<b)){var
+d=U(a);bu(c,b,d,0,a);return d}return aI(ic)}function
+eT(c,b,a){return ak(eS(c,b,a))}function
+eU(e,c,d,b,a){if(0<=a&&0<=c&&!((aC(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return bu(e,c,d,b,a);return aI(id)}function
+a3(e,c,d,b,a){if(0<=a&&0<=c&&!((o(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return aZ(e,c,d,b,a);return aI(ie)}function
+eV(b,a){return ak(bb(b,a))}function
+eW(d,h){var
+b=U(d),c=d-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){C(b,a,e(h,a));var
+g=a+1|0;if(c!==a){var
+a=g;continue}break}}return ak(b)}function
+an(c,b,a){return ak(eS(aK(c),b,a))}function
+dq(k,g){if(g){var
+h=o(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:ar(gT),c=o,b=n;continue}var
-m=l(i)+c|0}else
+j=(o(i)+h|0)+c|0,m=b[2],n=c<=j?j:aI(ig),c=n,b=m;continue}var
+l=o(i)+c|0}else
 var
-m=c;var
-f=H(m),e=q,d=g;for(;;){if(d){var
+l=c;var
+f=U(l),e=q,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aK(a,0,f,e,l(a));aK(k,0,f,e+l(a)|0,h);var
-e=(e+l(a)|0)+h|0,d=p;continue}aK(a,0,f,e,l(a))}return X(f)}}}return gU}function
-gV(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw am;if(af(e,a)===b)return a;var
+p=d[2];aZ(a,0,f,e,o(a));aZ(k,0,f,e+o(a)|0,h);var
+e=(e+o(a)|0)+h|0,d=p;continue}aZ(a,0,f,e,o(a))}return ak(f)}}}return ih}function
+ii(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ax;if(ar(e,a)===b)return a;var
 a=a+1|0;continue}}function
-gW(b,a,d){var
-c=l(b);if(0<=a&&!(c<a))try{gV(b,c,a,d);var
-e=1;return e}catch(a){a=aT(a);if(a===am)return 0;throw a}return ar(gX)}function
-gY(b,a){return gW(b,0,a)}function
-d$(b,a){return mV(aw(b),a)}var
-gZ=dP;function
-bz(b,c){if(0===b)return[0];if(0<=b){var
-d=aM(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+ij(b,a,d){var
+c=o(b);if(0<=a&&!(c<a))try{ii(b,c,a,d);var
+e=1;return e}catch(a){a=a1(a);if(a===ax)return 0;throw a}return aI(ik)}function
+il(b,a){return ij(b,0,a)}function
+eX(f,b){var
+c=[0,0],d=[0,o(b)],e=o(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(ar(b,a)===f){var
+h=c[1];c[1]=[0,an(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+i=a-1|0;if(0!==a){var
+a=i;continue}break}}var
+g=c[1];return[0,an(b,0,d[1]),g]}function
+eY(b,a){return rt(aK(b),a)}var
+im=eB;function
+bZ(b,c){if(0===b)return[0];if(0<=b){var
+d=a0(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return ar(g0)}function
-ea(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return mO(e,c,d,b,a);return ar(g1)}function
-g2(d,b){var
+a=h;continue}break}}return d}return aI(io)}function
+eZ(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return rm(e,c,d,b,a);return aI(ip)}function
+iq(d,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aM(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=a0(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cL(c){var
+dr(c){var
 a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
 d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-cM(a){if(a){var
+ds(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aM(d,h),e=1,b=g;for(;;){if(b){var
+f=a0(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-g5=[O,g4,cu(0)];function
-g6(a){throw g5}function
-g7(a){var
-c=a[1];a[1]=g6;try{var
-b=e(c,0);nu(a,b);return b}catch(b){b=aT(b);a[1]=function(a){throw b};throw b}}function
-bY(a){var
-b=1<=a?a:1,c=bx<b?bx:b,d=H(c);return[0,d,0,c,d]}function
-bZ(a){return d8(a[1],0,a[2])}function
-eb(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bx<b[1])if((d+c|0)<=bx)b[1]=bx;else
-dW(g_);var
-e=H(b[1]);d9(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,D,g8]}throw[0,D,g9]}}function
-au(a,c){var
-b=a[2];if(a[3]<=b)eb(a,1);x(a[1],b,c);a[2]=b+1|0;return 0}function
-bd(a,c){var
-b=l(c),d=a[2]+b|0;if(a[3]<d)eb(a,b);aK(c,0,a[1],a[2],b);a[2]=d;return 0}function
-cN(a){return 5===a[2]?12:-6}function
-ec(a){return[0,0,H(a)]}function
-ed(a,g){var
-b=al(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=H(d6(b*2|0,c));d9(a[2],0,e,0,b);a[2]=e;var
+it=[_,is,cm(0)];function
+iu(a){throw it}function
+iv(a){var
+c=a[1];a[1]=iu;try{var
+b=e(c,0);r4(a,b);return b}catch(b){b=a1(b);a[1]=function(a){throw b};throw b}}function
+cz(a){var
+b=1<=a?a:1,c=bY<b?bY:b,d=U(c);return[0,d,0,c,d]}function
+cA(a){return eT(a[1],0,a[2])}function
+cB(a,c){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bY<b[1])if((d+c|0)<=bY)b[1]=bY;else
+eI(iy);var
+e=U(b[1]);eU(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,iw]}throw[0,P,ix]}}function
+aJ(a,c){var
+b=a[2];if(a[3]<=b)cB(a,1);C(a[1],b,c);a[2]=b+1|0;return 0}function
+bA(a,c){var
+b=o(c),d=a[2]+b|0;if(a[3]<d)cB(a,b);aZ(c,0,a[1],a[2],b);a[2]=d;return 0}function
+dt(a){return 5===a[2]?12:-6}function
+e0(a){return[0,0,U(a)]}function
+e1(a,g){var
+b=aC(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
+e=U(eR(b*2|0,c));eU(a[2],0,e,0,b);a[2]=e;var
 f=0}else
 var
 f=d;return f}function
-be(a,b){ed(a,1);a_(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-S(a,c){var
-b=l(c);ed(a,b);aN(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-ee(a){return d8(a[2],0,a[1])}function
-cO(b,c){var
+bB(a,b){e1(a,1);bv(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
+ag(a,c){var
+b=o(c);e1(a,b);a3(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
+e2(a){return eT(a[2],0,a[1])}function
+du(b,c){var
 a=c;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
 0:var
-d=a[1];S(b,hh);var
+d=a[1];ag(b,iH);var
 a=d;continue;case
 1:var
-e=a[1];S(b,hi);var
+e=a[1];ag(b,iI);var
 a=e;continue;case
 2:var
-f=a[1];S(b,hj);var
+f=a[1];ag(b,iJ);var
 a=f;continue;case
 3:var
-g=a[1];S(b,hk);var
+g=a[1];ag(b,iK);var
 a=g;continue;case
 4:var
-h=a[1];S(b,hl);var
+h=a[1];ag(b,iL);var
 a=h;continue;case
 5:var
-i=a[1];S(b,hm);var
+i=a[1];ag(b,iM);var
 a=i;continue;case
 6:var
-j=a[1];S(b,hn);var
+j=a[1];ag(b,iN);var
 a=j;continue;case
 7:var
-k=a[1];S(b,ho);var
+k=a[1];ag(b,iO);var
 a=k;continue;case
 8:var
-l=a[2],m=a[1];S(b,hp);cO(b,m);S(b,hq);var
+l=a[2],m=a[1];ag(b,iP);du(b,m);ag(b,iQ);var
 a=l;continue;case
 9:var
-n=a[3],o=a[1];S(b,hr);cO(b,o);S(b,hs);var
+n=a[3],o=a[1];ag(b,iR);du(b,o);ag(b,iS);var
 a=n;continue;case
 10:var
-p=a[1];S(b,ht);var
+p=a[1];ag(b,iT);var
 a=p;continue;case
 11:var
-q=a[1];S(b,hu);var
+q=a[1];ag(b,iU);var
 a=q;continue;case
 12:var
-r=a[1];S(b,hv);var
+r=a[1];ag(b,iV);var
 a=r;continue;case
 13:var
-s=a[1];S(b,hw);var
+s=a[1];ag(b,iW);var
 a=s;continue;default:var
-t=a[1];S(b,hx);var
+t=a[1];ag(b,iX);var
 a=t;continue}}function
-F(a){if(typeof
+T(a){if(typeof
 a==="number")return 0;else
 switch(a[0]){case
-0:return[0,F(a[1])];case
-1:return[1,F(a[1])];case
-2:return[2,F(a[1])];case
-3:return[3,F(a[1])];case
-4:return[4,F(a[1])];case
-5:return[5,F(a[1])];case
-6:return[6,F(a[1])];case
-7:return[7,F(a[1])];case
+0:return[0,T(a[1])];case
+1:return[1,T(a[1])];case
+2:return[2,T(a[1])];case
+3:return[3,T(a[1])];case
+4:return[4,T(a[1])];case
+5:return[5,T(a[1])];case
+6:return[6,T(a[1])];case
+7:return[7,T(a[1])];case
 8:var
-b=a[1];return[8,b,F(a[2])];case
+b=a[1];return[8,b,T(a[2])];case
 9:var
-c=a[2],d=a[1];return[9,c,d,F(a[3])];case
-10:return[10,F(a[1])];case
-11:return[11,F(a[1])];case
-12:return[12,F(a[1])];case
-13:return[13,F(a[1])];default:return[14,F(a[1])]}}function
-T(a){if(typeof
+c=a[2],d=a[1];return[9,c,d,T(a[3])];case
+10:return[10,T(a[1])];case
+11:return[11,T(a[1])];case
+12:return[12,T(a[1])];case
+13:return[13,T(a[1])];default:return[14,T(a[1])]}}function
+ah(a){if(typeof
 a==="number"){var
 s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
 switch(a[0]){case
 0:var
-b=T(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
+b=ah(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
 1:var
-c=T(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
+c=ah(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
 2:var
-d=T(a[1]),G=d[4],H=d[3],J=d[2],K=d[1],L=function(a){e(J,0);return 0};return[0,function(a){e(K,0);return 0},L,H,G];case
+d=ah(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
 3:var
-f=T(a[1]),M=f[4],N=f[3],O=f[2],P=f[1],Q=function(a){e(O,0);return 0};return[0,function(a){e(P,0);return 0},Q,N,M];case
+f=ah(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
 4:var
-g=T(a[1]),R=g[4],S=g[3],U=g[2],V=g[1],W=function(a){e(U,0);return 0};return[0,function(a){e(V,0);return 0},W,S,R];case
+g=ah(a[1]),P=g[4],Q=g[3],R=g[2],S=g[1],U=function(a){e(R,0);return 0};return[0,function(a){e(S,0);return 0},U,Q,P];case
 5:var
-h=T(a[1]),X=h[4],Y=h[3],Z=h[2],_=h[1],$=function(a){e(Z,0);return 0};return[0,function(a){e(_,0);return 0},$,Y,X];case
+h=ah(a[1]),V=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,V];case
 6:var
-i=T(a[1]),aa=i[4],ab=i[3],ac=i[2],ad=i[1],ae=function(a){e(ac,0);return 0};return[0,function(a){e(ad,0);return 0},ae,ab,aa];case
+i=ah(a[1]),$=i[4],aa=i[3],ab=i[2],ac=i[1],ad=function(a){e(ab,0);return 0};return[0,function(a){e(ac,0);return 0},ad,aa,$];case
 7:var
-j=T(a[1]),af=j[4],ag=j[3],ah=j[2],ai=j[1],aj=function(a){e(ah,0);return 0};return[0,function(a){e(ai,0);return 0},aj,ag,af];case
+j=ah(a[1]),ae=j[4],af=j[3],ag=j[2],ai=j[1],aj=function(a){e(ag,0);return 0};return[0,function(a){e(ai,0);return 0},aj,af,ae];case
 8:var
-k=T(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
+k=ah(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
 9:var
-ap=a[2],aq=a[1],l=T(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=T(I(F(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
+ap=a[2],aq=a[1],l=ah(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ah(W(T(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
 10:var
-n=T(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
+n=ah(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
 11:var
-o=T(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
+o=ah(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
 12:var
-p=T(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
+p=ah(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
 13:var
-q=T(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=T(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-I(c,b){var
+q=ah(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
+r=ah(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
+W(c,b){var
 a=0;if(typeof
 c==="number")if(typeof
 b==="number")return 0;else
@@ -1205,12 +1226,12 @@ switch(b[0]){case
 13:a=3;break;case
 14:a=4;break;case
 8:a=5;break;case
-9:a=6;break;default:throw[0,D,hy]}else
+9:a=6;break;default:throw[0,P,iY]}else
 switch(c[0]){case
 0:var
 d=0,t=c[1];if(typeof
 b!=="number")switch(b[0]){case
-0:return[0,I(t,b[1])];case
+0:return[0,W(t,b[1])];case
 8:a=5;d=1;break;case
 9:a=6;d=1;break;case
 10:d=1;break;case
@@ -1221,7 +1242,7 @@ b!=="number")switch(b[0]){case
 1:var
 f=0,u=c[1];if(typeof
 b!=="number")switch(b[0]){case
-1:return[1,I(u,b[1])];case
+1:return[1,W(u,b[1])];case
 8:a=5;f=1;break;case
 9:a=6;f=1;break;case
 10:f=1;break;case
@@ -1233,7 +1254,7 @@ b!=="number")switch(b[0]){case
 g=0,v=c[1];if(typeof
 b==="number")g=1;else
 switch(b[0]){case
-2:return[2,I(v,b[1])];case
+2:return[2,W(v,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1245,7 +1266,7 @@ switch(b[0]){case
 h=0,w=c[1];if(typeof
 b==="number")h=1;else
 switch(b[0]){case
-3:return[3,I(w,b[1])];case
+3:return[3,W(w,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1257,7 +1278,7 @@ switch(b[0]){case
 i=0,x=c[1];if(typeof
 b==="number")i=1;else
 switch(b[0]){case
-4:return[4,I(x,b[1])];case
+4:return[4,W(x,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1269,7 +1290,7 @@ switch(b[0]){case
 j=0,y=c[1];if(typeof
 b==="number")j=1;else
 switch(b[0]){case
-5:return[5,I(y,b[1])];case
+5:return[5,W(y,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1281,7 +1302,7 @@ switch(b[0]){case
 k=0,z=c[1];if(typeof
 b==="number")k=1;else
 switch(b[0]){case
-6:return[6,I(z,b[1])];case
+6:return[6,W(z,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1293,7 +1314,7 @@ switch(b[0]){case
 l=0,A=c[1];if(typeof
 b==="number")l=1;else
 switch(b[0]){case
-7:return[7,I(A,b[1])];case
+7:return[7,W(A,b[1])];case
 8:a=5;break;case
 9:a=6;break;case
 10:break;case
@@ -1306,292 +1327,292 @@ m=0,B=c[2],C=c[1];if(typeof
 b==="number")m=1;else
 switch(b[0]){case
 8:var
-E=b[1],G=I(B,b[2]);return[8,I(C,E),G];case
+D=b[1],E=W(B,b[2]);return[8,W(C,D),E];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,D,hH];break;case
+14:a=4;break;default:m=1}if(m)throw[0,P,i7];break;case
 9:var
-n=0,H=c[3],J=c[2],K=c[1];if(typeof
+n=0,F=c[3],G=c[2],H=c[1];if(typeof
 b==="number")n=1;else
 switch(b[0]){case
 8:a=5;break;case
 9:var
-L=b[3],M=b[2],N=b[1],s=T(I(F(J),N)),O=s[4];e(s[2],0);e(O,0);return[9,K,M,I(H,L)];case
+I=b[3],J=b[2],K=b[1],s=ah(W(T(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,W(F,I)];case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,D,hI];break;case
+14:a=4;break;default:n=1}if(n)throw[0,P,i8];break;case
 10:var
-P=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,I(P,b[1])];throw[0,D,hJ];case
+M=c[1];if(typeof
+b!=="number"&&10===b[0])return[10,W(M,b[1])];throw[0,P,i9];case
 11:var
-o=0,Q=c[1];if(typeof
+o=0,N=c[1];if(typeof
 b==="number")o=1;else
 switch(b[0]){case
 10:break;case
-11:return[11,I(Q,b[1])];default:o=1}if(o)throw[0,D,hK];break;case
+11:return[11,W(N,b[1])];default:o=1}if(o)throw[0,P,i_];break;case
 12:var
-p=0,R=c[1];if(typeof
+p=0,O=c[1];if(typeof
 b==="number")p=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
-12:return[12,I(R,b[1])];default:p=1}if(p)throw[0,D,hL];break;case
+12:return[12,W(O,b[1])];default:p=1}if(p)throw[0,P,i$];break;case
 13:var
-q=0,S=c[1];if(typeof
+q=0,Q=c[1];if(typeof
 b==="number")q=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
-13:return[13,I(S,b[1])];default:q=1}if(q)throw[0,D,hM];break;default:var
-r=0,U=c[1];if(typeof
+13:return[13,W(Q,b[1])];default:q=1}if(q)throw[0,P,ja];break;default:var
+r=0,R=c[1];if(typeof
 b==="number")r=1;else
 switch(b[0]){case
 10:break;case
 11:a=1;break;case
 12:a=2;break;case
 13:a=3;break;case
-14:return[14,I(U,b[1])];default:r=1}if(r)throw[0,D,hN]}switch(a){case
-0:throw[0,D,hB];case
-1:throw[0,D,hC];case
-2:throw[0,D,hD];case
-3:throw[0,D,hE];case
-4:throw[0,D,hF];case
-5:throw[0,D,hz];case
-6:throw[0,D,hA];default:throw[0,D,hG]}}var
-N=[O,hO,cu(0)];function
-b0(b,a){if(typeof
+14:return[14,W(R,b[1])];default:r=1}if(r)throw[0,P,jb]}switch(a){case
+0:throw[0,P,i1];case
+1:throw[0,P,i2];case
+2:throw[0,P,i3];case
+3:throw[0,P,i4];case
+4:throw[0,P,i5];case
+5:throw[0,P,iZ];case
+6:throw[0,P,i0];default:throw[0,P,i6]}}var
+aa=[_,jc,cm(0)];function
+cC(b,a){if(typeof
 b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw N}}function
-bA(e,b,d){var
-a=b0(e,d);if(typeof
+a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw aa}}function
+b0(e,b,d){var
+a=cC(e,d);if(typeof
 b==="number"){if(b){var
 c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw N}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-ac(b,c,a){if(typeof
-b==="number")return[0,0,t(c,a)];else
+c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw aa}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
+as(b,c,a){if(typeof
+b==="number")return[0,0,D(c,a)];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-g=ac(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
+g=as(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
 1:if(typeof
 a!=="number"&&1===a[0]){var
-h=ac(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
+h=as(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
 2:if(typeof
 a!=="number"&&2===a[0]){var
-i=ac(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
+i=as(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
 3:if(typeof
 a!=="number"&&3===a[0]){var
-j=ac(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
+j=as(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
 4:if(typeof
 a!=="number"&&4===a[0]){var
-k=ac(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
+k=as(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
 5:if(typeof
 a!=="number"&&5===a[0]){var
-l=ac(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
+l=as(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
 6:if(typeof
 a!=="number"&&6===a[0]){var
-m=ac(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
+m=as(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
 7:if(typeof
 a!=="number"&&7===a[0]){var
-n=ac(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
+n=as(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
 8:if(typeof
 a!=="number"&&8===a[0]){var
-o=a[1],x=a[2],y=b[2];if(bS([0,b[1]],[0,o]))throw N;var
-p=ac(y,c,x);return[0,[8,o,p[1]],p[2]]}break;case
+o=a[1],w=a[2],x=b[2];if(co([0,b[1]],[0,o]))throw aa;var
+p=as(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
 9:if(typeof
 a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],z=a[3],B=b[3],C=b[2],D=b[1],E=[0,A(f)];if(bS([0,A(D)],E))throw N;var
-G=[0,A(d)];if(bS([0,A(C)],G))throw N;var
-q=T(I(F(f),d)),H=q[4];e(q[2],0);e(H,0);var
-r=ac(A(B),c,z),J=r[2];return[0,[9,f,d,F(r[1])],J]}break;case
+d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],B=b[1],C=[0,N(f)];if(co([0,N(B)],C))throw aa;var
+E=[0,N(d)];if(co([0,N(A)],E))throw aa;var
+q=ah(W(T(f),d)),F=q[4];e(q[2],0);e(F,0);var
+r=as(N(z),c,y),G=r[2];return[0,[9,f,d,T(r[1])],G]}break;case
 10:if(typeof
 a!=="number"&&10===a[0]){var
-s=ac(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
+s=as(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
 11:if(typeof
 a!=="number"&&11===a[0]){var
-u=ac(b[1],c,a[1]);return[0,[11,u[1]],u[2]]}break;case
+t=as(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
 13:if(typeof
 a!=="number"&&13===a[0]){var
-v=ac(b[1],c,a[1]);return[0,[13,v[1]],v[2]]}break;case
+u=as(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
 14:if(typeof
 a!=="number"&&14===a[0]){var
-w=ac(b[1],c,a[1]);return[0,[14,w[1]],w[2]]}break}throw N}function
-t(b,a){if(typeof
+v=as(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw aa}function
+D(b,a){if(typeof
 b==="number")return[0,0,a];else
 switch(b[0]){case
 0:if(typeof
 a!=="number"&&0===a[0]){var
-s=t(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
+s=D(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
 1:if(typeof
 a!=="number"&&0===a[0]){var
-u=t(b[1],a[1]);return[0,[1,u[1]],u[2]]}break;case
+t=D(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
 2:var
-ae=b[2],v=b0(b[1],a),e=v[2],af=v[1];if(typeof
+ad=b[2],u=cC(b[1],a),e=u[2],ae=u[1];if(typeof
 e!=="number"&&1===e[0]){var
-w=t(ae,e[1]);return[0,[2,af,w[1]],w[2]]}throw N;case
+v=D(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw aa;case
 3:var
-ah=b[2],x=b0(b[1],a),f=x[2],ai=x[1];if(typeof
+af=b[2],w=cC(b[1],a),f=w[2],ag=w[1];if(typeof
 f!=="number"&&1===f[0]){var
-y=t(ah,f[1]);return[0,[3,ai,y[1]],y[2]]}throw N;case
+x=D(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw aa;case
 4:var
-aj=b[4],ak=b[1],g=bA(b[2],b[3],a),h=g[3],al=g[1];if(typeof
+ah=b[4],ai=b[1],g=b0(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
 h!=="number"&&2===h[0]){var
-am=g[2],z=t(aj,h[1]);return[0,[4,ak,al,am,z[1]],z[2]]}throw N;case
+ak=g[2],y=D(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw aa;case
 5:var
-an=b[4],ao=b[1],i=bA(b[2],b[3],a),j=i[3],ap=i[1];if(typeof
+al=b[4],am=b[1],i=b0(b[2],b[3],a),j=i[3],an=i[1];if(typeof
 j!=="number"&&3===j[0]){var
-aq=i[2],B=t(an,j[1]);return[0,[5,ao,ap,aq,B[1]],B[2]]}throw N;case
+ao=i[2],z=D(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw aa;case
 6:var
-ar=b[4],as=b[1],k=bA(b[2],b[3],a),l=k[3],at=k[1];if(typeof
+ap=b[4],aq=b[1],k=b0(b[2],b[3],a),l=k[3],ar=k[1];if(typeof
 l!=="number"&&4===l[0]){var
-au=k[2],C=t(ar,l[1]);return[0,[6,as,at,au,C[1]],C[2]]}throw N;case
+at=k[2],A=D(ap,l[1]);return[0,[6,aq,ar,at,A[1]],A[2]]}throw aa;case
 7:var
-av=b[4],aw=b[1],m=bA(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
+av=b[4],aw=b[1],m=b0(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
 n!=="number"&&5===n[0]){var
-ay=m[2],D=t(av,n[1]);return[0,[7,aw,ax,ay,D[1]],D[2]]}throw N;case
+ay=m[2],B=D(av,n[1]);return[0,[7,aw,ax,ay,B[1]],B[2]]}throw aa;case
 8:var
-az=b[4],aA=b[1],o=bA(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
+az=b[4],aA=b[1],o=b0(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
 p!=="number"&&6===p[0]){var
-aC=o[2],E=t(az,p[1]);return[0,[8,aA,aB,aC,E[1]],E[2]]}throw N;case
+aC=o[2],C=D(az,p[1]);return[0,[8,aA,aB,aC,C[1]],C[2]]}throw aa;case
 9:var
-aD=b[2],F=b0(b[1],a),q=F[2],aE=F[1];if(typeof
+aD=b[2],E=cC(b[1],a),q=E[2],aE=E[1];if(typeof
 q!=="number"&&7===q[0]){var
-G=t(aD,q[1]);return[0,[9,aE,G[1]],G[2]]}throw N;case
+F=D(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw aa;case
 10:var
-H=t(b[1],a);return[0,[10,H[1]],H[2]];case
+G=D(b[1],a);return[0,[10,G[1]],G[2]];case
 11:var
-aF=b[1],I=t(b[2],a);return[0,[11,aF,I[1]],I[2]];case
+aF=b[1],H=D(b[2],a);return[0,[11,aF,H[1]],H[2]];case
 12:var
-aG=b[1],J=t(b[2],a);return[0,[12,aG,J[1]],J[2]];case
+aG=b[1],I=D(b[2],a);return[0,[12,aG,I[1]],I[2]];case
 13:if(typeof
 a!=="number"&&8===a[0]){var
-K=a[1],aH=a[2],aI=b[3],aJ=b[1];if(bS([0,b[2]],[0,K]))throw N;var
-L=t(aI,aH);return[0,[13,aJ,K,L[1]],L[2]]}break;case
+J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(co([0,b[2]],[0,J]))throw aa;var
+K=D(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
 14:if(typeof
 a!=="number"&&9===a[0]){var
-M=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,A(M)];if(bS([0,A(aM)],aO))throw N;var
-O=t(aL,A(aK));return[0,[14,aN,M,O[1]],O[2]]}break;case
+L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(co([0,N(aM)],aO))throw aa;var
+M=D(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
 15:if(typeof
 a!=="number"&&10===a[0]){var
-P=t(b[1],a[1]);return[0,[15,P[1]],P[2]]}break;case
+O=D(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
 16:if(typeof
 a!=="number"&&11===a[0]){var
-Q=t(b[1],a[1]);return[0,[16,Q[1]],Q[2]]}break;case
+P=D(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
 17:var
-aP=b[1],R=t(b[2],a);return[0,[17,aP,R[1]],R[2]];case
+aP=b[1],Q=D(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
 18:var
-S=b[2],r=b[1];if(0===r[0]){var
-W=r[1],aT=W[2],X=t(W[1],a),aU=X[1],Y=t(S,X[2]);return[0,[18,[0,[0,aU,aT]],Y[1]],Y[2]]}var
-Z=r[1],aV=Z[2],_=t(Z[1],a),aW=_[1],$=t(S,_[2]);return[0,[18,[1,[0,aW,aV]],$[1]],$[2]];case
+R=b[2],r=b[1];if(0===r[0]){var
+V=r[1],aT=V[2],W=D(V[1],a),aU=W[1],X=D(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
+Y=r[1],aV=Y[2],Z=D(Y[1],a),aW=Z[1],_=D(R,Z[2]);return[0,[18,[1,[0,aW,aV]],_[1]],_[2]];case
 19:if(typeof
 a!=="number"&&13===a[0]){var
-T=t(b[1],a[1]);return[0,[19,T[1]],T[2]]}break;case
+S=D(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
 20:if(typeof
 a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],U=t(b[3],a[1]);return[0,[20,aR,aQ,U[1]],U[2]]}break;case
+aQ=b[2],aR=b[1],T=D(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
 21:if(typeof
 a!=="number"&&2===a[0]){var
-aS=b[1],V=t(b[2],a[1]);return[0,[21,aS,V[1]],V[2]]}break;case
+aS=b[1],U=D(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
 23:var
 d=b[2],c=b[1];if(typeof
 c==="number")switch(c){case
-0:return ag(c,d,a);case
-1:return ag(c,d,a);case
+0:return au(c,d,a);case
+1:return au(c,d,a);case
 2:if(typeof
 a!=="number"&&14===a[0]){var
-aa=t(d,a[1]);return[0,[23,2,aa[1]],aa[2]]}throw N;default:return ag(c,d,a)}else
+$=D(d,a[1]);return[0,[23,2,$[1]],$[2]]}throw aa;default:return au(c,d,a)}else
 switch(c[0]){case
-0:return ag(c,d,a);case
-1:return ag(c,d,a);case
-2:return ag(c,d,a);case
-3:return ag(c,d,a);case
-4:return ag(c,d,a);case
-5:return ag(c,d,a);case
-6:return ag(c,d,a);case
-7:return ag(c,d,a);case
-8:return ag([8,c[1],c[2]],d,a);case
+0:return au(c,d,a);case
+1:return au(c,d,a);case
+2:return au(c,d,a);case
+3:return au(c,d,a);case
+4:return au(c,d,a);case
+5:return au(c,d,a);case
+6:return au(c,d,a);case
+7:return au(c,d,a);case
+8:return au([8,c[1],c[2]],d,a);case
 9:var
-aX=c[1],ab=ac(c[2],d,a),ad=ab[2];return[0,[23,[9,aX,ab[1]],ad[1]],ad[2]];case
-10:return ag(c,d,a);default:return ag(c,d,a)}}throw N}function
-ag(d,c,b){var
-a=t(c,b);return[0,[23,d,a[1]],a[2]]}function
-ah(k,g,a){var
-b=l(a),h=0<=g?k:0,d=cH(g);if(d<=b)return a;var
-m=2===h?48:32,c=aV(d,m);switch(h){case
-0:aN(a,0,c,0,b);break;case
-1:aN(a,0,c,d-b|0,b);break;default:var
+aX=c[1],ab=as(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
+10:return au(c,d,a);default:return au(c,d,a)}}throw aa}function
+au(d,c,b){var
+a=D(c,b);return[0,[23,d,a[1]],a[2]]}function
+av(k,g,a){var
+b=o(a),h=0<=g?k:0,d=dl(g);if(d<=b)return a;var
+l=2===h?48:32,c=bb(d,l);switch(h){case
+0:a3(a,0,c,0,b);break;case
+1:a3(a,0,c,d-b|0,b);break;default:var
 e=0;if(0<b){var
-i=0;if(43!==z(a,0)&&45!==z(a,0)&&32!==z(a,0)){e=1;i=1}if(!i){a_(c,0,z(a,0));aN(a,1,c,(d-b|0)+1|0,b-1|0)}}else
+i=0;if(43!==K(a,0)&&45!==K(a,0)&&32!==K(a,0)){e=1;i=1}if(!i){bv(c,0,K(a,0));a3(a,1,c,(d-b|0)+1|0,b-1|0)}}else
 e=1;if(e){var
-f=0;if(1<b&&48===z(a,0)){var
-j=0;if(ck!==z(a,1)&&88!==z(a,1)){f=1;j=1}if(!j){a_(c,1,z(a,1));aN(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)aN(a,0,c,d-b|0,b)}}return X(c)}function
-bf(k,b){var
-c=cH(k),a=l(b),d=z(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ds>>>0))e=1}else
+f=0;if(1<b&&48===K(a,0)){var
+j=0;if(c4!==K(a,1)&&88!==K(a,1)){f=1;j=1}if(!j){bv(c,1,K(a,1));a3(a,2,c,(d-b|0)+2|0,b-2|0)}}else
+f=1;if(f)a3(a,0,c,d-b|0,b)}}return ak(c)}function
+bC(k,b){var
+c=dl(k),a=o(b),d=K(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ee>>>0))e=1}else
 if(65<=d)e=1}else{var
 f=0;if(32!==d)if(43<=d)switch(d-43|0){case
 5:if(a<(c+2|0)&&1<a){var
-j=0;if(ck===z(b,1)||88===z(b,1))j=1;if(j){var
-h=aV(c+2|0,48);a_(h,1,z(b,1));aN(b,2,h,(c-a|0)+4|0,a-2|0);return X(h)}}e=1;f=1;break;case
+j=0;if(c4===K(b,1)||88===K(b,1))j=1;if(j){var
+h=bb(c+2|0,48);bv(h,1,K(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;break;case
 0:case
 2:break;case
 1:case
 3:case
 4:f=1;break;default:e=1;f=1}else
 f=1;if(!f&&a<(c+1|0)){var
-g=aV(c+1|0,48);a_(g,0,d);aN(b,1,g,(c-a|0)+2|0,a-1|0);return X(g)}}if(e&&a<c){var
-i=aV(c,48);aN(b,0,i,c-a|0,a);return X(i)}return b}function
-hP(k){var
-j=0,E=l(k);for(;;){if(E<=j)var
+g=bb(c+1|0,48);bv(g,0,d);a3(b,1,g,(c-a|0)+2|0,a-1|0);return ak(g)}}if(e&&a<c){var
+i=bb(c,48);a3(b,0,i,c-a|0,a);return ak(i)}return b}function
+jd(k){var
+j=0,E=o(k);for(;;){if(E<=j)var
 p=k;else{var
-o=af(k,j)+fP|0,q=0;if(59<o>>>0){if(33<o-61>>>0)q=1}else
-if(2===o)q=1;if(!q){var
+n=ar(k,j)+g$|0,q=0;if(59<n>>>0){if(33<n-61>>>0)q=1}else
+if(2===n)q=1;if(!q){var
 j=j+1|0;continue}var
-e=aw(k),a=[0,0],u=al(e)-1|0,A=0;if(!(u<0)){var
-i=A;for(;;){var
-f=ax(e,i),g=0;if(32<=f){var
-m=f-34|0,r=0;if(58<m>>>0){if(93<=m)r=1}else
-if(56<m-1>>>0){g=1;r=1}if(!r){var
-n=1;g=2}}else
+e=aK(k),a=[0,0],u=aC(e)-1|0,z=0;if(!(u<0)){var
+i=z;for(;;){var
+f=aL(e,i),g=0;if(32<=f){var
+l=f-34|0,r=0;if(58<l>>>0){if(93<=l)r=1}else
+if(56<l-1>>>0){g=1;r=1}if(!r){var
+m=1;g=2}}else
 if(11<=f){if(13===f)g=1}else
 if(8<=f)g=1;switch(g){case
 0:var
-n=4;break;case
+m=4;break;case
 1:var
-n=2;break}a[1]=a[1]+n|0;var
+m=2;break}a[1]=a[1]+m|0;var
 D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===al(e)){var
-s=al(e),t=H(s);a9(e,0,t,0,s);var
+i=D;continue}break}}if(a[1]===aC(e)){var
+s=aC(e),t=U(s);bu(e,0,t,0,s);var
 w=t}else{var
-b=H(a[1]);a[1]=0;var
-v=al(e)-1|0,B=0;if(!(v<0)){var
-h=B;for(;;){var
-c=ax(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(dn<=c)d=1;else
+b=U(a[1]);a[1]=0;var
+v=aC(e)-1|0,A=0;if(!(v<0)){var
+h=A;for(;;){var
+c=aL(e,h),d=0;if(35<=c)if(92===c)d=2;else
+if(ea<=c)d=1;else
 d=3;else
 if(32<=c)if(34<=c)d=2;else
 d=3;else
 if(14<=c)d=1;else
 switch(c){case
-8:x(b,a[1],92);a[1]++;x(b,a[1],98);break;case
-9:x(b,a[1],92);a[1]++;x(b,a[1],116);break;case
-10:x(b,a[1],92);a[1]++;x(b,a[1],110);break;case
-13:x(b,a[1],92);a[1]++;x(b,a[1],114);break;default:d=1}switch(d){case
-1:x(b,a[1],92);a[1]++;x(b,a[1],48+(c/du|0)|0);a[1]++;x(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;x(b,a[1],48+(c%10|0)|0);break;case
-2:x(b,a[1],92);a[1]++;x(b,a[1],c);break;case
-3:x(b,a[1],c);break}a[1]++;var
-C=h+1|0;if(v!==h){var
-h=C;continue}break}}var
+8:C(b,a[1],92);a[1]++;C(b,a[1],98);break;case
+9:C(b,a[1],92);a[1]++;C(b,a[1],116);break;case
+10:C(b,a[1],92);a[1]++;C(b,a[1],110);break;case
+13:C(b,a[1],92);a[1]++;C(b,a[1],114);break;default:d=1}switch(d){case
+1:C(b,a[1],92);a[1]++;C(b,a[1],48+(c/eg|0)|0);a[1]++;C(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;C(b,a[1],48+(c%10|0)|0);break;case
+2:C(b,a[1],92);a[1]++;C(b,a[1],c);break;case
+3:C(b,a[1],c);break}a[1]++;var
+B=h+1|0;if(v!==h){var
+h=B;continue}break}}var
 w=b}var
-p=X(w)}var
-y=l(p),z=aV(y+2|0,34);aK(p,0,z,1,y);return X(z)}}function
-ef(c,f){var
-g=cH(f),e=iG[1];switch(c[2]){case
+p=ak(w)}var
+x=o(p),y=bb(x+2|0,34);aZ(p,0,y,1,x);return ak(y)}}function
+e3(c,f){var
+g=dl(f),e=j4[1];switch(c[2]){case
 0:var
 a=102;break;case
 1:var
@@ -1599,7 +1620,7 @@ a=101;break;case
 2:var
 a=69;break;case
 3:var
-a=e9;break;case
+a=gt;break;case
 4:var
 a=71;break;case
 5:var
@@ -1609,210 +1630,210 @@ a=104;break;case
 7:var
 a=72;break;default:var
 a=70}var
-b=ec(16);be(b,37);switch(c[1]){case
+b=e0(16);bB(b,37);switch(c[1]){case
 0:break;case
-1:be(b,43);break;default:be(b,32)}if(8<=c[2])be(b,35);be(b,46);S(b,d(k+g));be(b,a);return ee(b)}function
-b1(n,a){if(13<=n){var
-g=[0,0],h=l(a)-1|0,o=0;if(!(h<0)){var
-c=o;for(;;){if(!(9<af(a,c)+dh>>>0))g[1]++;var
+1:bB(b,43);break;default:bB(b,32)}if(8<=c[2])bB(b,35);bB(b,46);ag(b,d(s+g));bB(b,a);return e2(b)}function
+cD(m,a){if(13<=m){var
+g=[0,0],h=o(a)-1|0,n=0;if(!(h<0)){var
+c=n;for(;;){if(!(9<ar(a,c)+d4>>>0))g[1]++;var
 r=c+1|0;if(h!==c){var
 c=r;continue}break}}var
-i=g[1],j=H(l(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){a_(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],m=l(a)-1|0,p=0;if(!(m<0)){var
+i=g[1],j=U(o(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bv(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=o(a)-1|0,p=0;if(!(l<0)){var
 b=p;for(;;){var
-f=af(a,b);if(9<f+dh>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
-q=b+1|0;if(m!==b){var
-b=q;continue}break}}return X(j)}return a}function
-iH(b,c){switch(b){case
+f=ar(a,b);if(9<f+d4>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
+q=b+1|0;if(l!==b){var
+b=q;continue}break}}return ak(j)}return a}function
+j5(b,c){switch(b){case
 1:var
-a=hR;break;case
+a=jf;break;case
 2:var
-a=hS;break;case
+a=jg;break;case
 4:var
-a=hU;break;case
+a=ji;break;case
 5:var
-a=hV;break;case
+a=jj;break;case
 6:var
-a=hW;break;case
+a=jk;break;case
 7:var
-a=hX;break;case
+a=jl;break;case
 8:var
-a=hY;break;case
+a=jm;break;case
 9:var
-a=hZ;break;case
+a=jn;break;case
 10:var
-a=h0;break;case
+a=jo;break;case
 11:var
-a=h1;break;case
+a=jp;break;case
 0:case
 13:var
-a=hQ;break;case
+a=je;break;case
 3:case
 14:var
-a=hT;break;default:var
-a=h2}return b1(b,ct(a,c))}function
-iI(b,c){switch(b){case
+a=jh;break;default:var
+a=jq}return cD(b,db(a,c))}function
+j6(b,c){switch(b){case
 1:var
-a=ig;break;case
+a=jF;break;case
 2:var
-a=ih;break;case
+a=jG;break;case
 4:var
-a=ij;break;case
+a=jI;break;case
 5:var
-a=ik;break;case
+a=jJ;break;case
 6:var
-a=il;break;case
+a=jK;break;case
 7:var
-a=im;break;case
+a=jL;break;case
 8:var
-a=io;break;case
+a=jM;break;case
 9:var
-a=ip;break;case
+a=jN;break;case
 10:var
-a=iq;break;case
+a=jO;break;case
 11:var
-a=ir;break;case
+a=jP;break;case
 0:case
 13:var
-a=ie;break;case
+a=jE;break;case
 3:case
 14:var
-a=ii;break;default:var
-a=is}return b1(b,ct(a,c))}function
-iJ(b,c){switch(b){case
+a=jH;break;default:var
+a=jQ}return cD(b,db(a,c))}function
+j7(b,c){switch(b){case
 1:var
-a=iu;break;case
+a=jS;break;case
 2:var
-a=iv;break;case
+a=jT;break;case
 4:var
-a=ix;break;case
+a=jV;break;case
 5:var
-a=iy;break;case
+a=jW;break;case
 6:var
-a=iz;break;case
+a=jX;break;case
 7:var
-a=iA;break;case
+a=jY;break;case
 8:var
-a=iB;break;case
+a=jZ;break;case
 9:var
-a=iC;break;case
+a=j0;break;case
 10:var
-a=iD;break;case
+a=j1;break;case
 11:var
-a=iE;break;case
+a=j2;break;case
 0:case
 13:var
-a=it;break;case
+a=jR;break;case
 3:case
 14:var
-a=iw;break;default:var
-a=iF}return b1(b,ct(a,c))}function
-iK(b,c){switch(b){case
+a=jU;break;default:var
+a=j3}return cD(b,db(a,c))}function
+j8(b,c){switch(b){case
 1:var
-a=h4;break;case
+a=js;break;case
 2:var
-a=h5;break;case
+a=jt;break;case
 4:var
-a=h7;break;case
+a=jv;break;case
 5:var
-a=h8;break;case
+a=jw;break;case
 6:var
-a=h9;break;case
+a=jx;break;case
 7:var
-a=h_;break;case
+a=jy;break;case
 8:var
-a=h$;break;case
+a=jz;break;case
 9:var
-a=ia;break;case
+a=jA;break;case
 10:var
-a=ib;break;case
+a=jB;break;case
 11:var
-a=ic;break;case
+a=jC;break;case
 0:case
 13:var
-a=h3;break;case
+a=jr;break;case
 3:case
 14:var
-a=h6;break;default:var
-a=id}return b1(b,gd(a,c))}function
-aO(c,i,b){function
+a=ju;break;default:var
+a=jD}return cD(b,hA(a,c))}function
+a4(c,i,b){function
 j(d){switch(c[1]){case
 0:var
 a=45;break;case
 1:var
 a=43;break;default:var
-a=32}return m_(b,i,a)}function
+a=32}return rK(b,i,a)}function
 r(c){var
-a=mY(b);return 3===a?b<0.?iM:iN:4<=a?iO:c}switch(c[2]){case
+a=ry(b);return 3===a?b<0.?j_:j$:4<=a?ka:c}switch(c[2]){case
 5:var
-e=gb(ef(c,i),b),d=0,v=l(e);for(;;){if(d===v)var
+e=hy(e3(c,i),b),d=0,v=o(e);for(;;){if(d===v)var
 q=0;else{var
-k=z(e,d)-46|0,m=0;if(23<k>>>0){if(55===k)m=1}else
-if(21<k-1>>>0)m=1;if(!m){var
+k=K(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
+if(21<k-1>>>0)l=1;if(!l){var
 d=d+1|0;continue}var
 q=1}var
-w=q?e:as(e,iL);return r(w)}case
+w=q?e:am(e,j9);return r(w)}case
 6:return j(0);case
 7:var
-h=aw(j(0)),f=al(h);if(0===f)var
+h=aK(j(0)),f=aC(h);if(0===f)var
 p=h;else{var
-n=H(f),o=f-1|0,s=0;if(!(o<0)){var
+m=U(f),n=f-1|0,s=0;if(!(n<0)){var
 a=s;for(;;){var
-g=ax(h,a),t=25<g+ds>>>0?g:g+fP|0;x(n,a,t);var
-u=a+1|0;if(o!==a){var
+g=aL(h,a),t=25<g+ee>>>0?g:g+g$|0;C(m,a,t);var
+u=a+1|0;if(n!==a){var
 a=u;continue}break}}var
-p=n}return X(p);case
-8:return r(j(0));default:return gb(ef(c,i),b)}}function
-bJ(d,I,G,E){var
-b=I,a=G,c=E;for(;;)if(typeof
+p=m}return ak(p);case
+8:return r(j(0));default:return hy(e3(c,i),b)}}function
+ce(d,A,z,x){var
+b=A,a=z,c=x;for(;;)if(typeof
 c==="number")return e(b,a);else
 switch(c[0]){case
 0:var
-J=c[1];return function(c){return o(b,[5,a,c],J)};case
+E=c[1];return function(c){return y(b,[5,a,c],E)};case
 1:var
-K=c[1];return function(c){var
+F=c[1];return function(c){var
 e=0;if(40<=c)if(92===c)var
-d=gC;else
-if(dn<=c)e=1;else
+d=h0;else
+if(ea<=c)e=1;else
 e=2;else
 if(32<=c)if(39<=c)var
-d=gD;else
+d=h1;else
 e=2;else
 if(14<=c)e=1;else
 switch(c){case
 8:var
-d=gE;break;case
+d=h2;break;case
 9:var
-d=gF;break;case
+d=h3;break;case
 10:var
-d=gG;break;case
+d=h4;break;case
 13:var
-d=gH;break;default:e=1}switch(e){case
+d=h5;break;default:e=1}switch(e){case
 1:var
-f=H(4);x(f,0,92);x(f,1,48+(c/du|0)|0);x(f,2,48+((c/10|0)%10|0)|0);x(f,3,48+(c%10|0)|0);var
-d=X(f);break;case
+f=U(4);C(f,0,92);C(f,1,48+(c/eg|0)|0);C(f,2,48+((c/10|0)%10|0)|0);C(f,3,48+(c%10|0)|0);var
+d=ak(f);break;case
 2:var
-g=H(1);x(g,0,c);var
-d=X(g);break}var
-h=l(d),i=aV(h+2|0,39);aK(d,0,i,1,h);return o(b,[4,a,X(i)],K)};case
+g=U(1);C(g,0,c);var
+d=ak(g);break}var
+h=o(d),i=bb(h+2|0,39);aZ(d,0,i,1,h);return y(b,[4,a,ak(i)],F)};case
 2:var
-L=c[2],M=c[1];return cP(b,a,L,M,function(a){return a});case
-3:return cP(b,a,c[2],c[1],hP);case
-4:return b2(b,a,c[4],c[2],c[3],iH,c[1]);case
-5:return b2(b,a,c[4],c[2],c[3],iI,c[1]);case
-6:return b2(b,a,c[4],c[2],c[3],iJ,c[1]);case
-7:return b2(b,a,c[4],c[2],c[3],iK,c[1]);case
+G=c[2],H=c[1];return dv(b,a,G,H,function(a){return a});case
+3:return dv(b,a,c[2],c[1],jd);case
+4:return cE(b,a,c[4],c[2],c[3],j5,c[1]);case
+5:return cE(b,a,c[4],c[2],c[3],j6,c[1]);case
+6:return cE(b,a,c[4],c[2],c[3],j7,c[1]);case
+7:return cE(b,a,c[4],c[2],c[3],j8,c[1]);case
 8:var
-h=c[4],i=c[3],j=c[2],g=c[1];if(typeof
-j==="number"){if(typeof
-i==="number")return i?function(d,c){return o(b,[4,a,aO(g,d,c)],h)}:function(c){return o(b,[4,a,aO(g,cN(g),c)],h)};var
-ae=i[1];return function(c){return o(b,[4,a,aO(g,ae,c)],h)}}else{if(0===j[0]){var
-p=j[2],q=j[1];if(typeof
-i==="number")return i?function(d,c){return o(b,[4,a,ah(q,p,aO(g,d,c))],h)}:function(c){return o(b,[4,a,ah(q,p,aO(g,cN(g),c))],h)};var
-af=i[1];return function(c){return o(b,[4,a,ah(q,p,aO(g,af,c))],h)}}var
-r=j[1];if(typeof
-i==="number")return i?function(e,d,c){return o(b,[4,a,ah(r,e,aO(g,d,c))],h)}:function(d,c){return o(b,[4,a,ah(r,d,aO(g,cN(g),c))],h)};var
-ag=i[1];return function(d,c){return o(b,[4,a,ah(r,d,aO(g,ag,c))],h)}}case
-9:return cP(b,a,c[2],c[1],gy);case
+h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
+k==="number"){if(typeof
+j==="number")return j?function(d,c){return y(b,[4,a,a4(g,d,c)],h)}:function(c){return y(b,[4,a,a4(g,dt(g),c)],h)};var
+ac=j[1];return function(c){return y(b,[4,a,a4(g,ac,c)],h)}}else{if(0===k[0]){var
+n=k[2],p=k[1];if(typeof
+j==="number")return j?function(d,c){return y(b,[4,a,av(p,n,a4(g,d,c))],h)}:function(c){return y(b,[4,a,av(p,n,a4(g,dt(g),c))],h)};var
+ad=j[1];return function(c){return y(b,[4,a,av(p,n,a4(g,ad,c))],h)}}var
+q=k[1];if(typeof
+j==="number")return j?function(e,d,c){return y(b,[4,a,av(q,e,a4(g,d,c))],h)}:function(d,c){return y(b,[4,a,av(q,d,a4(g,dt(g),c))],h)};var
+ae=j[1];return function(d,c){return y(b,[4,a,av(q,d,a4(g,ae,c))],h)}}case
+9:return dv(b,a,c[2],c[1],hW);case
 10:var
 a=[7,a],c=c[1];continue;case
 11:var
@@ -1820,102 +1841,102 @@ a=[2,a,c[1]],c=c[2];continue;case
 12:var
 a=[3,a,c[1]],c=c[2];continue;case
 13:var
-O=c[3],P=c[2],u=ec(16);cO(u,P);var
-C=ee(u);return function(c){return o(b,[4,a,C],O)};case
+I=c[3],K=c[2],r=e0(16);du(r,K);var
+w=e2(r);return function(c){return y(b,[4,a,w],I)};case
 14:var
-Q=c[3],S=c[2];return function(d){var
-e=d[1],c=t(e,A(F(S)));if(typeof
-c[2]==="number")return o(b,a,w(c[1],Q));throw N};case
+L=c[3],M=c[2];return function(d){var
+e=d[1],c=D(e,N(T(M)));if(typeof
+c[2]==="number")return y(b,a,J(c[1],L));throw aa};case
 15:var
-T=c[1];return function(d,c){return o(b,[6,a,function(a){return m(d,a,c)}],T)};case
+O=c[1];return function(d,c){return y(b,[6,a,function(a){return i(d,a,c)}],O)};case
 16:var
-U=c[1];return function(c){return o(b,[6,a,c],U)};case
+Q=c[1];return function(c){return y(b,[6,a,c],Q)};case
 17:var
 a=[0,a,c[1]],c=c[2];continue;case
 18:var
-n=c[1];if(0===n[0]){var
-V=c[2],W=n[1][1],Y=0,b=function(b,c,d){return function(a){return o(c,[1,b,[0,a]],d)}}(a,b,V),a=Y,c=W;continue}var
-Z=c[2],_=n[1][1],$=0,b=function(b,c,d){return function(a){return o(c,[1,b,[1,a]],d)}}(a,b,Z),a=$,c=_;continue;case
-19:throw[0,D,iQ];case
+m=c[1];if(0===m[0]){var
+R=c[2],S=m[1][1],V=0,b=function(b,c,d){return function(a){return y(c,[1,b,[0,a]],d)}}(a,b,R),a=V,c=S;continue}var
+W=c[2],X=m[1][1],Y=0,b=function(b,c,d){return function(a){return y(c,[1,b,[1,a]],d)}}(a,b,W),a=Y,c=X;continue;case
+19:throw[0,P,kc];case
 20:var
-aa=c[3],ab=[8,a,iR];return function(a){return o(b,ab,aa)};case
+Z=c[3],_=[8,a,kd];return function(a){return y(b,_,Z)};case
 21:var
-ac=c[2];return function(c){return o(b,[4,a,ct(iS,c)],ac)};case
+$=c[2];return function(c){return y(b,[4,a,db(ke,c)],$)};case
 22:var
-ad=c[1];return function(c){return o(b,[5,a,c],ad)};case
+ab=c[1];return function(c){return y(b,[5,a,c],ab)};case
 23:var
-f=c[2],k=c[1];if(typeof
-k==="number")switch(k){case
-0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-2:throw[0,D,iT];default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}else
-switch(k[0]){case
-0:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-1:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-2:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-3:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-4:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-5:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-6:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-7:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
-8:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);case
+f=c[2],l=c[1];if(typeof
+l==="number")switch(l){case
+0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+2:throw[0,P,kf];default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}else
+switch(l[0]){case
+0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+2:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+3:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+4:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+5:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+6:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+7:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
+8:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
 9:var
-B=k[2];return d<50?dd(d+1|0,b,a,B,f):R(dd,[0,b,a,B,f]);case
-10:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f]);default:return d<50?s(d+1|0,b,a,f):R(s,[0,b,a,f])}default:var
-v=c[3],y=c[1],z=e(c[2],0);return d<50?dc(d+1|0,b,a,v,y,z):R(dc,[0,b,a,v,y,z])}}function
-dd(e,d,c,a,b){if(typeof
-a==="number")return e<50?s(e+1|0,d,c,b):R(s,[0,d,c,b]);else
+v=l[2];return d<50?d0(d+1|0,b,a,v,f):af(d0,[0,b,a,v,f]);case
+10:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}default:var
+s=c[3],t=c[1],u=e(c[2],0);return d<50?dZ(d+1|0,b,a,s,t,u):af(dZ,[0,b,a,s,t,u])}}function
+d0(e,d,c,a,b){if(typeof
+a==="number")return e<50?B(e+1|0,d,c,b):af(B,[0,d,c,b]);else
 switch(a[0]){case
 0:var
-f=a[1];return function(a){return ai(d,c,f,b)};case
+f=a[1];return function(a){return ay(d,c,f,b)};case
 1:var
-g=a[1];return function(a){return ai(d,c,g,b)};case
+g=a[1];return function(a){return ay(d,c,g,b)};case
 2:var
-h=a[1];return function(a){return ai(d,c,h,b)};case
+h=a[1];return function(a){return ay(d,c,h,b)};case
 3:var
-i=a[1];return function(a){return ai(d,c,i,b)};case
+i=a[1];return function(a){return ay(d,c,i,b)};case
 4:var
-j=a[1];return function(a){return ai(d,c,j,b)};case
+j=a[1];return function(a){return ay(d,c,j,b)};case
 5:var
-k=a[1];return function(a){return ai(d,c,k,b)};case
+k=a[1];return function(a){return ay(d,c,k,b)};case
 6:var
-l=a[1];return function(a){return ai(d,c,l,b)};case
+l=a[1];return function(a){return ay(d,c,l,b)};case
 7:var
-m=a[1];return function(a){return ai(d,c,m,b)};case
+m=a[1];return function(a){return ay(d,c,m,b)};case
 8:var
-n=a[2];return function(a){return ai(d,c,n,b)};case
+n=a[2];return function(a){return ay(d,c,n,b)};case
 9:var
-o=a[3],p=a[2],q=I(F(a[1]),p);return function(a){return ai(d,c,Z(q,o),b)};case
+o=a[3],p=a[2],q=W(T(a[1]),p);return function(a){return ay(d,c,al(q,o),b)};case
 10:var
-r=a[1];return function(e,a){return ai(d,c,r,b)};case
+r=a[1];return function(e,a){return ay(d,c,r,b)};case
 11:var
-t=a[1];return function(a){return ai(d,c,t,b)};case
+s=a[1];return function(a){return ay(d,c,s,b)};case
 12:var
-u=a[1];return function(a){return ai(d,c,u,b)};case
-13:throw[0,D,iU];default:throw[0,D,iV]}}function
-s(d,b,e,a){var
-c=[8,e,iW];return d<50?bJ(d+1|0,b,c,a):R(bJ,[0,b,c,a])}function
-dc(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return iP(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?bJ(h+1|0,b,g,a):R(bJ,[0,b,g,a])}function
-o(a,b,c){return dR(bJ(0,a,b,c))}function
-ai(a,b,c,d){return dR(dd(0,a,b,c,d))}function
-iP(a,b,c,d,e){return dR(dc(0,a,b,c,d,e))}function
-cP(f,d,c,a,b){if(typeof
-a==="number")return function(a){return o(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return o(f,[4,d,ah(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return o(f,[4,d,ah(i,g,e(b,a))],c)}}}function
-b2(f,e,d,g,c,b,a){if(typeof
+t=a[1];return function(a){return ay(d,c,t,b)};case
+13:throw[0,P,kg];default:throw[0,P,kh]}}function
+B(d,b,e,a){var
+c=[8,e,ki];return d<50?ce(d+1|0,b,c,a):af(ce,[0,b,c,a])}function
+dZ(h,b,f,a,d,c){if(d){var
+i=d[1];return function(d){return kb(b,f,a,i,e(c,d))}}var
+g=[4,f,c];return h<50?ce(h+1|0,b,g,a):af(ce,[0,b,g,a])}function
+y(a,b,c){return eD(ce(0,a,b,c))}function
+ay(a,b,c,d){return eD(d0(0,a,b,c,d))}function
+kb(a,b,c,d,e){return eD(dZ(0,a,b,c,d,e))}function
+dv(f,d,c,a,b){if(typeof
+a==="number")return function(a){return y(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
+g=a[2],h=a[1];return function(a){return y(f,[4,d,av(h,g,e(b,a))],c)}}var
+i=a[1];return function(g,a){return y(f,[4,d,av(i,g,e(b,a))],c)}}}function
+cE(f,e,d,g,c,b,a){if(typeof
 g==="number"){if(typeof
-c==="number")return c?function(g,c){return o(f,[4,e,bf(g,m(b,a,c))],d)}:function(c){return o(f,[4,e,m(b,a,c)],d)};var
-k=c[1];return function(c){return o(f,[4,e,bf(k,m(b,a,c))],d)}}else{if(0===g[0]){var
-h=g[2],i=g[1];if(typeof
-c==="number")return c?function(g,c){return o(f,[4,e,ah(i,h,bf(g,m(b,a,c)))],d)}:function(c){return o(f,[4,e,ah(i,h,m(b,a,c))],d)};var
-l=c[1];return function(c){return o(f,[4,e,ah(i,h,bf(l,m(b,a,c)))],d)}}var
-j=g[1];if(typeof
-c==="number")return c?function(h,g,c){return o(f,[4,e,ah(j,h,bf(g,m(b,a,c)))],d)}:function(g,c){return o(f,[4,e,ah(j,g,m(b,a,c))],d)};var
-n=c[1];return function(g,c){return o(f,[4,e,ah(j,g,bf(n,m(b,a,c)))],d)}}}function
-aW(b,h){var
+c==="number")return c?function(g,c){return y(f,[4,e,bC(g,i(b,a,c))],d)}:function(c){return y(f,[4,e,i(b,a,c)],d)};var
+l=c[1];return function(c){return y(f,[4,e,bC(l,i(b,a,c))],d)}}else{if(0===g[0]){var
+h=g[2],j=g[1];if(typeof
+c==="number")return c?function(g,c){return y(f,[4,e,av(j,h,bC(g,i(b,a,c)))],d)}:function(c){return y(f,[4,e,av(j,h,i(b,a,c))],d)};var
+m=c[1];return function(c){return y(f,[4,e,av(j,h,bC(m,i(b,a,c)))],d)}}var
+k=g[1];if(typeof
+c==="number")return c?function(h,g,c){return y(f,[4,e,av(k,h,bC(g,i(b,a,c)))],d)}:function(g,c){return y(f,[4,e,av(k,g,i(b,a,c))],d)};var
+n=c[1];return function(g,c){return y(f,[4,e,av(k,g,bC(n,i(b,a,c)))],d)}}}function
+bc(b,h){var
 a=h;for(;;)if(typeof
 a==="number")return 0;else
 switch(a[0]){case
@@ -1923,294 +1944,340 @@ switch(a[0]){case
 d=a[2],i=a[1];if(typeof
 d==="number")switch(d){case
 0:var
-c=g$;break;case
+c=iz;break;case
 1:var
-c=ha;break;case
+c=iA;break;case
 2:var
-c=hb;break;case
+c=iB;break;case
 3:var
-c=hc;break;case
+c=iC;break;case
 4:var
-c=hd;break;case
+c=iD;break;case
 5:var
-c=he;break;default:var
-c=hf}else
+c=iE;break;default:var
+c=iF}else
 switch(d[0]){case
 0:var
 c=d[1];break;case
 1:var
 c=d[1];break;default:var
-c=as(hg,d_(1,d[1]))}aW(b,i);return bd(b,c);case
+c=am(iG,eV(1,d[1]))}bc(b,i);return bA(b,c);case
 1:var
 f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];aW(b,g);bd(b,iX);var
+j=f[1];bc(b,g);bA(b,kj);var
 a=j;continue}var
-k=f[1];aW(b,g);bd(b,iY);var
+k=f[1];bc(b,g);bA(b,kk);var
 a=k;continue;case
 6:var
-n=a[2];aW(b,a[1]);return bd(b,e(n,0));case
+n=a[2];bc(b,a[1]);return bA(b,e(n,0));case
 7:var
 a=a[1];continue;case
 8:var
-o=a[2];aW(b,a[1]);return ar(o);case
+o=a[2];bc(b,a[1]);return aI(o);case
 2:case
 4:var
-l=a[2];aW(b,a[1]);return bd(b,l);default:var
-m=a[2];aW(b,a[1]);return au(b,m)}}function
-b3(b){var
-a=b[1];return o(function(b){var
-a=bY(64);aW(a,b);return bZ(a)},0,a)}try{var
-mN=gq(mM),eh=mN}catch(a){a=aT(a);if(a!==am)throw a;try{var
-mL=gq(mK),eg=mL}catch(a){a=aT(a);if(a!==am)throw a;var
-eg=i0}var
-eh=eg}var
-i1=gY(eh,82),b4=[fq,function(A){var
-p=nG(0),b=[0,aM(55,0),0],j=0===p.length-1?[0,0]:p,m=j.length-1,a=0;for(;;){g(b[1],a)[1+a]=a;var
+l=a[2];bc(b,a[1]);return bA(b,l);default:var
+m=a[2];bc(b,a[1]);return aJ(b,m)}}function
+cF(b){var
+a=b[1];return y(function(b){var
+a=cz(64);bc(a,b);return cA(a)},0,a)}try{var
+rl=hO(rk),e5=rl}catch(a){a=a1(a);if(a!==ax)throw a;try{var
+rj=hO(ri),e4=rj}catch(a){a=a1(a);if(a!==ax)throw a;var
+e4=km}var
+e5=e4}var
+kn=il(e5,82),cG=[gM,function(z){var
+n=se(0),b=[0,a0(55,0),0],i=0===n.length-1?[0,0]:n,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
 y=a+1|0;if(54!==a){var
 a=y;continue}var
-h=[0,iZ],n=54+d6(55,m)|0,u=0;if(!(n<0)){var
+g=[0,kl],l=54+eR(55,j)|0,u=0;if(!(l<0)){var
 c=u;for(;;){var
-e=c%55|0,o=gj(c,m),v=g(j,o)[1+o],i=as(h[1],d(k+v));h[1]=np(i,0,l(i));var
-f=h[1],q=z(f,3)<<24,r=z(f,2)<<16,s=z(f,1)<<8,t=((z(f,0)+s|0)+r|0)+q|0,w=(g(b[1],e)[1+e]^t)&fe;g(b[1],e)[1+e]=w;var
-x=c+1|0;if(n!==c){var
+e=c%55|0,m=hI(c,j),v=k(i,m)[1+m],h=am(g[1],d(s+v));g[1]=rZ(h,0,o(h));var
+f=g[1],p=K(f,3)<<24,q=K(f,2)<<16,r=K(f,1)<<8,t=((K(f,0)+r|0)+q|0)+p|0,w=(k(b[1],e)[1+e]^t)&gA;k(b[1],e)[1+e]=w;var
+x=c+1|0;if(l!==c){var
 c=x;continue}break}}b[2]=0;return b}}];function
-ei(i,l){var
-m=i?i[1]:i1,b=16;for(;;){if(!(l<=b)&&!(cI<(b*2|0))){var
+dw(h,l){var
+m=h?h[1]:kn,b=16;for(;;){if(!(l<=b)&&!(dn<(b*2|0))){var
 b=b*2|0;continue}if(m){var
-j=nv(b4),a=cm===j?b4[1]:fq===j?g7(b4):b4;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=g(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(g(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fe,h=a[2];g(a[1],h)[1+h]=f;var
-k=f}else
+i=r5(cG),a=c6===i?cG[1]:gM===i?iv(cG):cG;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gA,g=a[2];k(a[1],g)[1+g]=f;var
+j=f}else
 var
-k=0;return[0,0,aM(b,0),k,b]}}function
-bB(a,b){return 4<=a.length-1?m4(10,du,a[3],b)&(a[2].length-1-1|0):ar(i2)}function
-ej(a,h,y){var
-i=bB(a,h),z=g(a[2],i)[1+i],c=z;for(;;){if(c){var
-K=c[3];if(0!==ap(c[1],h)){var
-c=K;continue}c[1]=h;c[2]=y;var
-o=0}else
+j=0;return[0,0,a0(b,0),j,b]}}function
+e6(D,f){var
+i=f[2],t=(i.length-1)*2|0,u=t<dn?1:0;if(u){var
+j=a0(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=j;var
+m=j.length-1,g=a0(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
+d=z;a:for(;;){var
+a=k(i,d)[1+d];for(;;){if(a){var
+n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=k(g,b)[1+b];if(o)o[3]=h;else
+k(j,b)[1+b]=h;k(g,b)[1+b]=h;var
+a=y;continue}var
+C=d+1|0;if(p!==d){var
+d=C;continue a}break}break}}if(l){var
+q=m-1|0,A=0;if(!(q<0)){var
+c=A;for(;;){var
+s=k(g,c)[1+c];if(s)s[3]=0;var
+B=c+1|0;if(q!==c){var
+c=B;continue}break}}var
+r=0}else
 var
-o=1;if(o){g(a[2],i)[1+i]=[0,h,y,z];a[1]=a[1]+1|0;var
-A=a[2].length-1<<1<a[1]?1:0;if(A){var
-l=a[2],w=(l.length-1)*2|0,x=w<cI?1:0;if(x){var
-m=aM(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),n=1-D;a[2]=m;var
-p=m.length-1,j=aM(p,0),s=l.length-1-1|0,G=0;if(!(s<0)){var
-f=G;a:for(;;){var
-b=g(l,f)[1+f];for(;;){if(b){var
-q=b[1],E=b[2],F=b[3],k=n?b:[0,q,E,0],d=bB(a,q),r=g(j,d)[1+d];if(r)r[3]=k;else
-g(m,d)[1+d]=k;g(j,d)[1+d]=k;var
-b=F;continue}var
-J=f+1|0;if(s!==f){var
-f=J;continue a}break}break}}if(n){var
-t=p-1|0,H=0;if(!(t<0)){var
-e=H;for(;;){var
-v=g(j,e)[1+e];if(v)v[3]=0;var
-I=e+1|0;if(t!==e){var
-e=I;continue}break}}var
-u=0}else
+r=l;return r}return u}function
+bd(a,b){return 4<=a.length-1?rE(10,eg,a[3],b)&(a[2].length-1-1|0):aI(ko)}function
+e7(a,c,f){var
+d=bd(a,c),g=k(a[2],d)[1+d],b=g;for(;;){if(b){var
+j=b[3];if(0!==aB(b[1],c)){var
+b=j;continue}b[1]=c;b[2]=f;var
+e=0}else
 var
-u=n;return u}return x}var
-B=A}else
+e=1;if(e){k(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return e6(bd,a);var
+i=h}else
 var
-B=o;return B}}var
-cQ=[O,i3,cu(0)],f=C(0),c=C(1);function
-aj(a){if(gv(a))return nT(a);throw cQ}function
-ek(a){return M(a,c)}function
-an(a){return bU(a,f)}function
-b5(b,a){return 0===bU(b,a)?1:0}function
-el(b,a){return bU(b,a)<0?1:0}function
-em(b,a){return 0<bU(b,a)?1:0}function
-en(b,a){return bU(b,a)<=0?1:0}function
-G(b,a){if(typeof
+i=e;return i}}var
+cH=[_,kp,cm(0)],f=L(0),c=L(1);function
+ao(a){if(hT(a))return sr(a);throw cH}function
+e8(a){return I(a,c)}function
+az(a){return cr(a,f)}function
+cI(b,a){return 0===cr(b,a)?1:0}function
+e9(b,a){return cr(b,a)<0?1:0}function
+e_(b,a){return 0<cr(b,a)?1:0}function
+e$(b,a){return cr(b,a)<=0?1:0}function
+Q(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return C(bt(b,a));return aU(b,a)}function
-i(b,a){if(typeof
+a==="number"&&0===((b|a)>>>15|0))return L(bU(b,a));return ba(b,a)}function
+h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b5(b,a)}function
+a==="number")return b===a?1:0;return cI(b,a)}function
 v(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return el(b,a)}function
-q(b,a){if(typeof
+a==="number")return b<a?1:0;return e9(b,a)}function
+n(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return en(b,a)}function
-bg(b,a){return q(b,a)?a:b}function
-eo(a){return typeof
-a==="number"?C(a>>1):bW(a,1)}function
-a(a){return gx(b(a,1))}function
-cR(g,f,d,a){if(b5(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return e$(b,a)}function
+bD(b,a){return n(b,a)?a:b}function
+fa(a){return typeof
+a==="number"?L(a>>1):ct(a,1)}function
+a(a){return hV(b(a,1))}function
+a5(g,f,d,a){if(cI(a,c))return e(d,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b5(a,b(bW(a,1),1));return h?e(g,eo(a)):e(f,eo(a))}function
-bh(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cI(a,b(ct(a,1),1));return h?e(g,fa(a)):e(f,fa(a))}function
+bi(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(f$(b,a));return 0===an(a)?f:bw(b,a)}function
-b6(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return L(hw(b,a));return 0===az(a)?f:bX(b,a)}function
+bE(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return C(gj(b,a));return 0===an(a)?b:M(b,aU(a,bw(b,a)))}function
-ad(b,a){return 0<=an(a)?gw(b,aj(a)):f}function
-ep(a){return 0<an(a)?C(nP(a)-1|0):f}function
-a1(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return L(hI(b,a));return 0===az(a)?b:I(b,ba(a,bX(b,a)))}function
+ab(b,a){return 0<=az(a)?hU(b,ao(a)):f}function
+fb(a){return 0<az(a)?L(sn(a)-1|0):f}function
+bj(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=aj(a);return 0<=d?b(c,d):bW(c,-d|0)}function
-b7(a){return 0<an(a)?aj(a):0}function
-av(d){var
-b=0,a=by(d);for(;;){if(a){var
+d=ao(a);return 0<=d?b(c,d):ct(c,-d|0)}function
+fc(b,a){return bj(b,V(a))}function
+bk(a){return 0<az(a)?ao(a):0}function
+fd(a){return 0<az(a)?a:c}function
+E(d){var
+b=0,a=bh(d);for(;;){if(a){var
 b=[0,[0,a[1]],b],a=a[2];continue}var
-c=cM(b),f=c.length-1;return function(a){var
+c=ds(b),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?c[1+a]:b;return g}}}function
-cS(a,h,g){var
+dx(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=aV(b,0);bX(function(a){var
-c=e(h,a);return bX(function(a){var
+a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=bb(b,0);cy(function(a){var
+c=e(h,a);return cy(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(x(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(C(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===ax(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===aL(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-J(a){return a?0:1}function
-eq(a){return a[1]}function
-er(a){return a[2]}function
-es(a){var
-b=a?es(a[2])+1|0:a;return b}function
-r(a,b){if(a){var
-c=r(a[2],b);return[0,a[1],c]}return b}function
-et(a){var
+cJ(c,b){var
+a=dw(0,64);eO(function(f,d){var
+g=L(f),b=bd(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
+c=a[2].length-1<<1<a[1]?1:0;return c?e6(bd,a):c},b);return function(d){function
+b(e){var
+a=e;for(;;){if(a){var
+c=a[3],f=a[2];if(0===aB(a[1],d))return[0,f,b(c)];var
+a=c;continue}return 0}}var
+c=bd(a,d);return bh(b(k(a[2],c)[1+c]))}}function
+p(a){return a?0:1}function
+bl(a){return a[1]}function
+b1(a){return a[2]}function
+fe(a){var
+b=a?fe(a[2])+1|0:a;return b}function
+q(a,b){if(a){var
+c=q(a[2],b);return[0,a[1],c]}return b}function
+dy(b,a){function
+c(d){function
+b(a){return 1}function
+c(a){return 0}return a5(function(a){return 0},c,b,a)}function
+d(b){function
+c(a){return 0}function
+d(a){return dy(b,a)}return a5(function(a){return 0},d,c,a)}return a5(function(b){function
+c(a){return 0}function
+d(a){return 0}return a5(function(a){return dy(b,a)},d,c,a)},d,c,b)}function
+ff(a){var
 b=a?a[2]:a;return b}function
-U(d,c){var
+dz(e,d,c){var
+b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
+f=b-1|0;if(a){var
+b=f,a=a[2];continue}return c}}function
+X(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b8(a){if(a){var
-b=b8(a[2]);return r(a[1],b)}return a}function
-_(b,a){if(a)var
-d=_(b,a[2]),c=[0,e(b,a[1]),d];else
+cK(a){if(a){var
+b=cK(a[2]);return q(a[1],b)}return a}function
+A(b,a){if(a)var
+d=A(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-cT(b,a){if(a){var
-c=cT(b,a[2]);return r(e(b,a[1]),c)}return a}function
-b9(e,d,c){var
+aQ(b,a){if(a){var
+c=aQ(b,a[2]);return q(e(b,a[1]),c)}return a}function
+a6(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=m(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-eu(c,b,a){if(a){var
-d=eu(c,b,a[2]);return m(c,a[1],d)}return b}function
-cU(f,d){var
+f=i(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+fg(c,b,a){if(a){var
+d=fg(c,b,a[2]);return i(c,a[1],d)}return b}function
+G(f,d){var
 a=d;for(;;){if(a){var
 b=e(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-$(d,c){var
+t(d,c){var
 a=c;for(;;){if(a){var
 b=e(d,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-ev(b,a){if(0===b)return 0;var
+b2(b,f){var
+a=f;for(;;){if(a){var
+c=a[2],d=a[1];if(e(b,d))return[0,d,b2(b,c)];var
+a=c;continue}return a}}function
+cL(d,c){var
+a=c;for(;;){if(a){var
+b=a[1];if(e(d,b))return[0,b];var
+a=a[2];continue}return a}}function
+b3(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=ev(e,a[2]),c=[0,a[1],d];else
+d=b3(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cV(b,a){return 0===a?0:[0,b,cV(b,a-1|0)]}function
-b_(f,d,c){var
+dA(d,c){var
+b=d,a=c;for(;;){if(0===b)return a;var
+e=b-1|0;if(a){var
+b=e,a=a[2];continue}return a}}function
+fh(b,a){return 0===a?0:[0,b,fh(b+1|0,a-1|0)]}function
+cM(b,a){return 0===a?0:[0,b,cM(b,a-1|0)]}function
+b4(f,d,c){var
 a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return U(b,0)}}function
-E(e,d){var
+g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return X(b,0)}}function
+w(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=n(a,c),b=b[2],a=f;continue}return a}}var
-i4=a(a(a(a(a(c))))),bC=ad(b(c,1),i4);function
-a2(a){var
-b=q(Y(bC),a);return b?v(a,bC):b}function
-ew(d,f){var
-g=[0,m(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,e(d[3],f[1]),0],j=[0,m(d[7],4,i),h],k=[0,a(b(b(b(c,1),1),1)),0],l=[0,e(d[2],k),j];return e(d[6],l)}function
-ex(b,a){if(q(f,a))return f;var
-d=a1(b,a);return i(d,f)?i(b,f)?f:c:i(a1(d,Y(a)),b)?f:c}function
-ey(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(M(e[9],d),f)}return a[4]}var
-i5=b(b(b(b(b(b(c,1),1),1),1),1),1),b$=ad(b(c,1),i5);function
-ez(d,a){var
+f=m(a,c),b=b[2],a=f;continue}return a}}var
+kq=a(a(a(a(a(c))))),b5=ab(b(c,1),kq);function
+bm(a){var
+b=n(V(b5),a);return b?v(a,b5):b}function
+fi(d,f){var
+g=[0,i(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],j=[0,e(d[3],f[1]),0],k=[0,i(d[7],4,j),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),k];return e(d[6],m)}function
+fj(b,a){if(n(f,a))return f;var
+d=bj(b,a);return h(d,f)?h(b,f)?f:c:h(bj(d,V(a)),b)?f:c}function
+fk(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(I(e[9],d),f)}return a[4]}var
+kr=b(b(b(b(b(b(c,1),1),1),1),1),1),cN=ab(b(c,1),kr);function
+fl(d,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
-eA(p,al,o,aM,aL,aK,a,aJ,l){var
-h=a[1],P=M(G(al,a[2]),l),aN=J(h),am=aN||v(P,ey(o,a,l));if(am){var
-aO=0,aP=h?f:Y(b$),aQ=h?f:b$,aR=h?ex(c,P):f,aS=h?a1(c,P):f,aT=h?c:f,aU=ez(p,h),aV=Y(c),E=aV,Z=aU,D=f,C=aT,k=aS,u=aR,t=aQ,B=aP,A=aO,s=aJ,aW=ey(o,a,l);for(;;){if(s){var
-_=s[1],$=_[2],w=_[1];if(q(aK,$))return 0;var
-F=e(aM,w);if(F){var
-x=F[1],H=e(aL,$);if(H){var
-g=H[1],aa=v(E,w);if(aa)var
-I=aa;else
+fm(q,p,o,m,l,k,A,b){if(b){var
+r=b[1],s=r[2],a=r[1];if(n(l,s))return 0;var
+c=e(o,a);if(c){var
+d=e(m,s);if(d){var
+f=d[1],t=v(k,a);if(t)var
+g=t;else
 var
-ag=o[1],ah=ag?i(E,w):ag,I=ah?m(p[5],Z,g[7]):ah;if(I){var
-as=g[9],at=g[2],K=M(n(G(al,M(M(a[2],c),at)),as),l);if(q(aW,K))return 0;var
-au=g[4],av=o[2]?c:x[4],ab=G(av,au),aw=s[2],ax=[0,g[7],[0,x[6],A]],ay=bg(B,n(x[5],g[6])),ac=n(x[2],g[5]),az=q(t,ac)?t:ac,aA=n(u,ex(ab,K)),aB=n(k,a1(ab,K)),aC=n(C,g[3]),aD=bg(D,n(c,g[2])),E=w,Z=g[7],D=aD,C=aC,k=aB,u=aA,t=az,B=ay,A=ax,s=aw;continue}var
-ae=I}else
+y=p[1],z=y?h(k,a):y,g=z?i(q[5],A,f[7]):z;if(g)var
+j=fm(q,p,o,m,l,a,f[7],b[2]),B=j?[0,[0,[0,c[1],f],j[1]]]:j,u=B;else
 var
-ae=H;var
-af=ae}else
+u=g;var
+w=u}else
 var
-af=F;return af}var
-ai=i(a[2],D);if(ai)var
-aE=o[2],L=aE||i(a[3],C);else
+w=d;var
+x=w}else
 var
-L=ai;if(L){var
-d=a[4],j=a[9],Q=o[3];if(Q){var
-an=M(Q[1],c),r=ad(b(c,1),an);if(i(j,f))var
-y=M(d,c);else{var
-aq=M(M(j,c),l);if(i(d,r))var
-W=M(n(d,d),c);else
+x=c;return x}return ks}function
+fn(r,$,q,aB,aA,az,a,ay,o){var
+j=a[1],J=I(Q($,a[2]),o),aC=p(j),aa=aC||v(J,fk(q,a,o));if(aa){var
+aD=fl(r,j),K=fm(r,q,aB,aA,az,V(c),aD,ay);if(K){var
+aE=K[1],aF=0,aG=j?f:V(cN),aH=j?f:cN,aI=j?fj(c,J):f,aJ=j?bj(c,J):f,aK=j?c:f,D=f,C=aK,l=aJ,w=aI,u=aH,B=aG,A=aF,t=aE,aL=fk(q,a,o);for(;;){if(t){var
+T=t[1],g=T[2],x=T[1],ai=g[9],aj=g[2],E=I(m(Q($,I(I(a[2],c),aj)),ai),o);if(n(aL,E))return 0;var
+ak=g[4],al=q[2]?c:x[4],U=Q(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=bD(B,m(x[5],g[6])),W=m(x[2],g[5]),ap=n(u,W)?u:W,aq=m(w,fj(U,E)),ar=m(l,bj(U,E)),as=m(C,g[3]),D=bD(D,m(c,g[2])),C=as,l=ar,w=aq,u=ap,B=ao,A=an,t=am;continue}var
+Y=h(a[2],D);if(Y)var
+at=q[2],F=at||h(a[3],C);else
 var
-ar=b(c,1),W=M(n(d,d),ar);var
-y=a1(W,aq)}var
-R=q(f,j),S=R?v(d,n(r,r)):R;if(S)var
-ao=i(j,f),z=ao||q(r,d);else
+F=Y;if(F){var
+d=a[4],k=a[9],L=q[3];if(L){var
+ad=I(L[1],c),s=ab(b(c,1),ad);if(h(k,f))var
+y=I(d,c);else{var
+ag=I(I(k,c),o);if(h(d,s))var
+R=I(m(d,d),c);else
 var
-z=S;var
-T=z?q(y,k):z,V=T?v(y,n(k,u)):T;if(V)var
-ap=a1(d,M(j,l)),N=q(n(k,u),ap);else
+ah=b(c,1),R=I(m(d,d),ah);var
+y=bj(R,ag)}var
+M=n(f,k),N=M?v(d,m(s,s)):M;if(N)var
+ae=h(k,f),z=ae||n(s,d);else
 var
-N=V}else
+z=N;var
+O=z?n(y,l):z,P=O?v(y,m(l,w)):O;if(P)var
+af=bj(d,I(k,o)),G=n(m(l,w),af);else
 var
-X=i(j,f),N=X?i(d,k):X;var
-O=N}else
+G=P}else
 var
-O=L;var
-aj=O?i(a[5],t):O,ak=aj?i(a[6],B):aj;if(ak){var
-aF=U(A,0),aG=[0,ez(p,a[1]),aF],aH=e(p[6],aG),aI=e(p[9],aH);return m(p[4],a[7],aI)}return ak}}return am}function
-eB(h,g,f){var
+S=h(k,f),G=S?h(d,l):S;var
+H=G}else
+var
+H=F;var
+Z=H?h(a[5],u):H,_=Z?h(a[6],B):Z;if(_){var
+au=X(A,0),av=[0,fl(r,a[1]),au],aw=e(r[6],av),ax=e(r[9],aw);return i(r[4],a[7],ax)}return _}}var
+ac=K}else
+var
+ac=aa;return ac}function
+fo(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 d=e(h,b);if(d){var
-i=a[2],b=n(b,c),a=i;continue}return d}return 1}}function
-eC(j){var
-g=b7(ep(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=b6(d,b(a(b(c,1)),1)),h=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(i(bh(d,b(a(b(c,1)),1)),f))return h;var
-g=l,d=bh(d,b(a(b(c,1)),1)),e=h;continue}}function
-ca(d){if(v(d,f)){var
-e=eC(Y(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
-cb(d){return v(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
-i6(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(i(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(q(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(i(d,b(b(b(c,1),1),1))){var
-g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(i(d,a(b(b(c,1),1)))){var
-h=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),h]}if(i(d,b(a(b(c,1)),1))){var
-j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b(a(c),1),1))){var
-k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
+i=a[2],b=m(b,c),a=i;continue}return d}return 1}}function
+fp(j){var
+g=bk(fb(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=bE(d,b(a(b(c,1)),1)),i=[0,m(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bi(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=bi(d,b(a(b(c,1)),1)),e=i;continue}}function
+b6(d){if(v(d,f)){var
+e=fp(V(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fp(d)}function
+b7(d){return v(d,b(a(b(c,1)),1))?m(b(b(b(b(a(c),1),1),1),1),d):m(a(a(a(b(a(b(c,1)),1)))),d)}function
+kt(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(n(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
+i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
+j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
+k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,cb(b6(d,b(b(b(b(c,1),1),1),1))),0],n=[0,cb(bh(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),p];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cW(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(cT(i6,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cX(d,f,g){switch(f[0]){case
+m=[0,b7(bE(d,b(b(b(b(c,1),1),1),1))),0],o=[0,b7(bi(d,b(b(b(b(c,1),1),1),1))),m],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+dB(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=q(aQ(kt,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+dC(d,f,g){switch(f[0]){case
 0:var
-z=ca(f[1]);return[0,e(d[2],z),g];case
+z=b6(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=cW(f[1]);return[0,e(d[2],A),g];case
+A=dB(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -2220,418 +2287,408 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=cX(d,i[1],n),m=0,i=i[2],h=B;continue}var
+B=dC(d,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
-q=j;else
+r=j;else
 var
-K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cW(p[1]),G),I=[0,e(d[2],H),q],J=cX(d,p[2],I),o=0,k=k[2],j=J;continue}var
+K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,e(d[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=q(dB(p[1]),G),I=[0,e(d[2],H),r],J=dC(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-bD(a,b){var
-c=U(cX(a,b,0),0);return e(a[6],c)}function
-eD(a){return cT(function(a){var
-d=[0,cb(b6(a,b(b(b(b(c,1),1),1),1))),0];return[0,cb(bh(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cY(a){return b9(function(b,a){return E(a[8],b)},a,f)}function
-cZ(k,j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
-h=bg(d,e(k,g[1])),g=g[2],d=h;continue}var
-o=i(d,f)?f:n(ep(d),c);return bg(c,bh(n(o,m),l))}}function
-eE(a){var
-b=a[14];return J($(function(a){return i(a[4],a[3])},b))}function
-cc(b){var
+a7(a,b){var
+c=X(dC(a,b,0),0);return e(a[6],c)}function
+bF(a){return aQ(function(a){var
+d=[0,b7(bE(a,b(b(b(b(c,1),1),1),1))),0];return[0,b7(bi(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+dD(a){return a6(function(b,a){return w(a[8],b)},a,f)}function
+dE(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
+i=bD(d,e(k,g[1])),g=g[2],d=i;continue}var
+o=h(d,f)?f:m(fb(d),c);return bD(c,bi(m(o,n),l))}}function
+fq(a){var
+b=a[14];return p(t(function(a){return h(a[4],a[3])},b))}function
+cO(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-i7(j,h){var
-k=h[14],L=h[10],bj=h[14],bk=cZ(function(a){return eE(h)?a[4]:a[3]},bj),bl=G(b(b(b(b(b(b(c,1),1),1),1),1),1),bk),K=h[6],bm=typeof
-K==="number"?K?[0,a(a(a(a(a(c)))))]:K:[0,K[1]],bn=cc(h),u=[0,h[7],bn,bm,bl],al=cc(h)?f:h[4],I=av(k),aT=q(f,al);if(aT)var
-aU=u[3],be=aU?q(c,aU[1]):1,ah=be;else
+ku(k,j){var
+l=j[14],N=j[10],bh=j[14],bi=dE(function(a){return fq(j)?a[4]:a[3]},bh),bj=Q(b(b(b(b(b(b(c,1),1),1),1),1),1),bi),M=j[6],bn=typeof
+M==="number"?M?[0,a(a(a(a(a(c)))))]:M:[0,M[1]],bo=cO(j),x=[0,j[7],bo,bn,bj],am=cO(j)?f:j[4],L=E(l),aT=n(f,am);if(aT)var
+aU=x[3],bd=aU?n(c,aU[1]):1,ai=bd;else
 var
-ah=aT;if(ah){var
-N=0,w=L;for(;;){if(w){var
-g=w[1],ar=N?m(j[5],N[1],g[1]):1;if(ar){var
-an=a2(g[2]),ao=an?a2(g[3]):an,ap=ao?q(g[2],g[3]):ao,aq=ap?v(f,g[4]):ap;if(aq)var
-a1=ew(j,g),a3=e(j[9],a1),as=m(j[4],g[6],a3);else
+ai=aT;if(ai){var
+O=0,y=N;for(;;){if(y){var
+g=y[1],as=O?i(k[5],O[1],g[1]):1;if(as){var
+ao=bm(g[2]),ap=ao?bm(g[3]):ao,aq=ap?n(g[2],g[3]):ap,ar=aq?v(f,g[4]):aq;if(ar)var
+a1=fi(k,g),a2=e(k[9],a1),at=i(k[4],g[6],a2);else
 var
-as=aq;var
-O=as}else
+at=ar;var
+P=at}else
 var
-O=ar;if(O){var
-N=[0,g[1]],w=w[2];continue}var
-aV=O}else
+P=as;if(P){var
+O=[0,g[1]],y=y[2];continue}var
+aV=P}else
 var
 aV=1;var
-ai=aV;break}}else
+aj=aV;break}}else
 var
-ai=ah;if(ai){var
-aW=av(L),H=f,ag=0,F=k;for(;;){if(F){var
-d=F[1];if(u[1]){var
-a6=d[8],a5=0,R=64,s=b_(function(a){return[0,a,0]},a6,a5);a:for(;;){if(0===R)var
-S=b8(s);else{var
-a4=R-1|0;if(s){if(s[2]){var
-t=s,A=0;b:for(;;){if(t){var
-P=t[2],aw=t[1];if(P){var
-ax=P[1],x=b7(E(aw,E(ax,f))),p=aw,o=ax,l=0;for(;;){if(0===x)var
-Q=U(l,r(p,o));else{var
-au=x-1|0;if(p){var
-y=p[1];if(o){var
-z=o[1],aE=v(z[1],y[1]),aZ=0;if(aE)var
-X=aE;else{var
-aF=i(z[1],y[1]);if(aF){var
-Z=e(I,z[2]),a0=0;if(Z){var
-$=e(I,y[2]);if($){var
-at=m(j[5],Z[1][7],$[1][7]);aZ=1;a0=1}else
+aj=ai;if(aj){var
+aW=E(N),K=f,ah=0,J=l;for(;;){if(J){var
+d=J[1];if(x[1]){var
+a5=d[8],a4=0,T=64,t=b4(function(a){return[0,a,0]},a5,a4);b:for(;;){if(0===T)var
+U=cK(t);else{var
+a3=T-1|0;if(t){if(t[2]){var
+u=t,D=0;c:for(;;){if(u){var
+R=u[2],aw=u[1];if(R){var
+ax=R[1],z=bk(w(aw,w(ax,f))),s=aw,r=ax,o=0;for(;;){if(0===z)var
+S=X(o,q(s,r));else{var
+av=z-1|0;if(s){var
+B=s[1];if(r){var
+C=r[1],aE=v(C[1],B[1]),aZ=0;if(aE)var
+_=aE;else{var
+aF=h(C[1],B[1]);if(aF){var
+$=e(L,C[2]),a0=0;if($){var
+aa=e(L,B[2]);if(aa){var
+au=i(k[5],$[1][7],aa[1][7]);aZ=1;a0=1}else
 var
-aG=$}else
+aG=aa}else
 var
-aG=Z;if(!a0)var
-X=aG}else
+aG=$;if(!a0)var
+_=aG}else
 var
-X=aF}if(!aZ)var
-at=X;if(at){var
-x=au,o=o[2],l=[0,z,l];continue}var
-x=au,p=p[2],l=[0,y,l];continue}var
-Q=U(l,r(p,o))}else
+_=aF}if(!aZ)var
+au=_;if(au){var
+z=av,r=r[2],o=[0,C,o];continue}var
+z=av,s=s[2],o=[0,B,o];continue}var
+S=X(o,q(s,r))}else
 var
-Q=U(l,r(p,o))}var
-t=P[2],A=[0,Q,A];continue b}}var
-ay=U(A,t)}else
+S=X(o,q(s,r))}var
+u=R[2],D=[0,S,D];continue c}}var
+ay=X(D,u)}else
 var
-ay=U(A,t);var
-R=a4,s=ay;continue a}}var
-S=b8(s)}else
+ay=X(D,u);var
+T=a3,t=ay;continue b}}var
+U=cK(t)}else
 var
-S=b8(s)}var
-aa=S;break}}else
+U=cK(t)}var
+ac=U;break}}else
 var
-aa=d[8];var
-aM=J(u[1]);if(aM)var
-ab=aM;else{var
-ba=d[8],bb=Y(c),T=Y(c),az=bb,B=ba;for(;;){if(B){var
-aA=B[1],aB=aA[2],V=aA[1],aC=v(T,V);if(aC)var
-W=aC;else
+ac=d[8];var
+aM=p(x[1]);if(aM)var
+ad=aM;else{var
+a$=d[8],ba=V(c),W=V(c),az=ba,F=a$;for(;;){if(F){var
+aA=F[1],aB=aA[2],Y=aA[1],aC=v(W,Y);if(aC)var
+Z=aC;else
 var
-aD=i(T,V),W=aD?v(az,aB):aD;if(W){var
-T=V,az=aB,B=B[2];continue}var
-aS=W}else
+aD=h(W,Y),Z=aD?v(az,aB):aD;if(Z){var
+W=Y,az=aB,F=F[2];continue}var
+aS=Z}else
 var
 aS=1;var
-ab=aS;break}}if(ab){var
-a7=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=eA(j,al,u,aW,I,H,d,aa,bg(f,M(d[9],a7)));if(aN)var
-C=aN;else
+ad=aS;break}}if(ad){var
+a6=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=fn(k,am,x,aW,L,K,d,ac,bD(f,I(d[9],a6)));if(aN)var
+G=aN;else
 var
-a_=b(b(a(b(c,1)),1),1),a$=ad(b(c,1),a_),aR=v(d[9],a$),C=aR?eA(j,al,u,aW,I,H,d,aa,f):aR}else
+a9=b(b(a(b(c,1)),1),1),a_=ab(b(c,1),a9),aR=v(d[9],a_),G=aR?fn(k,am,x,aW,L,K,d,ac,f):aR}else
 var
-C=ab;var
-aO=C?v(d[5],b$):C;if(aO)var
-a8=d[6],ac=v(Y(b$),a8);else
+G=ad;var
+aO=G?v(d[5],cN):G;if(aO)var
+a7=d[6],ae=v(V(cN),a7);else
 var
-ac=aO;if(ac){if(ag){var
-aH=ag[1],aI=aH[1],aJ=v(aI,d[2]),am=0;if(aJ){var
-aK=aJ;am=1}else{var
-aL=i(aI,d[2]);if(aL)var
-ae=m(j[5],aH[2],d[7]);else{var
-aK=aL;am=1}}if(am)var
-ae=aK}else
+ae=aO;if(ae){if(ah){var
+aH=ah[1],aI=aH[1],aJ=v(aI,d[2]),an=0;if(aJ){var
+aK=aJ;an=1}else{var
+aL=h(aI,d[2]);if(aL)var
+af=i(k[5],aH[2],d[7]);else{var
+aK=aL;an=1}}if(an)var
+af=aK}else
 var
-ae=1;var
-af=ae}else
+af=1;var
+ag=af}else
 var
-af=ac;if(af){var
+ag=ae;if(ag){var
 aP=d[1];if(aP)var
-D=aP;else
+H=aP;else
 var
-aQ=d[8],a9=aQ?1:aQ,D=a9}else
+aQ=d[8],a8=aQ?1:aQ,H=a8}else
 var
-D=af;if(D){var
-bc=F[2],bd=[0,[0,d[2],d[7]]],H=n(H,c),ag=bd,F=bc;continue}var
-aX=D}else
+H=ag;if(H){var
+bb=J[2],bc=[0,[0,d[2],d[7]]],K=m(K,c),ah=bc,J=bb;continue}var
+aX=H}else
 var
 aX=1;var
-aj=aX;break}}else
+ak=aX;break}}else
 var
-aj=ai;if(aj)var
-bf=et(k),bh=function(a){return _(er,a[8])},ak=eB(cS(E(k,f),bh,k),f,bf);else
+ak=aj;if(ak)var
+be=ff(l),bf=function(a){return A(b1,a[8])},al=fo(dx(w(l,f),bf,l),f,be);else
 var
-ak=aj;var
-aY=ak?k?1:k:ak;if(aY){var
-bi=function(a){return _(eq,a[8])};return eB(cS(E(L,f),bi,k),f,L)}return aY}var
-i8=[0,b(b(a(b(a(c),1)),1),1),0],i9=[0,b(a(a(b(a(c),1))),1),i8],cd=[0,a(b(b(a(b(b(c,1),1)),1),1)),i9],i_=[0,b(b(a(b(a(c),1)),1),1),0],i$=[0,b(a(a(b(a(c),1))),1),i_],a3=[0,a(b(a(b(a(b(c,1)),1)),1)),i$],ja=[0,b(a(b(b(a(c),1),1)),1),0],jb=[0,a(a(b(b(a(c),1),1))),ja],ce=[0,a(b(a(b(a(b(c,1)),1)),1)),jb],jc=[0,b(b(b(a(a(c)),1),1),1),0],c0=[0,a(b(a(b(a(b(c,1)),1)),1)),jc];function
-c1(h,g,f,e,d,a){var
-i=b_(d,a,0),j=m(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-c2(f,e,d,a){var
-g=m(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a3,[0,e,0],g]}function
-aB(h,g,f,e,d,c,b,a){var
-i=b_(b,a,0),j=b7(c);return[0,g,f,e,d,m(h[7],j,i)]}function
-eF(k,j,i,h,g){var
-a=g,d=0;for(;;){if(a){var
-e=U(_(h,a[1][8]),d),a=a[2],d=e;continue}var
-f=U(d,0),l=m(k[7],4,f);return[0,j,b(b(c,1),1),ce,[0,i,0],l]}}function
-cf(d,b,a){return[0,b,c,c0,[0,e(d[3],a),0],a]}function
-jd(e,d){var
-h=E(d[10],f),g=E(d[14],f),x=d[14],o=cZ(function(a){return a[3]},x),y=d[14],p=cZ(function(a){return a[4]},y),z=0,A=d[14];function
-B(a){return a[6]}var
-C=b(b(b(c,1),1),1),D=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(a(a(a(a(b(c,1)))))),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],O=[0,a(b(a(b(a(a(c)),1)),1)),N],P=[0,b(b(a(b(b(a(c),1),1)),1),1),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],D,cd,[0,g,0],C,B,A),z],q=d[6];if(typeof
-q==="number")if(q)var
-k=0;else{var
-t=eE(d);if(t)var
-ch=0,ci=d[14],cj=function(a){return a[4]},ck=G(b(b(b(c,1),1),1),p),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a3,[0,g,[0,p,0]],ck,cj,ci),ch];else
+al=ak;var
+aY=al?l?1:l:al;if(aY){var
+bg=function(a){return A(bl,a[8])};return fo(dx(w(N,f),bg,l),f,N)}return aY}var
+kv=[0,b(b(a(b(a(c),1)),1),1),0],kw=[0,b(a(a(b(a(c),1))),1),kv],cP=[0,a(b(b(a(b(b(c,1),1)),1),1)),kw],kx=[0,b(b(a(b(a(c),1)),1),1),0],ky=[0,b(a(a(b(a(c),1))),1),kx],bn=[0,a(b(a(b(a(b(c,1)),1)),1)),ky],kz=[0,b(a(b(b(a(c),1),1)),1),0],kA=[0,a(a(b(b(a(c),1),1))),kz],cQ=[0,a(b(a(b(a(b(c,1)),1)),1)),kA],kB=[0,b(b(b(a(a(c)),1),1),1),0],dF=[0,a(b(a(b(a(b(c,1)),1)),1)),kB];function
+dG(h,g,f,e,d,a){var
+j=b4(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+dH(f,e,d,a){var
+g=i(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bn,[0,e,0],g]}function
+aR(h,g,f,e,d,c,b,a){var
+j=b4(b,a,0),k=bk(c);return[0,g,f,e,d,i(h[7],k,j)]}function
+fr(a,h,g,f,d){var
+j=0,k=b4(function(b){var
+c=A(f,b[8]);return i(a[7],4,c)},d,j),l=e(a[6],k);return[0,h,b(b(c,1),1),cQ,[0,g,0],l]}function
+cR(d,b,a){return[0,b,c,dF,[0,e(d[3],a),0],a]}function
+kC(e,d){var
+h=w(d[10],f),g=w(d[14],f),y=d[14],o=dE(function(a){return a[3]},y),z=d[14],p=dE(function(a){return a[4]},z),A=0,B=d[14];function
+C(a){return a[6]}var
+D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,a(b(b(a(b(a(c),1)),1),1)),O],R=[0,a(a(b(b(a(a(c)),1),1))),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],E,cP,[0,g,0],D,C,B),A],r=d[6];if(typeof
+r==="number")if(r)var
+l=0;else{var
+t=fq(d);if(t)var
+cf=0,cg=d[14],ch=function(a){return a[4]},ci=Q(b(b(b(c,1),1),1),p),cj=b(b(b(c,1),1),1),ck=[0,b(b(a(b(a(a(c)),1)),1),1),0],cl=[0,b(a(a(a(b(a(c),1)))),1),ck],cm=[0,a(b(a(b(a(a(c)),1)),1)),cl],cn=[0,a(a(a(a(b(a(c),1))))),cm],co=[0,a(a(b(b(b(a(c),1),1),1))),cn],cp=[0,a(a(a(a(a(b(c,1)))))),co],cq=[0,a(b(a(b(b(a(c),1),1)),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cr],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cs],cj,bn,[0,g,[0,p,0]],ci,ch,cg),cf];else
 var
-k=t}else
+l=t}else
 var
-cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],k=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a3,[0,g,0],cy,cx,cw),cv];var
-V=r(k,T),W=0;if(cc(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a3,[0,g,0],Z,Y,X);else
+ct=0,cu=d[14],cv=function(a){return a[4]},cw=b(b(b(c,1),1),1),cx=b(b(b(c,1),1),1),cy=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cz=[0,a(a(b(b(a(a(c)),1),1))),cy],cA=[0,a(a(b(b(a(a(c)),1),1))),cz],cB=[0,a(b(b(a(b(a(c),1)),1),1)),cA],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(b(b(b(a(c),1),1),1),1)),cD],cF=[0,a(b(a(a(b(a(c),1))),1)),cE],cG=[0,a(a(a(a(a(b(c,1)))))),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(b(b(b(a(c),1),1),1))),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cJ],cx,bn,[0,g,0],cw,cv,cu),ct];var
+U=q(l,T),V=0;if(cO(d))var
+W=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,bn,[0,g,0],Z,Y,W);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=G(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cb],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],ca,a3,[0,g,[0,o,0]],b$,b_,b9);var
-j=f,i=d[14],l=0,am=[0,s,W];for(;;){if(i){var
-v=i[2],u=[0,j,l],j=E(i[1][8],j),i=v,l=u;continue}var
-w=U([0,j,l],0),an=m(e[7],8,w),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,a3,ao,an],am],aA=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aB(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,cd,[0,g,0],aD,aC,aA),az],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],a3,aQ,aP),aO],a2=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a2),a1],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c2(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cd,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return r([0,c1(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cd,bV,bU),bT],V)}}function
-je(e,d){var
-g=E(d[14],f),j=cY(d[14]),k=0,l=d[14];function
+b9=d[14],b_=function(a){return a[3]},b$=Q(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,bn,[0,g,[0,o,0]],b$,b_,b9);var
+k=f,j=d[14],n=0,am=[0,s,V];for(;;){if(j){var
+v=j[2],u=[0,k,n],k=w(j[1][8],k),j=v,n=u;continue}var
+x=X([0,k,n],0),an=i(e[7],8,x),ao=[0,m(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,bn,ao,an],am],aA=d[14],aB=function(a){return a[5]},aC=b(b(b(c,1),1),1),aD=b(b(b(c,1),1),1),aE=[0,a(a(a(a(b(a(c),1))))),0],aF=[0,a(a(a(b(b(a(c),1),1)))),aE],aG=[0,a(a(a(a(a(b(c,1)))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,b(b(a(b(a(a(c)),1)),1),1),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(b(b(a(a(c)),1),1))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,aR(e,[0,a(a(b(b(b(a(c),1),1),1))),aM],aD,cP,[0,g,0],aC,aB,aA),az],aO=d[10],aP=function(a){return a[4]},aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],bn,aP,aO),aN],a2=d[11],a3=[0,a(b(a(b(b(a(c),1),1)),1)),0],a4=[0,a(a(b(b(b(a(c),1),1),1))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,b(b(b(b(a(a(c)),1),1),1),1),a6],a8=[0,a(a(a(a(a(b(c,1)))))),a7],a9=[0,b(b(a(a(b(a(c),1))),1),1),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a$],a2),a1],bb=d[12],bc=[0,a(a(b(b(a(a(c)),1),1))),0],bd=[0,a(b(a(a(b(a(c),1))),1)),bc],be=[0,a(a(a(a(a(b(c,1)))))),bd],bf=[0,a(b(b(a(a(a(c))),1),1)),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[0,b(a(a(a(b(a(c),1)))),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,b(b(a(b(a(a(c)),1)),1),1),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(b(a(a(b(a(c),1))),1),1),bk],bm=[0,a(a(a(a(a(b(c,1)))))),bl],bo=[0,b(b(a(a(b(a(c),1))),1),1),bm],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bb),ba],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cP,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return q([0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cP,bV,bU),bT],U)}}function
+kD(e,d){var
+g=w(d[14],f),j=dD(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,ce,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,cQ,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),y=b(b(c,1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aB(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],y,ce,[0,g,0],x,w,v),u];else
+u=0,v=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cQ,[0,g,0],y,x,v),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aB(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,ce,[0,g,0],ak,aj,ai),ah];var
-N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,er,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return r([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,eq,_),Z],N)}function
-eG(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,cQ,[0,g,0],ak,aj,ai),ah];var
+N=q(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,b1,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return q([0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,bl,_),Z],N)}function
+fs(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],h=b[1];if(v(h,g))var
+g=a[1],i=b[1];if(v(i,g))var
 e=1;else{var
-j=i(h,g);if(j){var
+j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
 k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
-eH(a){return eu(eG,0,a)}function
-bi(b,a){return[1,e(b[1],a)]}function
-eI(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,fs(d,c[2])]}}return[0,d,0]}function
+ft(a){return fg(fs,0,a)}function
+bG(b,a){return[1,e(b[1],a)]}function
+fu(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],e=[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],0];var
 f=d[9];if(f)var
-l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),q],0];else
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
 var
 g=f;var
-s=r(g,e),h=d[7];if(h)var
+s=q(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=r(i,s),j=cc(d);if(j)var
+I=q(i,s),j=cO(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-k=j;return r(k,I)}function
-jf(g,d){var
+k=j;return q(k,I)}function
+kE(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=r(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bi(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,r([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-jg(g,d,A){var
-m=eI(d),B=m?1:m,C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(a(a(a(b(a(c),1))))),C],F=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),I],[3,[0,[0,c],[0,[0,f],0]]]],0],K=[0,E(d[14],f)],L=[0,a(a(b(b(a(a(c)),1),1))),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],Q=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),P],K],J],i=d[14],R=0;for(;;){if(i){var
+m=q(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bG(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,q([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+kF(g,d,C){var
+m=fu(d),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,w(d[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],L],K],i=d[14],S=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=e(g[1],i[1][7])}else
 var
-n=R;var
-S=[1,eD(n)],T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),V],S],Q],j=d[9];if(j)var
-o=j[1],p=o[1],X=0,Z=0,$=o[2],aa=[3,_(function(a){return[0,a]},$)],ab=[0,a(a(b(b(a(a(c)),1),1))),0],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ac],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],Z],ak=p[2],al=[3,_(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,_(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],q=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],X];else
+n=S;var
+T=[1,bF(n)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),U],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],T],R],j=d[9];if(j)var
+o=j[1],p=o[1],Z=0,_=0,$=o[2],aa=[3,A(function(a){return[0,a]},$)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],_],ak=p[2],al=[3,A(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,A(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],Z];else
 var
-q=j;var
-aH=r(q,W),aI=jf(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bi(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a6=[3,_(function(a){return bi(g,a)},a5)],a7=[0,a(a(b(b(a(a(c)),1),1))),0],a8=[0,b(b(a(b(a(a(c)),1)),1),1),a7],a9=[0,a(b(b(a(b(a(c),1)),1),1)),a8],a_=[0,a(b(a(a(b(a(c),1))),1)),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),a$],a6],a4],bb=bi(g,d[1]),bc=[0,b(a(b(b(a(a(c)),1),1)),1),0],bd=[0,a(b(b(b(b(a(c),1),1),1),1)),bc],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bj=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bk=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bj],bb],ba]],bl=[0,b(b(a(b(a(a(c)),1)),1),1),0],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bo=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bn],bk],aW],bp=[0,b(a(a(b(b(a(c),1),1))),1),0],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,a(b(a(b(b(a(c),1),1)),1)),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,b(a(a(a(b(c,1)))),1),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[0,a(a(b(b(b(a(c),1),1),1))),bu],bw=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bv]],bx=[0,a(b(a(b(b(a(c),1),1)),1)),0],by=[0,a(b(a(a(b(a(c),1))),1)),bx],bz=[0,a(b(b(b(b(a(c),1),1),1),1)),by],bA=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bz],bw],bo]],bB=[0,a(b(b(a(a(a(c))),1),1)),0],bC=[0,a(a(b(b(b(a(c),1),1),1))),bB],bD=[0,a(b(b(a(b(a(c),1)),1),1)),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,b(b(b(b(a(a(c)),1),1),1),1),bF],bH=[0,a(a(a(a(a(b(c,1)))))),bG],bI=[0,b(a(a(b(b(a(c),1),1))),1),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[0,a(b(a(b(b(a(c),1),1)),1)),bJ],bL=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bK],bA],aP],bM=bi(g,d[2]),bN=[0,b(a(a(a(b(a(c),1)))),1),0],bO=[0,a(a(a(a(b(a(c),1))))),bN],bP=[0,a(b(b(a(b(a(c),1)),1),1)),bO],bQ=[0,a(a(b(b(a(a(c)),1),1))),bP],bR=[0,b(a(b(b(a(a(c)),1),1)),1),bQ],bS=[0,a(b(a(b(b(a(c),1),1)),1)),bR],bT=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bS],bM],0],bU=bi(g,d[1]),bV=[0,a(b(a(b(b(a(c),1),1)),1)),0],bW=[0,a(b(a(a(b(a(c),1))),1)),bV],bX=[0,a(b(b(b(b(a(c),1),1),1),1)),bW],bY=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bX],bU],bT]],bZ=[0,b(a(b(b(a(a(c)),1),1)),1),0],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[0,a(b(a(a(b(a(c),1))),1)),b0],b2=[0,a(b(a(a(b(a(c),1))),1)),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b4],bY],bL],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b7=[0,a(a(b(b(b(a(c),1),1),1))),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b8]],b$=[0,b(b(a(b(a(a(c)),1)),1),1),0],cb=[0,a(b(b(b(b(a(c),1),1),1),1)),b$],cc=[0,a(b(a(a(b(a(c),1))),1)),cb],cd=[0,b(a(b(b(a(a(c)),1),1)),1),cc],ce=[0,a(a(a(a(b(a(c),1))))),cd],cf=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),ce],b_],b5],cg=[0,cY(d[14])],ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,a(a(a(b(b(a(c),1),1)))),ci],ck=[0,b(b(a(b(b(a(c),1),1)),1),1),cj],cl=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ck],cg],cf],cm=eI(d),cn=[3,_(function(a){return[1,a]},cm)],co=[0,b(b(a(a(b(a(c),1))),1),1),0],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(b(b(a(b(a(c),1)),1),1)),cq],cs=[0,b(b(a(b(a(a(c)),1)),1),1),cr],ct=[0,a(b(b(a(b(a(c),1)),1),1)),cs],cu=[0,b(a(b(b(a(a(c)),1),1)),1),ct],cv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],cn],cl];if(B)var
-cw=[0,b(a(b(b(a(a(c)),1),1)),1),0],cx=[0,a(b(a(b(b(a(c),1),1)),1)),cw],cy=[0,b(b(b(b(a(a(c)),1),1),1),1),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],s=[0,a(b(a(b(a(a(c)),1)),1)),cz];else
+r=j;var
+aH=q(r,Y),aI=kE(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bG(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a7=[3,A(function(a){return bG(g,a)},a5)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(b(a(a(b(a(c),1))),1)),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ba],a7],a4],bc=bG(g,d[1]),bd=[0,b(a(b(b(a(a(c)),1),1)),1),0],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bi],bc],bb]],bk=[0,b(b(a(b(a(a(c)),1)),1),1),0],bl=[0,a(a(a(a(b(a(c),1))))),bk],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bm],bj],aW],bo=[0,b(a(a(b(b(a(c),1),1))),1),0],bp=[0,a(b(b(b(b(a(c),1),1),1),1)),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(a(a(a(b(c,1)))),1),br],bt=[0,a(a(b(b(b(a(c),1),1),1))),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bu]],bw=[0,a(b(a(b(b(a(c),1),1)),1)),0],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),by],bv],bn]],bA=[0,a(b(b(a(a(a(c))),1),1)),0],bB=[0,a(a(b(b(b(a(c),1),1),1))),bA],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bC],bH=[0,a(a(a(a(b(a(c),1))))),bE],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bJ=[0,a(a(a(a(a(b(c,1)))))),bI],bK=[0,b(a(a(b(b(a(c),1),1))),1),bJ],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),bK],bM=[0,a(b(a(b(b(a(c),1),1)),1)),bL],bN=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bM],bz],aP],bO=bG(g,d[2]),bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bU],bO],0],bW=bG(g,d[1]),bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bV]],b1=[0,b(a(b(b(a(a(c)),1),1)),1),0],b2=[0,a(b(b(b(b(a(c),1),1),1),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(b(b(b(a(c),1),1),1),1)),b4],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b0],bN],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,dD(d[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=fu(d),co=[3,A(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
 c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cA=[0,a(a(b(b(a(a(c)),1),1))),0],cB=[0,b(b(a(b(a(a(c)),1)),1),1),cA],cC=[0,b(a(a(a(b(a(c),1)))),1),cB],cD=[0,a(b(a(b(a(a(c)),1)),1)),cC],cE=[0,a(a(a(a(b(a(c),1))))),cD],cF=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cE],[1,s]],cv],k=d[10],y=k?k[1][3]:f,z=et(d[10]),h=b9(function(b,a){return bg(b,a[3])},z,y),w=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ad(b(c,1),w))){var
-x=a(b(a(b(a(c),1)),1));if(v(Y(ad(b(c,1),x)),h)){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=d[10],z=k?k[1][3]:f,B=ff(d[10]),h=a6(function(b,a){return bD(b,a[3])},B,z),x=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ab(b(c,1),x))){var
+y=a(b(a(b(a(c),1)),1));if(v(V(ab(b(c,1),y)),h)){var
 t=[0,h];u=1}}if(!u)var
-t=[1,ca(h)];var
-cG=[0,b(b(b(a(a(a(c))),1),1),1),0],cH=[0,a(b(b(b(b(a(c),1),1),1),1)),cG],cI=[0,a(b(a(a(b(a(c),1))),1)),cH],cJ=[0,a(a(a(a(a(b(c,1)))))),cI],cK=[0,b(b(a(b(a(a(c)),1)),1),1),cJ],cL=[0,a(a(b(b(a(a(c)),1),1))),cK],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cM],t],cF],cO=[4,eH(_(function(a){var
-b=e(g[9],a[5]),c=[1,eD(e(g[1],b))];return[0,a[1],c]},A))],cP=[0,a(a(b(b(a(a(c)),1),1))),0],cQ=[0,b(a(a(a(b(a(c),1)))),1),cP],cR=[0,a(b(a(a(b(a(c),1))),1)),cQ],cS=[0,a(b(a(b(a(a(c)),1)),1)),cR],cT=[0,b(b(a(a(b(a(c),1))),1),1),cS],cU=[0,a(a(a(a(b(a(c),1))))),cT],cV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cU],cO],cN],cW=[0,E(d[10],f)],cX=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cX],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cW],cV],aH)]}}function
-eJ(a){return b9(G,a[4],a[2])}function
-eK(f,e){if(e)var
-d=e[1],h=e[2],i=eK(n(f,eJ(d)),h),j=0,k=d[4],l=[3,_(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,n(f,eJ(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
+t=[1,b6(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,ft(A(function(a){var
+b=e(g[9],a[5]),c=[1,bF(e(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,w(d[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,q([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aH)]}}function
+fv(a){return a6(Q,a[4],a[2])}function
+fw(f,e){if(e)var
+d=e[1],h=e[2],i=fw(m(f,fv(d)),h),j=0,k=d[4],l=[3,A(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,m(f,fv(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-jh=b(b(b(b(b(c,1),1),1),1),1),bj=ad(b(c,1),jh),ji=b(b(b(b(b(b(c,1),1),1),1),1),1),cg=ad(b(c,1),ji);function
-ak(d,c,a){var
-b=q(d,a);return b?v(a,c):b}function
-jj(a){var
-b=a2(a[2]),d=b?a2(a[3]):b,e=d?ak(c,bC,a[4]):d;return e?a2(a[5]):e}function
-jk(g,aa,d){var
-w=e(g[2],0),k=E(d[10],f),F=d[6],bf=d[14],G=$(function(a){var
-n=ak(f,bj,a[2]),o=n?q(f,a[3]):n,p=o?q(f,a[4]):o;if(p){if(typeof
-F==="number")if(F)var
-k=v(a[4],bC),l=k?ak(f,bj,a[9]):k,d=l?i(a[3],f):l;else
+kG=b(b(b(b(b(c,1),1),1),1),1),bH=ab(b(c,1),kG),kH=b(b(b(b(b(b(c,1),1),1),1),1),1),cS=ab(b(c,1),kH);function
+aA(d,c,a){var
+b=n(d,a);return b?v(a,c):b}function
+kI(a){var
+b=bm(a[2]),d=b?bm(a[3]):b,e=d?aA(c,b5,a[4]):d;return e?bm(a[5]):e}function
+kJ(g,aa,d){var
+z=e(g[2],0),l=w(d[10],f),I=d[6],bf=d[14],J=t(function(a){var
+o=aA(f,bH,a[2]),p=o?n(f,a[3]):o,q=p?n(f,a[4]):p;if(q){if(typeof
+I==="number")if(I)var
+k=v(a[4],b5),l=k?aA(f,bH,a[9]):k,d=l?h(a[3],f):l;else
 var
-d=i(a[9],f);else
+d=h(a[9],f);else
 var
-m=v(a[4],bC),d=m?ak(f,bj,a[9]):m;var
-h=d}else
+m=v(a[4],b5),d=m?aA(f,bH,a[9]):m;var
+i=d}else
 var
-h=p;var
-r=h?a2(a[5]):h,s=r?a2(a[6]):r;if(s)var
-t=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),t);else
+i=q;var
+r=i?bm(a[5]):i,s=r?bm(a[6]):r;if(s)var
+u=b(b(b(b(b(c,1),1),1),1),1),j=h(e(g[3],a[7]),u);else
 var
 j=s;if(j){var
-u=a[8];return $(function(a){var
-b=ak(f,bj,a[1]);return b?ak(f,bj,a[2]):b},u)}return j},bf),H=G?$(jj,d[10]):G,I=H?v(cY(d[14]),cg):H;if(I)var
-bg=d[11],l=$(function(a){return ak(f,cg,a)},bg);else
+w=a[8];return t(function(a){var
+b=aA(f,bH,a[1]);return b?aA(f,bH,a[2]):b},w)}return j},bf),K=J?t(kI,d[10]):J,L=K?v(dD(d[14]),cS):K;if(L)var
+bg=d[11],o=t(function(a){return aA(f,cS,a)},bg);else
 var
-l=I;if(l)var
-bh=d[12],o=$(function(a){return ak(f,cg,a)},bh);else
+o=L;if(o)var
+bh=d[12],r=t(function(a){return aA(f,cS,a)},bh);else
 var
-o=l;if(o)var
-bi=d[13],p=$(function(a){return ak(f,cg,a)},bi);else
+r=o;if(r)var
+bi=d[13],s=t(function(a){return aA(f,cS,a)},bi);else
 var
-p=o;var
-K=p?i(E(d[11],f),k):p,L=K?i(E(d[12],f),k):K,M=L?i(E(d[13],f),k):L;if(M)var
-bk=d[4],s=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bk);else
+s=r;var
+M=s?h(w(d[11],f),l):s,N=M?h(w(d[12],f),l):M,O=N?h(w(d[13],f),l):N;if(O)var
+bj=d[4],u=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bj);else
 var
-s=M;if(s)var
-bl=d[5],t=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bl);else
+u=O;if(u)var
+bl=d[5],x=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bl);else
 var
-t=s;if(t){var
-N=d[6];if(typeof
-N==="number")var
-O=1;else
+x=u;if(x){var
+P=d[6];if(typeof
+P==="number")var
+Q=1;else
 var
-bn=N[1],O=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bn);var
-u=O}else
+bo=P[1],Q=aA(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bo);var
+y=Q}else
 var
-u=t;var
-x=0;if(u){var
-P=d[9];if(P)var
-Q=P[1],R=Q[1],S=R[2],T=R[1],U=Q[2],bm=r(T,r(S,U)),V=$(function(a){return ak(f,bj,a)},bm),ab=V?J(i(E(r(T,r(S,U)),f),f)):V;else{var
-W=1;x=1}}else{var
-W=u;x=1}if(x)var
-ab=W;if(J(ab))return[0,c,w];if(J(i7(g,d)))return[0,b(c,1),w];var
-ae=E(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],al=bD(g,[3,_(function(a){return[1,e(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,cf(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],av=d[14];function
-aw(a){return a[1]?c:f}var
-ax=[0,b(b(a(b(a(a(c)),1)),1),1),0],ay=[0,b(b(b(b(a(a(c)),1),1),1),1),ax],az=[0,a(b(a(b(b(a(c),1),1)),1)),ay],aA=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,a(a(b(b(b(a(c),1),1),1))),aA],aD=[0,aB(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,c0,[0,ae,0],c,aw,av),au],a1=r(je(g,d),aD),z=r(jd(g,d),a1),aE=d[16],aF=[0,a(a(b(b(a(a(c)),1),1))),0],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,cf(g,[0,b(b(a(b(a(a(c)),1)),1),1),aI],aE),0],aK=0,aL=d[14],aM=b_(function(a){return a[7]},aL,aK),aN=e(g[6],aM),aO=[0,b(b(b(b(b(c,1),1),1),1),1),0],aP=[0,E(d[14],f),aO],aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],y=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,c0,aP,aN],aJ],A=bD(g,jg(g,d,r(z,y))),a3=[0,b(b(a(b(a(a(c)),1)),1),1),0],a4=[0,a(a(b(b(a(a(c)),1),1))),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,b(a(a(b(b(a(c),1),1))),1),a5],a7=[0,a(b(b(a(b(a(c),1)),1),1)),a6],a8=[0,b(a(a(a(b(a(c),1)))),1),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],B=r(z,r([0,cf(g,[0,a(b(a(a(b(a(c),1))),1)),a9],A),0],y)),C=bD(g,[4,eH(eK(f,B))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],C),ba=b7(b6(Y(n(b(b(b(c,1),1),1),a$)),a_)),bb=cV(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,C,[0,e(g[2],bb),0]],D=e(g[6],bc),bd=[0,D,_(function(a){return a[5]},B)],be=[0,e(g[3],D),0],j=[0,m(g[7],8,be),bd],h=f;for(;;){if(j){var
-X=j[1],Z=e0(g[8],aa,h,X);if(Z){var
-bo=n(h,e(g[3],X)),j=j[2],h=bo;continue}var
-ac=Z}else
+y=x;var
+B=0;if(y){var
+R=d[9];if(R)var
+S=R[1],T=S[1],U=T[2],W=T[1],X=S[2],bn=q(W,q(U,X)),Y=t(function(a){return aA(f,bH,a)},bn),ab=Y?p(h(w(q(W,q(U,X)),f),f)):Y;else{var
+Z=1;B=1}}else{var
+Z=y;B=1}if(B)var
+ab=Z;if(p(ab))return[0,c,z];if(p(ku(g,d)))return[0,b(c,1),z];var
+ae=w(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],ak=a7(g,[3,A(function(a){return[1,e(g[1],a[1])]},ad)]),al=[0,b(b(a(b(a(a(c)),1)),1),1),0],am=[0,b(b(b(a(a(a(c))),1),1),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(a(a(a(a(b(c,1)))))),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),as],ak),aj],au=d[14];function
+av(a){return a[1]?c:f}var
+aw=[0,b(b(a(b(a(a(c)),1)),1),1),0],ax=[0,b(b(b(b(a(a(c)),1),1),1),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(b(b(b(a(c),1),1),1))),ay],aB=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,aR(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aB],c,dF,[0,ae,0],c,av,au),at],a1=q(kD(g,d),aC),D=q(kC(g,d),a1),aD=d[16],aE=[0,a(a(b(b(a(a(c)),1),1))),0],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(a(a(a(b(a(c),1))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,cR(g,[0,b(b(a(b(a(a(c)),1)),1),1),aH],aD),0],aJ=0,aK=d[14],aL=b4(function(a){return a[7]},aK,aJ),aM=e(g[6],aL),aN=[0,b(b(b(b(b(c,1),1),1),1),1),0],aO=[0,w(d[14],f),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),0],aQ=[0,a(a(b(b(a(a(c)),1),1))),aP],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,dF,aO,aM],aI],E=a7(g,kF(g,d,q(D,C))),a2=[0,b(b(a(b(a(a(c)),1)),1),1),0],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,b(a(a(b(b(a(c),1),1))),1),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a8=[0,b(a(a(a(b(a(c),1)))),1),a6],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],F=q(D,q([0,cR(g,[0,a(b(a(a(b(a(c),1))),1)),a9],E),0],C)),G=a7(g,[4,ft(fw(f,F))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],G),ba=bk(bE(V(m(b(b(b(c,1),1),1),a$)),a_)),bb=cM(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,G,[0,e(g[2],bb),0]],H=e(g[6],bc),bd=[0,H,A(function(a){return a[5]},F)],be=[0,e(g[3],H),0],k=[0,i(g[7],8,be),bd],j=f;for(;;){if(k){var
+_=k[1],$=cf(g[8],aa,j,_);if($){var
+bp=m(j,e(g[3],_)),k=k[2],j=bp;continue}var
+ac=$}else
 var
-ac=i(e(g[3],aa),h);return J(ac)?[0,a(c),w]:[0,f,e(g[9],A)]}}function
-eL(r,p,o,m){var
-d=r,h=p,e=o,g=m;for(;;){if(d){var
-j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+ac=h(e(g[3],aa),j);return p(ac)?[0,a(c),z]:[0,f,e(g[9],E)]}}function
+fx(r,q,p,o){var
+d=r,i=q,e=p,g=o;for(;;){if(d){var
+j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
-k=q(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
-s=g?G(b(a(b(c,1)),1),e):e,t=M(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=n(G(b(a(b(c,1)),1),h),t),e=s;continue}return l}return[0,[0,h,e]]}}var
-eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c3=ad(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),jl=ck;function
-c4(t,g,s,r,p,o){var
-u=G(g,eN),w=b(b(b(b(b(c,1),1),1),1),1),h=G(ad(b(c,1),w),u),x=G(t,r),y=b(b(b(b(b(c,1),1),1),1),1),z=G(ad(b(c,1),y),x),A=n(G(o,G(g,eN)),z),l=C(ck),m=G(h,ad(b(c,1),l)),e=n(c3,bh(G(A,c3),m)),i=q(f,e),j=i?v(f,h):i;if(j){var
-d=jl,a=e;for(;;){if(0===d){var
-B=G(p,a);return q(G(ad(b(c,1),s),c3),B)}var
-k=G(a,a),d=d-1|0,a=a1(k,Y(eM));continue}}return j}var
-jm=0;function
-c5(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return c5(a,e)};return cR(function(a){return c5(a,c)},g,f,b)}return a}function
-bE(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bE(b,a,d),f,c]};return cR(function(b){return[0,d,f,bE(b,a,c)]},h,g,e)}function
+k=n(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
+s=g?Q(b(a(b(c,1)),1),e):e,t=I(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=m(Q(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
+fy=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dI=ab(b(c,1),fy),fz=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),kK=c4;function
+dJ(s,g,r,q,p,o){var
+t=Q(g,fz),u=b(b(b(b(b(c,1),1),1),1),1),h=Q(ab(b(c,1),u),t),w=Q(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=Q(ab(b(c,1),x),w),z=m(Q(o,Q(g,fz)),y),k=L(c4),l=Q(h,ab(b(c,1),k)),e=m(dI,bi(Q(z,dI),l)),i=n(f,e),j=i?v(f,h):i;if(j){var
+d=kK,a=e;for(;;){if(0===d){var
+A=Q(p,a);return n(Q(ab(b(c,1),r),dI),A)}var
+d=d-1|0,a=fc(Q(a,a),fy);continue}}return j}var
+cT=0;function
+b8(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b8(a,e)};return a5(function(a){return b8(a,c)},g,f,b)}return a}function
+bo(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bo(b,a,d),f,c]};return a5(function(b){return[0,d,f,bo(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bE(b,a,0),0,0]}return cR(function(b){return[0,0,0,bE(b,a,0)]},j,i,e)}function
-a4(g,f,d){var
+j(b){return[0,bo(b,a,0),0,0]}return a5(function(b){return[0,0,0,bo(b,a,0)]},j,i,e)}function
+Y(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,U(b,0)]}}function
-eO(d){var
-f=q(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?q(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,X(b,0)]}}function
+fA(d){var
+f=n(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?n(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-h=q(a(b(b(b(b(a(c),1),1),1),1)),d),e=h?q(d,b(a(b(a(a(a(c))),1)),1)):h;return e?e:i(d,a(a(a(a(a(b(c,1)))))))}var
-jn=[0,b(b(b(a(b(a(c),1)),1),1),1),0],jo=[0,b(b(a(b(a(a(c)),1)),1),1),jn],jp=[0,a(b(b(a(b(a(c),1)),1),1)),jo],jq=[0,[0,a(a(a(b(a(a(c)),1)))),jp],0],jr=[0,b(a(b(b(a(a(c)),1),1)),1),0],js=[0,a(b(a(b(b(a(c),1),1)),1)),jr],jt=[0,b(b(a(b(a(a(c)),1)),1),1),js],ju=[0,b(a(a(b(b(a(c),1),1))),1),jt],jv=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ju],jq],jw=[0,a(b(a(b(b(a(c),1),1)),1)),0],jx=[0,b(a(b(b(a(a(c)),1),1)),1),jw],jy=[0,a(a(a(a(b(a(c),1))))),jx],jz=[0,b(a(a(b(b(a(c),1),1))),1),jy],jA=[0,a(b(a(b(b(a(c),1),1)),1)),jz],jB=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),jA],jv],jC=[0,b(a(a(a(b(a(c),1)))),1),0],jD=[0,a(b(a(b(b(a(c),1),1)),1)),jC],jE=[0,b(b(b(a(b(a(c),1)),1),1),1),jD],jF=[0,[0,a(a(a(b(a(a(c)),1)))),jE],jB],jG=[0,a(b(b(a(a(a(c))),1),1)),0],jH=[0,b(a(a(a(b(a(c),1)))),1),jG],jI=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jH],jF],jJ=[0,b(a(a(a(b(a(c),1)))),1),0],jK=[0,a(a(a(a(b(a(c),1))))),jJ],jL=[0,a(b(b(a(b(a(c),1)),1),1)),jK],jM=[0,a(a(b(b(a(a(c)),1),1))),jL],jN=[0,b(a(b(b(a(a(c)),1),1)),1),jM],jO=[0,a(b(a(b(b(a(c),1),1)),1)),jN],jP=[0,[0,b(a(a(b(a(a(c)),1))),1),jO],jI],jQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],jR=[0,a(a(b(b(b(a(c),1),1),1))),jQ],jS=[0,a(b(a(b(b(a(c),1),1)),1)),jR],jT=[0,b(b(b(b(a(a(c)),1),1),1),1),jS],jU=[0,b(b(b(a(a(a(c))),1),1),1),jT],jV=[0,[0,a(b(a(b(b(a(c),1),1)),1)),jU],jP],jW=[0,b(b(a(b(a(a(c)),1)),1),1),0],jX=[0,a(a(b(b(b(a(c),1),1),1))),jW],jY=[0,a(b(a(b(b(a(c),1),1)),1)),jX],jZ=[0,b(a(b(a(b(a(c),1)),1)),1),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,[0,b(a(b(b(a(a(c)),1),1)),1),j0],jV],j2=[0,b(b(a(b(a(a(c)),1)),1),1),0],j3=[0,b(b(b(b(a(a(c)),1),1),1),1),j2],j4=[0,a(b(a(b(b(a(c),1),1)),1)),j3],j5=[0,a(a(b(b(b(a(c),1),1),1))),j4],j6=[0,a(a(b(b(b(a(c),1),1),1))),j5],j7=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j6],j1],j8=[0,b(b(a(b(b(a(c),1),1)),1),1),0],j9=[0,a(b(b(a(b(a(c),1)),1),1)),j8],j_=[0,b(a(b(b(b(a(c),1),1),1)),1),j9],j$=[0,b(a(b(b(a(a(c)),1),1)),1),j_],ka=[0,a(a(a(a(b(a(c),1))))),j$],kb=[0,[0,b(a(a(b(b(a(c),1),1))),1),ka],j7],kc=[0,a(b(a(b(b(a(c),1),1)),1)),0],kd=[0,b(a(b(b(a(a(c)),1),1)),1),kc],ke=[0,a(b(b(a(b(a(c),1)),1),1)),kd],kf=[0,a(b(a(b(a(a(c)),1)),1)),ke],kg=[0,a(b(b(b(a(a(c)),1),1),1)),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kh],kb],kj=[0,b(b(a(b(a(a(c)),1)),1),1),0],kk=[0,a(b(b(a(b(a(c),1)),1),1)),kj],kl=[0,a(b(a(a(b(a(c),1))),1)),kk],km=[0,a(b(b(a(b(a(c),1)),1),1)),kl],kn=[0,[0,b(b(a(a(b(a(c),1))),1),1),km],ki],ko=[0,b(b(a(a(b(a(c),1))),1),1),0],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,a(a(a(a(b(a(c),1))))),kp],kr=[0,[0,a(a(a(b(b(a(c),1),1)))),kq],kn],ks=[0,b(b(a(b(a(a(c)),1)),1),1),0],kt=[0,b(a(b(b(a(a(c)),1),1)),1),ks],ku=[0,a(b(b(b(b(a(c),1),1),1),1)),kt],kv=[0,b(b(a(b(a(a(c)),1)),1),1),ku],kw=[0,[0,a(a(b(b(a(a(c)),1),1))),kv],kr],kx=[0,b(a(a(a(b(a(c),1)))),1),0],ky=[0,a(b(b(b(b(a(c),1),1),1),1)),kx],kz=[0,b(b(a(a(b(a(c),1))),1),1),ky],kA=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kz],kw],kB=[0,a(b(a(b(b(a(c),1),1)),1)),0],kC=[0,b(b(a(a(b(a(c),1))),1),1),kB],kD=[0,a(b(a(b(a(a(c)),1)),1)),kC],kE=[0,[0,b(a(b(b(a(a(c)),1),1)),1),kD],kA],kF=[0,b(b(a(a(b(a(c),1))),1),1),0],kG=[0,a(a(a(a(b(a(c),1))))),kF],kH=[0,a(a(a(a(b(a(c),1))))),kG],kI=[0,[0,b(b(a(b(a(a(c)),1)),1),1),kH],kE],kJ=[0,a(b(a(b(b(a(c),1),1)),1)),0],kK=[0,a(a(b(b(a(a(c)),1),1))),kJ],kL=[0,[0,a(b(a(b(a(a(c)),1)),1)),kK],kI],kM=[0,b(a(b(b(a(a(c)),1),1)),1),0],kN=[0,a(b(b(b(b(a(c),1),1),1),1)),kM],kO=[0,a(b(a(a(b(a(c),1))),1)),kN],kP=[0,a(b(a(a(b(a(c),1))),1)),kO],kQ=[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kR=[0,b(a(b(b(a(a(c)),1),1)),1),kQ],kS=[0,[0,a(a(a(b(b(a(c),1),1)))),kR],kL];function
-aX(f,e){var
+i=n(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?n(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+kL=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kM=[0,b(b(a(b(a(a(c)),1)),1),1),kL],kN=[0,a(b(b(a(b(a(c),1)),1),1)),kM],kO=[0,[0,a(a(a(b(a(a(c)),1)))),kN],0],kP=[0,b(a(b(b(a(a(c)),1),1)),1),0],kQ=[0,a(b(a(b(b(a(c),1),1)),1)),kP],kR=[0,b(b(a(b(a(a(c)),1)),1),1),kQ],kS=[0,b(a(a(b(b(a(c),1),1))),1),kR],kT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kS],kO],kU=[0,a(b(a(b(b(a(c),1),1)),1)),0],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,a(a(a(a(b(a(c),1))))),kV],kX=[0,b(a(a(b(b(a(c),1),1))),1),kW],kY=[0,a(b(a(b(b(a(c),1),1)),1)),kX],kZ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kY],kT],k0=[0,b(a(a(a(b(a(c),1)))),1),0],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(b(a(c),1)),1),1),1),k1],k3=[0,[0,a(a(a(b(a(a(c)),1)))),k2],kZ],k4=[0,a(b(b(a(a(a(c))),1),1)),0],k5=[0,b(a(a(a(b(a(c),1)))),1),k4],k6=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k5],k3],k7=[0,b(a(a(a(b(a(c),1)))),1),0],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,a(a(b(b(a(a(c)),1),1))),k9],k$=[0,b(a(b(b(a(a(c)),1),1)),1),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,[0,b(a(a(b(a(a(c)),1))),1),la],k6],lc=[0,b(b(a(b(a(a(c)),1)),1),1),0],ld=[0,a(a(b(b(b(a(c),1),1),1))),lc],le=[0,a(b(a(b(b(a(c),1),1)),1)),ld],lf=[0,b(b(b(b(a(a(c)),1),1),1),1),le],lg=[0,b(b(b(a(a(a(c))),1),1),1),lf],lh=[0,[0,a(b(a(b(b(a(c),1),1)),1)),lg],lb],li=[0,b(b(a(b(a(a(c)),1)),1),1),0],lj=[0,a(a(b(b(b(a(c),1),1),1))),li],lk=[0,a(b(a(b(b(a(c),1),1)),1)),lj],ll=[0,b(a(b(a(b(a(c),1)),1)),1),lk],lm=[0,a(b(a(b(b(a(c),1),1)),1)),ll],ln=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lm],lh],lo=[0,b(b(a(b(a(a(c)),1)),1),1),0],lp=[0,b(b(b(b(a(a(c)),1),1),1),1),lo],lq=[0,a(b(a(b(b(a(c),1),1)),1)),lp],lr=[0,a(a(b(b(b(a(c),1),1),1))),lq],ls=[0,a(a(b(b(b(a(c),1),1),1))),lr],lt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ls],ln],lu=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lv=[0,a(b(b(a(b(a(c),1)),1),1)),lu],lw=[0,b(a(b(b(b(a(c),1),1),1)),1),lv],lx=[0,b(a(b(b(a(a(c)),1),1)),1),lw],ly=[0,a(a(a(a(b(a(c),1))))),lx],lz=[0,[0,b(a(a(b(b(a(c),1),1))),1),ly],lt],lA=[0,a(b(a(b(b(a(c),1),1)),1)),0],lB=[0,b(a(b(b(a(a(c)),1),1)),1),lA],lC=[0,a(b(b(a(b(a(c),1)),1),1)),lB],lD=[0,a(b(a(b(a(a(c)),1)),1)),lC],lE=[0,a(b(b(b(a(a(c)),1),1),1)),lD],lF=[0,a(b(a(b(b(a(c),1),1)),1)),lE],lG=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lF],lz],lH=[0,b(b(a(b(a(a(c)),1)),1),1),0],lI=[0,a(b(b(a(b(a(c),1)),1),1)),lH],lJ=[0,a(b(a(a(b(a(c),1))),1)),lI],lK=[0,a(b(b(a(b(a(c),1)),1),1)),lJ],lL=[0,[0,b(b(a(a(b(a(c),1))),1),1),lK],lG],lM=[0,b(b(a(a(b(a(c),1))),1),1),0],lN=[0,a(b(b(b(b(a(c),1),1),1),1)),lM],lO=[0,a(a(a(a(b(a(c),1))))),lN],lP=[0,[0,a(a(a(b(b(a(c),1),1)))),lO],lL],lQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],lR=[0,b(a(b(b(a(a(c)),1),1)),1),lQ],lS=[0,a(b(b(b(b(a(c),1),1),1),1)),lR],lT=[0,b(b(a(b(a(a(c)),1)),1),1),lS],lU=[0,[0,a(a(b(b(a(a(c)),1),1))),lT],lP],lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(b(b(b(b(a(c),1),1),1),1)),lV],lX=[0,b(b(a(a(b(a(c),1))),1),1),lW],lY=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lX],lU],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],l0=[0,b(b(a(a(b(a(c),1))),1),1),lZ],l1=[0,a(b(a(b(a(a(c)),1)),1)),l0],l2=[0,[0,b(a(b(b(a(a(c)),1),1)),1),l1],lY],l3=[0,b(b(a(a(b(a(c),1))),1),1),0],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l2],l7=[0,a(b(a(b(b(a(c),1),1)),1)),0],l8=[0,a(a(b(b(a(a(c)),1),1))),l7],l9=[0,[0,a(b(a(b(a(a(c)),1)),1)),l8],l6],l_=[0,b(a(b(b(a(a(c)),1),1)),1),0],l$=[0,a(b(b(b(b(a(c),1),1),1),1)),l_],ma=[0,a(b(a(a(b(a(c),1))),1)),l$],mb=[0,a(b(a(a(b(a(c),1))),1)),ma],mc=[0,a(b(b(b(b(a(c),1),1),1),1)),mb],md=[0,b(a(b(b(a(a(c)),1),1)),1),mc],me=[0,[0,a(a(a(b(b(a(c),1),1)))),md],l9];function
+R(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=i(b[1],a[1]);if(c){var
+c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eP(d){var
+dK(d){var
 i=0;if(d){var
-f=eO(d[1]);if(f)var
-j=d[2],e=$(function(d){var
-e=eO(d);if(e)var
+f=fA(d[1]);if(f)var
+j=d[2],e=t(function(d){var
+e=fA(d);if(e)var
 f=e;else{var
-g=q(b(b(b(b(a(c),1),1),1),1),d);if(g)return q(d,a(b(b(a(a(c)),1),1)));var
+g=n(b(b(b(b(a(c),1),1),1),1),d);if(g)return n(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=J(cU(function(a){return aX(d,a)},kS));i=1}else
+h=p(G(function(a){return R(d,a)},me));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cW(d)}function
-eQ(j){var
-e=10,g=es(j);for(;;){if(0!==e){var
-m=e-1|0;if(0!==g){var
-e=m,g=g-1|0;continue}}var
-p=cV(b(b(b(b(a(c),1),1),1),1),e),k=r(U(j,0),p),d=ev(9,k);for(;;){if(d){var
-o=b(b(b(b(a(c),1),1),1),1);if(i(d[1],o)){var
+h=g;return h?d:dB(d)}function
+fB(g){var
+e=10,f=fe(g);for(;;){if(0!==e){var
+k=e-1|0;if(0!==f){var
+e=k,f=f-1|0;continue}}var
+m=cM(b(b(b(b(a(c),1),1),1),1),e),i=q(X(g,0),m),d=b3(9,i);for(;;){if(d){var
+l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
-q=U([0,d[1],d[2]],0),l=[0,b(a(a(a(b(c,1)))),1),q];else
+n=X([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-l=d;var
-h=9,f=k;for(;;){if(0!==h){var
-n=h-1|0;if(f){var
-h=n,f=f[2];continue}}return U(f,l)}}}}function
-ch(b,a){switch(a[0]){case
+j=d;return X(dA(9,i),j)}}}function
+be(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,_(function(a){return ch(b,a)},c)];default:var
-d=a[1];return[4,_(function(a){var
-c=ch(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-c6(d,c){switch(c[0]){case
+c=a[1];return[3,A(function(a){return be(b,a)},c)];default:var
+d=a[1];return[4,A(function(a){var
+c=be(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
+cU(d,c){switch(c[0]){case
 3:var
-i=c[1];return $(function(a){return c6(d,a)},i);case
+j=c[1];return t(function(a){return cU(d,a)},j);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?m(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?i(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?$(function(a){return c6(d,a[2])},h):e}default:return 1}}function
-aC(f,g,d){if(4===d[0]){var
-h=e(f[2],g),a=d[1];for(;;){if(a){var
-c=a[1];if(!m(f[4],c[1],h)){var
-a=a[2];continue}var
-b=[0,c]}else
-var
-b=a;var
-i=b?[0,b[1][2]]:b;return i}}return 0}function
-aY(e,d,c){var
-a=aC(e,d,c);if(a){var
+e=1;return e?t(function(a){return cU(d,a[2])},h):e}default:return 1}}function
+x(c,d,b){if(4===b[0]){var
+f=e(c[2],d),g=b[1],a=cL(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+ac(e,d,c){var
+a=x(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-aD(e,d,c){var
-a=aC(e,d,c);if(a){var
+S(e,d,c){var
+a=x(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-eR(a){if(a){var
+bf(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-kT(a){return 1===a[0]?[0,a[1]]:0}function
-eS(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=aY(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=aD(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,w=i[1],j=a4(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=aY(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=aD(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=a4(kT,h[1],0);if(i)var
-k=i[1],w=[0,b(b(a(b(b(a(c),1),1)),1),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(a(a(b(a(a(c)),1))),1),x],z=[0,b(a(b(b(a(a(c)),1),1)),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],D=eR(aC(d,[0,a(a(a(a(b(a(c),1))))),C],j)),F=E(k,f),G=av(k),H=eP(e(d[1],g[1])),l=[0,[0,e(d[2],H),G,F,D]];else
+dL(a){return 1===a[0]?[0,a[1]]:0}function
+dM(d,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=ac(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+v=0,y=i[1],j=Y(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=ac(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=S(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
+i=Y(dL,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],F=[0,b(a(b(b(b(a(c),1),1),1)),1),D],G=bf(x(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=w(k,f),I=E(k),J=dK(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
 var
 l=i;var
 m=l}else
@@ -2639,8 +2696,8 @@ var
 m=h;var
 n=m}else
 var
-n=g;return n},w,v);if(j)var
-x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=eR(aC(d,[0,a(a(b(b(a(a(c)),1),1))),B],g)),D=j[1],F=eP(e(d[1],h[1])),k=[0,[0,e(d[2],F),D,C]];else
+n=g;return n},y,v);if(j)var
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=bf(x(d,[0,a(a(b(b(a(a(c)),1),1))),D],g)),G=j[1],H=dK(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
 var
 k=j;var
 l=k}else
@@ -2649,481 +2706,1164 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-c7(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,c7(b,c)]];var
+cV(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cV(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eT(g,m,h,d){if(h){if(d){var
-n=d[1],j=h[1];if(0===n[0]){var
+fC(g,m,i,d){if(i){if(d){var
+n=d[1],j=i[1];if(0===n[0]){var
 k=e(j[2],n[1]);if(k){var
-o=k[1],l=eT(g,m,h[2],d[2]);if(l){var
-p=l[1],t=0;if(!i(e(g[3],o),f)){var
-u=0;if(J(m)&&j[4])u=1;if(!u){var
-v=[0,a(b(a(a(a(c))),1)),0],w=[0,e(g[2],v),[0,o,0]],q=[0,e(g[6],[0,j[1],w]),p];t=1}}if(!t)var
-q=p;var
-r=[0,q]}else
+o=k[1],l=fC(g,m,i[2],d[2]);if(l){var
+q=l[1],u=0;if(!h(e(g[3],o),f)){var
+v=0;if(p(m)&&j[4])v=1;if(!v){var
+w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],r=[0,e(g[6],[0,j[1],x]),q];u=1}}if(!u)var
+r=q;var
+s=[0,r]}else
 var
-r=l;var
-s=r}else
+s=l;var
+t=s}else
 var
-s=k;return s}return 0}return d}return d?0:kU}function
-eU(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=r(c7(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-c8(c,e,b,d){var
-a=eT(c,e,b[2],d),f=a?[0,eU(c,b[1],a[1])]:a;return f}function
-bF(h,g,d){var
-l=a(b(a(b(a(c),1)),1)),j=v(d,ad(b(c,1),l));if(j)var
-n=a(b(a(b(a(c),1)),1)),f=v(Y(ad(b(c,1),n)),d);else
+t=k;return t}return 0}return d}return d?0:mf}function
+fD(d,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=q(cV(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
+cW(c,e,b,d){var
+a=fC(c,e,b[2],d),f=a?[0,fD(c,b[1],a[1])]:a;return f}function
+b9(j,g,d){var
+m=a(b(a(b(a(c),1)),1)),k=v(d,ab(b(c,1),m));if(k)var
+n=a(b(a(b(a(c),1)),1)),f=v(V(ab(b(c,1),n)),d);else
 var
-f=j;switch(g[0]){case
-0:return f?i(g[1],d):f;case
+f=k;switch(g[0]){case
+0:return f?h(g[1],d):f;case
 1:var
-k=J(f);if(k){var
-o=ca(d),p=e(h[2],o);return m(h[4],g[1],p)}return k;default:return 0}}function
-eV(d,h,g){var
+l=p(f);if(l){var
+o=b6(d),q=e(j[2],o);return i(j[4],g[1],q)}return l;default:return 0}}function
+fE(b,ad,ac,ab,aa,$,_,Z,Y){var
+q=ab,g=aa,f=$,d=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(d)if(c){var
+v=e(ac,c[1]);if(v){var
+w=q[1],R=v[1],ae=d[1],af=f[1],ag=g[1];if(3===R[0]){var
+j=R[1];if(j){var
+k=j[2],y=j[1];if(0===y[0])if(k){var
+l=k[2],z=k[1],A=y[1];if(3===z[0]){var
+x=0;if(l){var
+m=l[2],T=0;if(m){var
+n=m[2],U=0;if(n){var
+o=n[2],V=0;if(o){var
+p=o[2],W=0;if(p)if(p[2]){var
+a=0;T=1;U=1;V=1;W=1}else{var
+B=z[1],r=e(ad,A);if(r){var
+C=r[1],s=cW(b,1,C,B);if(s){var
+t=cW(b,0,C,B);if(t)var
+D=i(b[4],s[1],w[1]),E=D?b9(b,l[1],w[2]):D,F=E?b9(b,m[1],w[3]):E,G=F?b9(b,n[1],ag):F,H=G?b9(b,o[1],af):G,I=H?b9(b,p[1],ae):H,J=I?[0,[0,A,t[1]]]:I;else
+var
+J=t;var
+K=J}else
+var
+K=s;var
+L=K}else
+var
+L=r;var
+M=L}else
+var
+M=p;if(!W)var
+N=M}else
+var
+N=o;if(!V)var
+O=N}else
+var
+O=n;if(!U)var
+P=O}else
+var
+P=m;if(!T){var
+Q=P;x=1}}else{var
+Q=l;x=1}if(x)var
+a=Q}else
+var
+a=0}else
+var
+a=k;else
+var
+a=0}else
+var
+a=j}else
+var
+a=0;if(a){var
+q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
+S=a}else
+var
+S=v;var
+h=S}else
+var
+h=c;else
+var
+h=d;else
+var
+h=f;else
+var
+h=g;return h}return g?0:f?0:d?0:c?0:[0,X(u,0)]}}function
+fF(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
-i=eV(d,n(b,c),f);return[0,a[1],i]}var
-b=n(b,c),a=f;continue}return a}}function
-kV(d,t,j){var
-I=[0,b(b(a(b(b(a(c),1),1)),1),1),0],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J],k=aY(d,[0,a(a(b(a(b(a(c),1)),1))),K],j);if(k){var
-l=k[1],L=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=aY(d,[0,a(a(a(a(b(a(c),1))))),L],j);if(m){var
-u=m[1],M=[0,a(b(a(b(b(a(c),1),1)),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(a(b(a(c),1))),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],n=aC(d,[0,b(a(a(b(a(a(c)),1))),1),P],j);if(n){var
-o=n[1];switch(o[0]){case
-0:var
-g=[0,ca(o[1])];break;case
-1:var
-g=[0,e(d[1],o[1])];break;default:var
-g=0}if(g){var
-f=g[1],h=e(d[1],l),Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(a(a(a(b(a(c),1))))),R],v=aX(h,[0,a(a(b(b(b(a(c),1),1),1))),S]);if(v)var
-p=v;else
-var
-ae=[0,b(a(a(a(b(a(c),1)))),1),0],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(b(a(a(b(a(c),1))),1),1),af],ah=[0,a(b(b(a(b(a(c),1)),1),1)),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(b(b(b(a(a(c)),1),1),1),1),ai],p=aX(h,[0,a(b(a(b(b(a(c),1),1)),1)),aj]);if(p)var
-w=p;else
-var
-ac=[0,a(b(a(a(b(a(c),1))),1)),0],ad=[0,a(b(a(b(a(a(c)),1)),1)),ac],w=aX(h,[0,a(a(b(b(a(a(c)),1),1))),ad]);if(w){if(f){var
-G=a(b(a(a(b(c,1))),1));if(i(f[1],G))var
-H=eQ(f[2]),q=[0,a(b(a(a(b(c,1))),1)),H];else
-var
-q=eQ(f)}else
-var
-q=f;var
-x=q}else
-var
-x=f;var
-y=e(d[2],x),T=[0,a(a(b(b(a(a(c)),1),1))),0],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U];if(aX(h,[0,a(b(a(b(a(a(c)),1)),1)),V]))var
-z=function(n){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],p=[0,a(a(a(a(b(a(c),1))))),o],q=[0,a(a(a(a(b(a(c),1))))),p],f=aC(d,[0,b(b(a(b(a(a(c)),1)),1),1),q],n);if(f){var
-j=f[1];if(0===j[0]){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=aD(d,[0,a(a(a(b(a(a(c)),1)))),v],n);if(g){var
-h=e(t,j[1]);if(h)var
-k=h[1],x=g[1],w=0,y=av(k[2]),i=a4(function(o){if(3===o[0]){var
+i=fF(d,m(b,c),f);return[0,a[1],i]}var
+b=m(b,c),a=f;continue}return a}}function
+fG(d,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+k=f[1];if(0===k[0]){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=S(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+h=e(o,k[1]);if(h)var
+l=h[1],y=g[1],w=0,z=E(l[2]),i=Y(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=e(y,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=a4(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=c7(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+h=e(z,j[1]);if(h){var
+l=h[1],p=0,q=k[1],i=Y(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cV(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},x,w),z=i?[0,eU(d,k[1],i[1])]:i,l=z;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,w),A=i?[0,fD(d,l[1],i[1])]:i,m=A;else
 var
-l=h;var
-m=l}else
+m=h;var
+n=m}else
 var
-m=g;return m}return 0}return f};else{var
-aa=[0,a(b(a(a(b(a(c),1))),1)),0],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(!aX(h,[0,a(a(b(b(a(a(c)),1),1))),ab]))return[0,e(d[6],[0,l,[0,u,[0,y,0]]])];var
-z=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=aC(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+n=g;return n}return 0}return f}function
+mg(d,t,j){var
+K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,b(a(a(a(b(a(c),1)))),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],k=ac(d,[0,a(a(b(a(b(a(c),1)),1))),M],j);if(k){var
+l=k[1],N=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=ac(d,[0,a(a(a(a(b(a(c),1))))),N],j);if(m){var
+u=m[1],O=[0,a(b(a(b(b(a(c),1),1)),1)),0],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(a(b(a(c),1))),1),1),P],S=[0,a(b(b(b(b(a(c),1),1),1),1)),Q],n=x(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
+o=n[1];switch(o[0]){case
+0:var
+g=[0,b6(o[1])];break;case
+1:var
+g=[0,e(d[1],o[1])];break;default:var
+g=0}if(g){var
+f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=R(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
+p=v;else
+var
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=R(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+w=p;else
+var
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],w=R(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(w){if(f){var
+I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
+J=fB(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+var
+q=fB(f)}else
+var
+q=f;var
+y=q}else
+var
+y=f;var
+z=e(d[2],y),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(R(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
+A=function(a){return fG(d,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!R(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,e(d[6],[0,l,[0,u,[0,z,0]]])];var
+A=function(o){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=aC(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=x(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=e(t,j[1]);if(h){var
-l=h[1],x=k[1],i=e(av(l[2]),x);if(i)var
-y=[0,i[1][1],0],z=[0,b(a(a(a(b(c,1)))),1),0],A=[0,e(d[2],z),y],m=[0,e(d[6],[0,l[1],A])];else
+l=h[1],y=k[1],i=e(E(l[2]),y);if(i)var
+z=[0,i[1][1],0],A=[0,b(a(a(a(b(c,1)))),1),0],B=[0,e(d[2],A),z],m=[0,e(d[6],[0,l[1],B])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-W=[0,b(a(a(b(b(a(c),1),1))),1),0],r=aC(d,[0,a(a(a(a(b(a(c),1))))),W],j);if(r){var
-s=z(r[1]);if(s)var
-X=[0,a(b(b(a(b(c,1)),1),1)),0],Y=[0,e(d[2],X),[0,u,[0,y,0]]],Z=[0,s[1],Y],_=[0,b(b(b(a(b(c,1)),1),1),1),0],$=[0,l,[0,e(d[2],_),Z]],A=[0,e(d[6],$)];else
+Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=x(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
+s=A(r[1]);if(s)var
+_=[0,a(b(b(a(b(c,1)),1),1)),0],$=[0,e(d[2],_),[0,u,[0,z,0]]],aa=[0,s[1],$],ab=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,e(d[2],ab),aa]],B=[0,e(d[6],ad)];else
 var
-A=s;var
-B=A}else
-var
-B=r;var
+B=s;var
 C=B}else
 var
-C=g;var
+C=r;var
 D=C}else
 var
-D=n;var
-E=D}else
+D=g;var
+F=D}else
 var
-E=m;var
-F=E}else
+F=n;var
+G=F}else
 var
-F=k;return F}function
-eW(c,b){var
+G=m;var
+H=G}else
+var
+H=k;return H}function
+fH(g,f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=i(g[4],b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
+var
+d=a;return d}return a?0:1}}function
+fI(a){var
+b=a[2];return a6(function(b,a){return a[4]?Q(b,a[3]):b},b,c)}function
+fJ(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
-eX(c,b){var
-a=c5(b,c);return a?a[1]:f}function
-kX(d,g,ae){var
-h=ae[1],bS=[0,b(b(a(b(a(a(c)),1)),1),1),0],bT=[0,a(b(b(b(b(a(c),1),1),1),1)),bS],bU=[0,a(b(a(a(b(a(c),1))),1)),bT],bV=[0,b(a(b(b(a(a(c)),1),1)),1),bU],bW=[0,a(a(a(a(b(a(c),1))))),bV],ac=aY(d,[0,b(a(a(b(b(a(c),1),1))),1),bW],h),al=0;if(ac){var
-bX=[0,b(a(a(a(b(a(c),1)))),1),0],bY=[0,a(a(a(a(b(a(c),1))))),bX],bZ=[0,a(b(b(a(b(a(c),1)),1),1)),bY],b0=[0,a(a(b(b(a(a(c)),1),1))),bZ],b1=[0,b(a(b(b(a(a(c)),1),1)),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],ad=aD(d,[0,b(a(a(b(a(a(c)),1))),1),b2],h),u=0;if(ad){var
-M=ad[1];if(M){var
-N=M[2],a_=M[1];if(0===a_[0])if(N){var
-a$=N[1];if(0===a$[0]&&!N[2]){var
-ba=a$[1],b3=[0,a(b(a(b(b(a(c),1),1)),1)),0],b4=[0,b(a(b(b(a(a(c)),1),1)),1),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,b(a(a(a(b(c,1)))),1),b6],b8=[0,a(a(b(b(b(a(c),1),1),1))),b7],b_=[0,a(a(b(b(b(a(c),1),1),1))),b8],b$=[0,b(b(a(b(a(a(c)),1)),1),1),b_],bb=aX(e(d[1],ac[1]),b$),bc=bb?i(a_[1],c):bb,bd=bc?q(f,ba):bc;if(bd){var
-k=q(ba,b(c,1));u=1}else{var
-k=bd;u=1}}else{var
-k=0;u=1}}else{var
-k=N;u=1}else{var
-k=0;u=1}}else
+fK(c,b){var
+a=b8(b,c);return a?a[1]:f}function
+mi(d,g,L){var
+j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=ac(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),T=0;if(J){var
+a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],K=S(d,[0,b(a(a(b(a(a(c)),1))),1),a5],j),o=0;if(K){var
+u=K[1];if(u){var
+y=u[2],an=u[1];if(0===an[0])if(y){var
+ao=y[1];if(0===ao[0]&&!y[2]){var
+ap=ao[1],a6=[0,a(b(a(b(b(a(c),1),1)),1)),0],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(b(b(b(a(c),1),1),1))),a9],a$=[0,b(a(a(a(b(c,1)))),1),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,a(a(b(b(b(a(c),1),1),1))),ba],bc=[0,b(b(a(b(a(a(c)),1)),1),1),bb],aq=R(e(d[1],J[1]),bc),ar=aq?h(an[1],c):aq,as=ar?n(f,ap):ar;if(as){var
+k=n(ap,b(c,1));o=1}else{var
+k=as;o=1}}else{var
+k=0;o=1}}else{var
+k=y;o=1}else{var
+k=0;o=1}}else
 var
-be=M}else
+at=u}else
 var
-be=ad;if(!u){var
-bf=be;al=1}}else{var
-bf=ac;al=1}if(al)var
-k=bf;var
-bg=k?c6(d,h):k;if(bg)var
-ca=bD(d,ch(d,h)),bh=m(d[4],g[15],ca);else
+at=K;if(!o){var
+au=at;T=1}}else{var
+au=J;T=1}if(T)var
+k=au;var
+av=k?cU(d,j):k;if(av)var
+bd=a7(d,be(d,j)),aw=i(d[4],g[15],bd);else
 var
-bh=bg;if(J(bh))return a(b(c,1));var
-cb=[0,b(a(b(b(a(a(c)),1),1)),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,a(b(a(a(b(a(c),1))),1)),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(a(b(b(a(a(c)),1),1)),1),cf],bi=aC(d,[0,a(a(a(b(b(a(c),1),1)))),cg],h);if(bi){var
-bj=bi[1],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,b(b(a(a(b(a(c),1))),1),1),ci],ck=[0,a(a(a(a(b(a(c),1))))),cj],cl=[0,a(a(a(a(b(a(c),1))))),ck],bk=aD(d,[0,b(b(a(b(a(a(c)),1)),1),1),cl],h);if(bk){var
-af=bk[1],cm=[0,a(a(b(b(a(a(c)),1),1))),0],cn=[0,b(b(a(a(b(a(c),1))),1),1),cm],co=[0,b(b(a(a(b(a(c),1))),1),1),cn],cp=[0,a(b(b(b(b(a(c),1),1),1),1)),co],bl=aD(d,[0,a(a(b(b(b(a(c),1),1),1))),cp],h);if(bl){var
-bm=bl[1],cq=[0,a(a(b(b(a(a(c)),1),1))),0],cr=[0,b(b(a(b(a(a(c)),1)),1),1),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],bn=aD(d,[0,b(b(a(a(b(a(c),1))),1),1),cu],h);if(bn){var
-ag=bn[1],cv=[0,a(a(b(b(a(a(c)),1),1))),0],cw=[0,b(b(a(b(b(a(c),1),1)),1),1),cv],cx=[0,a(b(b(a(b(a(c),1)),1),1)),cw],cy=[0,b(a(b(b(b(a(c),1),1),1)),1),cx],cz=[0,b(a(b(b(a(a(c)),1),1)),1),cy],cA=[0,a(a(a(a(b(a(c),1))))),cz],bo=aD(d,[0,b(a(a(b(b(a(c),1),1))),1),cA],h);if(bo){var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(b(a(b(a(c),1)),1),1)),cD],cF=[0,a(b(a(b(a(a(c)),1)),1)),cE],cG=[0,a(b(b(b(a(a(c)),1),1),1)),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],bp=aD(d,[0,b(a(b(b(a(a(c)),1),1)),1),cH],h);if(bp){var
-cI=[0,a(b(a(b(b(a(c),1),1)),1)),0],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(b(b(b(b(a(c),1),1),1),1)),cJ],bq=aY(d,[0,b(a(a(a(b(a(c),1)))),1),cK],bj);if(bq){var
-cL=[0,b(a(a(a(b(a(c),1)))),1),0],cM=[0,a(a(a(a(b(a(c),1))))),cL],cN=[0,a(b(b(a(b(a(c),1)),1),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,b(a(b(b(a(a(c)),1),1)),1),cO],cQ=[0,a(b(a(b(b(a(c),1),1)),1)),cP],br=aY(d,[0,b(a(a(b(a(a(c)),1))),1),cQ],bj);if(br){var
-cR=0,bs=a4(function(a){return eS(d,a)},af,cR);if(bs){var
-ah=bs[1],bt=m(d[4],bq[1],g[1]),cT=bt?m(d[4],br[1],g[2]):bt;if(J(cT))return b(a(c),1);var
-bu=av(ah),cV=ae[2],cW=g[13],cX=g[12],cY=g[11],cZ=g[10],F=cZ,r=cY,p=cX,o=cW,l=cV,S=0,c0=av(bm);for(;;){if(F){if(r)if(p)if(o)if(l){var
-T=e(c0,l[1]);if(T){var
-V=F[1],aL=T[1],bG=o[1],bH=p[1],bI=r[1];if(3===aL[0]){var
-x=aL[1];if(x){var
-y=x[2],ap=x[1];if(0===ap[0])if(y){var
-z=y[2],aq=y[1],ar=ap[1];if(3===aq[0]){var
-am=0;if(z){var
-A=z[2],by=0;if(A){var
-B=A[2],bz=0;if(B){var
-C=B[2],bA=0;if(C){var
-D=C[2],bB=0;if(D)if(D[2]){var
-j=0;by=1;bz=1;bA=1;bB=1}else{var
-as=aq[1],P=e(bu,ar);if(P){var
-at=P[1],Q=c8(d,1,at,as);if(Q){var
-R=c8(d,0,at,as);if(R)var
-au=m(d[4],Q[1],V[1]),aw=au?bF(d,z[1],V[2]):au,ax=aw?bF(d,A[1],V[3]):aw,ay=ax?bF(d,B[1],bI):ax,az=ay?bF(d,C[1],bH):ay,aA=az?bF(d,D[1],bG):az,aB=aA?[0,[0,ar,R[1]]]:aA;else
-var
-aB=R;var
-aE=aB}else
-var
-aE=Q;var
-aF=aE}else
-var
-aF=P;var
-aG=aF}else
-var
-aG=D;if(!bB)var
-aH=aG}else
-var
-aH=C;if(!bA)var
-aI=aH}else
-var
-aI=B;if(!bz)var
-aJ=aI}else
-var
-aJ=A;if(!by){var
-aK=aJ;am=1}}else{var
-aK=z;am=1}if(am)var
-j=aK}else
-var
-j=0}else
-var
-j=y;else
-var
-j=0}else
-var
-j=x}else
-var
-j=0;if(j){var
-F=F[2],r=r[2],p=p[2],o=o[2],l=l[2],S=[0,j[1],S];continue}var
-aM=j}else
-var
-aM=T;var
-w=aM}else
-var
-w=l;else
-var
-w=o;else
-var
-w=p;else
-var
-w=r;var
-ai=w}else
-var
-ai=r?0:p?0:o?0:l?0:[0,U(S,0)];if(ai){var
-aj=ai[1],c1=function(a){return[0,a[1],0]},c2=eV(cS(E(af,f),c1,aj),f,af),c3=bD(d,[3,_(function(a){return ch(d,a)},c2)]);if(J(m(d[4],g[16],c3)))return a(a(c));var
-c4=0,bv=a4(function(a){return kV(d,bu,a)},ag,c4);if(bv){var
-H=bv[1],s=g[8];for(;;){if(H){if(s){var
-aN=m(d[4],H[1],s[1]);if(aN){var
-H=H[2],s=s[2];continue}var
-aO=aN}else
-var
-aO=s;var
-bw=aO}else
-var
-bw=s?0:1;if(J(bw))return b(b(b(c,1),1),1);var
-bx=g[9],c5=bp[1],c7=bo[1];if(bx){var
-aP=bx[1],aQ=aP[1],aR=aQ[2],W=function(c){function
+aw=av;if(p(aw))return a(b(c,1));var
+bf=[0,b(a(b(b(a(a(c)),1),1)),1),0],bg=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bh=[0,a(b(a(a(b(a(c),1))),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bk=[0,b(a(b(b(a(a(c)),1),1)),1),bj],ax=x(d,[0,a(a(a(b(b(a(c),1),1)))),bk],j);if(ax){var
+ay=ax[1],bl=[0,a(a(b(b(a(a(c)),1),1))),0],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bp=[0,a(a(a(a(b(a(c),1))))),bn],az=S(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
+M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=S(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=S(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
+N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=S(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=S(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=ac(d,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=ac(d,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
+bV=0,aH=Y(function(a){return dM(d,a)},M,bV);if(aH){var
+O=aH[1],aI=i(d[4],aF[1],g[1]),bW=aI?i(d[4],aG[1],g[2]):aI;if(p(bW))return b(a(c),1);var
+aJ=E(O),bX=L[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aK=fE(d,aJ,E(aB),b1,b0,bZ,bY,bX,0);if(aK){var
+P=aK[1],b2=function(a){return[0,a[1],0]},b3=fF(dx(w(M,f),b2,P),f,M),b4=a7(d,[3,A(function(a){return be(d,a)},b3)]);if(p(i(d[4],g[16],b4)))return a(a(c));var
+b5=0,aL=Y(function(a){return mg(d,aJ,a)},N,b5);if(aL){if(p(fH(d,aL[1],g[8])))return b(b(b(c,1),1),1);var
+aM=g[9],b6=aE[1],b7=aD[1];if(aM){var
+V=aM[1],W=V[1],Z=W[2],B=function(c){function
 a(a){var
-b=q(f,a);return b?v(a,c):b}return function(b){return $(a,b)}},bJ=av(ag),bK=aQ[1],aS=e(W(E(c7,f)),bK),aT=aS?e(W(E(ag,f)),aR):aS;if(aT)var
-bL=aP[2],X=e(W(E(c5,f)),bL);else
+b=n(f,a);return b?v(a,c):b}return function(b){return t(a,b)}},aO=E(N),aP=W[1],_=e(B(w(b7,f)),aP),$=_?e(B(w(N,f)),Z):_;if($)var
+aQ=V[2],C=e(B(w(b6,f)),aQ);else
 var
-X=aT;var
-ao=0;if(X){var
-aU=J(cU(function(o){var
-g=e(bJ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=aY(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return aX(e(d[1],f[1]),n)}return 1}return 1},aR));if(aU){var
-aV=aU;ao=1}else
+C=$;var
+U=0;if(C){var
+aa=p(G(function(o){var
+g=e(aO,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return R(e(d[1],f[1]),n)}return 1}return 1},Z));if(aa){var
+ab=aa;U=1}else
 var
-ak=$(function(D){if(3===D[0]){var
-j=D[1];if(j){var
+Q=t(function(E){if(3===E[0]){var
+j=E[1];if(j){var
 k=j[2];if(k){var
-h=k[2];if(h){var
-g=h[2],l=h[1];switch(l[0]){case
+i=k[2];if(i){var
+g=i[2],l=i[1];switch(l[0]){case
 0:if(g){var
 m=g[2];if(m){var
-n=m[2];if(n){var
-o=n[2];if(o)return o[2]?0:q(f,l[1]);var
-u=o}else
+o=m[2];if(o){var
+q=o[2];if(q)return q[2]?0:n(f,l[1]);var
+v=q}else
 var
-u=n;var
-v=u}else
-var
-v=m;var
+v=o;var
 w=v}else
 var
-w=g;return w;case
+w=m;var
+x=w}else
+var
+x=g;return x;case
 1:if(g){var
-p=g[2];if(p){var
-r=p[2];if(r){var
-s=r[2];if(s){if(s[2])return 0;var
-t=e(d[1],l[1]);if(t){var
-E=a(b(a(a(b(c,1))),1));return J(i(t[1],E))}var
-x=t}else
+r=g[2];if(r){var
+s=r[2];if(s){var
+t=s[2];if(t){if(t[2])return 0;var
+u=e(d[1],l[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return p(h(u[1],F))}var
+y=u}else
 var
-x=s;var
-y=x}else
-var
-y=r;var
+y=t;var
 z=y}else
 var
-z=p;var
+z=s;var
 A=z}else
 var
-A=g;return A;default:return 0}}var
-B=h}else
+A=r;var
+B=A}else
 var
-B=k;var
-C=B}else
+B=g;return B;default:return 0}}var
+C=i}else
 var
-C=j;return C}return 0},bm)}else{var
-aV=X;ao=1}if(ao)var
-ak=aV}else
+C=k;var
+D=C}else
 var
-ak=1;if(J(ak))return a(b(b(c,1),1));var
-c9=ae[3];if(cU(function(a){return a[3]},ah))if(g[9]||g[7])var
-O=0;else{var
-bP=av(aj),I=aj,t=c9,aa=0,bQ=av(ah);for(;;){if(I){if(t){var
-a7=t[1],ab=I[1],Y=e(bQ,ab[1]),bC=0;if(Y){var
-aW=Y[1];if(aW[3]){var
-Z=e(bP,a7);if(Z){var
-aZ=Z[1],a0=i(aZ[1],ab[1]),a1=a0?m(d[4],aZ[2],ab[2]):a0;if(a1)var
-bM=aW[2],bN=b9(function(b,a){return a[4]?G(b,a[3]):b},bM,c),a2=n(a7,c),bO=0<an(a2)?a2:c,a3=[0,[0,[0,bO,bN]]];else
+D=j;return D}return 0},aB)}else{var
+ab=C;U=1}if(U)var
+Q=ab}else
 var
-a3=a1;var
-a5=a3}else
+Q=1;if(p(Q))return a(b(b(c,1),1));var
+b8=L[3];if(G(function(a){return a[3]},O))if(g[9]||g[7])var
+z=0;else{var
+aS=E(P),q=P,l=b8,H=0,aT=E(O);for(;;){if(q){if(l){var
+ak=l[1],I=q[1],D=e(aT,I[1]),aN=0;if(D){var
+ad=D[1];if(ad[3]){var
+F=e(aS,ak);if(F){var
+ae=F[1],af=h(ae[1],I[1]),ag=af?i(d[4],ae[2],I[2]):af;if(ag)var
+aR=fI(ad),ah=[0,[0,[0,fd(m(ak,c)),aR]]];else
 var
-a5=Z;var
-K=a5;bC=1}else
+ah=ag;var
+ai=ah}else
 var
-a6=kW}else
+ai=F;var
+r=ai;aN=1}else
 var
-a6=Y;if(!bC)var
-K=a6;if(K){var
-I=I[2],t=t[2],aa=[0,K[1],aa];continue}var
-a8=K}else
+aj=mh}else
 var
-a8=t;var
-L=a8}else
+aj=D;if(!aN)var
+r=aj;if(r){var
+q=q[2],l=l[2],H=[0,r[1],H];continue}var
+al=r}else
 var
-L=t?0:[0,U(aa,0)];if(L)var
-a9=av(L[1]),bR=g[14],O=$(function(g){var
-b=g[8],a=jm;for(;;){if(b){var
-d=eW(a9,b[1][1]);if(d)var
-e=d[1][1],f=bE(e,n(eX(a,e),c),a);else
+al=l;var
+s=al}else
+var
+s=l?0:[0,X(H,0)];if(s)var
+am=E(s[1]),aU=g[14],z=t(function(g){var
+b=g[8],a=cT;for(;;){if(b){var
+d=fJ(am,b[1][1]);if(d)var
+e=d[1][1],f=bo(e,m(fK(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-h=g[8];return $(function(d){var
-b=eW(a9,d[1]);if(b){var
-c=b[1],e=c[2];return i(eX(a,c[1]),e)}return 1},h)}},bR);else
+i=g[8];return t(function(d){var
+b=fJ(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fK(a,c[1]),e)}return 1},i)}},aU);else
 var
-O=L;break}}else
+z=s;break}}else
 var
-O=1;return J(O)?b(a(b(c,1)),1):f}}return b(b(b(c,1),1),1)}return b(a(c),1)}}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-kY(d,A,a,z){var
-r=jk(d,A,a),u=0;if(i(r[1],f)){var
-h=eL(e(d[1],a[3]),f,c,0),w=0;if(h){var
-l=h[1],j=l[2],k=l[1],m=q(f,k),n=m?v(f,j):m;if(n){var
-o=a[4],x=a[10],s=$(function(a){var
-b=c4(k,j,o,a[2],a[4],a[5]);if(b){var
-d=M(a[5],c);return J(c4(k,j,o,a[2],a[4],d))}return b},x);w=1}else
+z=1;return p(z)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+mj(d,C,a,B){var
+s=kJ(d,C,a),x=0;if(h(s[1],f)){var
+i=fx(e(d[1],a[3]),f,c,0),y=0;if(i){var
+l=i[1],j=l[2],k=l[1],m=n(f,k),o=m?v(f,j):m;if(o){var
+q=a[4],z=a[10],u=t(function(a){var
+b=dJ(k,j,q,a[2],a[4],a[5]);if(b){var
+d=I(a[5],c);return p(dJ(k,j,q,a[2],a[4],d))}return b},z);y=1}else
 var
-p=n}else
+r=o}else
 var
-p=h;if(!w)var
-s=p;if(J(s)){var
-y=e(d[2],0),g=[0,b(b(c,1),1),y];u=1}}if(!u)var
-g=r;if(i(g[1],f)){var
-t=kX(d,a,z);return i(t,f)?g:[0,t,e(d[2],0)]}return g}var
-a5=kZ.slice(),k1=k0.slice(),c9=aM(7,bz(16,function(a){return a})),bl=1;for(;;){var
-mI=g2(function(c){return function(a){var
-b=c-1|0;return g(g(c9,b)[1+b],a)[1+a]}}(bl),k1);g(c9,bl)[1+bl]=mI;var
-mJ=bl+1|0;if(6!==bl){var
-bl=mJ;continue}var
-bG=aM(16,0),aa=function(b,a){return bG[1+b[1+a]]},p=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},eY=function(b,aJ,aI,aH){var
-aK=g(b,0)[1],aL=g(b,1)[2],aM=g(b,2)[3],aN=g(b,3)[4],aO=g(b,4)[5],aP=g(b,5)[6],aQ=g(b,6)[7],aR=g(b,7)[8],aS=g(a5,0)[1],aT=g(a5,1)[2],aU=g(a5,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=g(a5,3)[4],C=aU,B=aT,A=aS,i=aR,h=aQ,f=aP,e=aO,z=aN,y=aM,x=aL,w=aK;for(;;){var
-a=g(c9,d)[1+d],I=(w+e|0)+aa(a,0)|0,J=p(E^I,16),K=A+J|0,L=p(e^K,12),M=(I+L|0)+aa(a,1)|0,N=p(J^M,8),O=K+N|0,P=p(L^O,7),Q=(x+f|0)+aa(a,2)|0,R=p(F^Q,16),S=B+R|0,T=p(f^S,12),U=(Q+T|0)+aa(a,3)|0,V=p(R^U,8),W=S+V|0,X=p(T^W,7),Y=(y+h|0)+aa(a,4)|0,Z=p(G^Y,16),_=C+Z|0,$=p(h^_,12),ab=(Y+$|0)+aa(a,5)|0,ac=p(Z^ab,8),ad=_+ac|0,ae=p($^ad,7),af=(z+i|0)+aa(a,6)|0,ag=p(H^af,16),ah=D+ag|0,ai=p(i^ah,12),aj=(af+ai|0)+aa(a,7)|0,ak=p(ag^aj,8),al=ah+ak|0,am=p(ai^al,7),an=(M+X|0)+aa(a,8)|0,ao=p(ak^an,16),ap=ad+ao|0,aq=p(X^ap,12),j=(an+aq|0)+aa(a,9)|0,k=p(ao^j,8),l=ap+k|0,ar=p(aq^l,7),as=(U+ae|0)+aa(a,10)|0,at=p(N^as,16),au=al+at|0,av=p(ae^au,12),m=(as+av|0)+aa(a,11)|0,n=p(at^m,8),o=au+n|0,aw=p(av^o,7),ax=(ab+am|0)+aa(a,12)|0,ay=p(V^ax,16),az=O+ay|0,aA=p(am^az,12),q=(ax+aA|0)+aa(a,13)|0,r=p(ay^q,8),s=az+r|0,aB=p(aA^s,7),aC=(aj+P|0)+aa(a,14)|0,aD=p(ac^aC,16),aE=W+aD|0,aF=p(P^aE,12),t=(aC+aF|0)+aa(a,15)|0,u=p(aD^t,8),v=aE+u|0,aG=p(aF^v,7),a2=d+1|0;if(6!==d){var
-d=a2,H=k,G=u,F=r,E=n,D=o,C=l,B=v,A=s,i=aB,h=aw,f=ar,e=aG,z=t,y=q,x=m,w=j;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,k),aW=c(aw,u),aX=c(ar,r),aY=c(aG,n),aZ=c(t,o),a0=c(q,l),a1=c(m,v);return[0,c(j,s),a1,a0,aZ,aY,aX,aW,aV]}},c_=function(i,m,e,l,h){if(1===l){var
-v=m-(aG*e|0)|0,K=aG,w=nm(aG,v)?K:v,j=dZ(1,(w+63|0)/64|0),n=j-1|0,L=aG*e|0,F=0;if(n<0)var
-o=a5;else{var
-a=F,p=a5;for(;;){var
-k=a<(j-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===k){var
+r=i;if(!y)var
+u=r;if(p(u)){var
+A=e(d[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
+g=s;if(h(g[1],f)){var
+w=mi(d,a,B);return h(w,f)?g:[0,w,e(d[2],0)]}return g}function
+fL(g,l,k,d,b){if(b){var
+m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
+e==="number"&&2<=e){var
+q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cf(g,a,d,o)]]:q;return v}return 0}var
+j=fL(g,l,I(k,c),d,p);if(j)var
+r=j[1],s=r[2],w=cf(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+var
+t=j;var
+u=t}else
+var
+u=b;return u}function
+cX(g,p,o,n,m,l){var
+a=n,c=m,b=l;for(;;){if(b){var
+h=b[2],d=b[1];if(0===d[0]){var
+e=d[1],j=i(p,e,a);if(j){var
+q=[0,[0,[0,e,2],a],c],a=cf(g,e,2,a),c=q,b=h;continue}return j}var
+f=fL(g,o,d[1],d[2],c);if(f){var
+k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
+fM(c,b,a){return a?i(c,b,a[1]):a}function
+fN(f,e,d){var
+a=e,b=d;for(;;){if(b){var
+c=b[1],g=b[2],h=G(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fO(c,a,b){var
+d=a[2]?0:mk,e=a[1];return q(A(function(a){return fM(c,a,b)},e),d)}function
+fP(d,c,e,b,a){if(typeof
+b==="number"){if(2<=b){var
+f=e[1];return fN(d,a,aQ(function(a){return fO(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fN(d,0,aQ(function(a){return fO(c,g,a)},a))}function
+ml(b,a){if(typeof
+a==="number")return 1;var
+f=a[1],c=t(function(a){var
+c=b[1][1];return G(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return p(b[1][2]);var
+e=d}else
+var
+e=c;return e}function
+dN(g,f,d){var
+a=e(g,d);if(a)var
+i=a[1][8],b=cL(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+var
+c=a;return c}function
+fQ(d,k,j,i,g){var
+b=i,a=g;for(;;){if(a){var
+l=a[1][8],f=t(function(m){return function(c){var
+b=p(e(k,c[1]));if(b)var
+f=b;else{var
+a=e(d,c[2]);if(a){var
+g=a[1][8];return t(function(f){var
+i=p(e(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dN(d,f[1],m);if(a){var
+b=dN(d,l,a[1]);if(b)return h(b[1],k);var
+g=b}else
+var
+g=a;return g},g)}var
+f=a}return f}}(b),l);if(f){var
+n=a[2],b=m(b,c),a=n;continue}return f}return 1}}function
+fR(h,g,f,a){return G(function(a){var
+b=a[8];return G(function(b){var
+c=e(g,b[1]);if(c){var
+a=e(h,b[2]);if(a){var
+i=a[1][8];return G(function(a){return e(f,a[1])},i)}var
+d=a}else
+var
+d=c;return d},b)},a)}function
+fS(b,k){var
+a=k;for(;;){if(a){var
+c=a[1],d=a[2],e=c[1],g=v(e,f)?0:dz(bk(e),b,0);if(g){var
+l=c[2],m=g[1];if(G(function(b){return function(a){return h(b,a)}}(m),l)){var
+a=d;continue}return 1}var
+i=fS(b,d);if(i)return i;var
+j=2}else
+var
+j=a;return j}}function
+cY(a){var
+b=a[2],c=a[3]?[0,a[1],mm]:[0,a[1],0];return[0,0,c,b]}function
+fU(c,b){var
+a=b8(b,c),d=a?a[1]:a;return d}function
+b_(b,c,a){return b?bo(b[1],c,a):a}function
+dO(b){var
+a=b[2],c=a?a[1]:a;return c}function
+fV(b,a){return 1}function
+fW(c,b){var
+a=b8(b,c);return a?a[1]:f}function
+mo(h,e,a){var
+g=0;if(typeof
+e==="number"){var
+d=2<=e?1:0;if(!d){var
+b=d;g=1}}if(!g)var
+b=h[2];if(b){var
+f=b[1];return bo(f,m(fW(a,f),c),a)}return a}function
+mp(c,b,a){if(typeof
+b==="number"&&1===b){var
+d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
+mq(b,a){return 1}function
+g(a,b){switch(a[0]){case
+0:return e(b,a[1]);case
+1:return[1,a[1]];default:return[2,a[1]]}}function
+H(b,a){return b?ms:[1,a]}function
+aD(b,a){return b?mt:[2,a]}function
+u(a,b){return a?[0,a[1]]:[1,b]}function
+fX(d,f){var
+g=bF(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
+mu=cM(f,32);function
+mv(d){var
+e=n(b(b(b(b(a(c),1),1),1),1),d),f=e?n(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+g=f;else{var
+h=n(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return n(d,b(a(a(b(b(a(c),1),1))),1));var
+g=h}return g}function
+aS(b,f,a){if(1===a[0]){var
+c=a[1],d=h(e(b[3],c),f);return d?t(mv,e(b[1],c)):d}return 0}function
+aE(a){return 1===a[0]?1:0}function
+cZ(e,d,a){if(0===a[0]){var
+b=a[1],c=n(e,b);return c?n(b,d):c}return 0}function
+fY(a){return 2===a[0]?a[1]:0}function
+mw(a){return 2===a[0]?1:0}function
+fZ(b,a){return 3===a[0]?t(b,a[1]):0}function
+f0(b){if(4===b[0]){var
+a=b[1];if(a){var
+c=[0,a[1],a[2]];return t(function(a){return aE(a[2])},c)}return a}return 0}function
+f1(a){return 1}var
+mx=a(b(a(b(a(c),1)),1)),dP=I(ab(b(c,1),mx),c);function
+aF(d,c,b){var
+a=x(d,c,[4,b]),e=a?1:a;return e}function
+bI(c,b,a){return ac(c,b,[4,a])}function
+c0(e,d,c){var
+a=x(e,d,[4,c]);if(a){var
+b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
+aw(a,f,d,c){var
+b=bI(a,f,c);if(b){var
+g=e(a[2],d);return i(a[4],b[1],g)}return b}function
+f2(a,c,f,b){var
+d=t(function(c){return aF(a,c[1],b)},c);return d?t(function(b){var
+d=q(c,f);return G(function(c){var
+f=e(a[2],c[1]),d=i(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
+f3(d,k,h){function
+s(a){return cZ(c,dP,a)}var
+t=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],s],w=b(b(b(b(a(c),1),1),1),1),x=I(ab(b(c,1),w),c);function
+l(a){return cZ(f,x,a)}function
+i(a){var
+b=k?a:k;return b}var
+y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(R(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
+E=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aS(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),H],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],E]),S=0,T=b(b(b(b(b(b(c,1),1),1),1),1),1),U=function(a){return aS(d,T,a)},W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,b(b(a(b(a(a(c)),1)),1),1),Z],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ac=[0,a(b(a(a(b(a(c),1))),1)),aa],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],U],S],aj=[0,a(a(b(b(a(a(c)),1),1))),0],ak=[0,b(b(a(b(a(a(c)),1)),1),1),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],f1],ai],as=function(a){return fZ(aE,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aB=b(b(b(b(b(b(c,1),1),1),1),1),1),aC=function(a){return aS(d,aB,a)},aD=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aD],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aC],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aE],aN],a4=[0,b(a(b(b(a(a(c)),1),1)),1),0],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a7=[0,a(b(a(a(b(a(c),1))),1)),a5],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aE],a3],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aS(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aS(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aE],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aE],bK],Q]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(R(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aS(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aS(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=V(c),cf=function(a){return cZ(ce,dP,a)},cg=function(a){return fZ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],f1],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aE],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(R(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
+cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fY],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aS(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cQ=[0,b(a(a(a(b(a(c),1)))),1),0],cR=[0,a(b(a(b(b(a(c),1),1)),1)),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(a(b(b(a(a(c)),1),1))),cS],cU=[0,a(b(a(b(b(a(c),1),1)),1)),cT],cV=[0,b(a(b(b(a(a(c)),1),1)),1),cU],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,b(a(a(b(b(a(c),1),1))),1),cW],cY=[0,b(a(a(a(b(a(c),1)))),1),cX],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cY],fY],cP],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],f0],c0],c9=0,c_=function(a){return cZ(f,dP,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aE],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
+j=e(d[1],i[1]),g=a6(function(e,d){if(n(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&v(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return m(e,c)},j,f),h=n(c,g);return h?n(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],f0],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aE],0]],dE]];else{var
+dL=[0,b(b(a(a(b(a(c),1))),1),1),0],dM=[0,a(b(b(b(b(a(c),1),1),1),1)),dL],dN=[0,a(a(b(b(a(a(c)),1),1))),dM],dO=[0,a(b(a(b(a(a(c)),1)),1)),dN],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dO],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aE],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aE],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=R(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],mw],0],0]];else
+var
+g=r}}}}}if(g)var
+o=g[1],bQ=o[2],bR=o[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return aS(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=q(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],p=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aE],bX],bQ]];else
+var
+p=g;return p}var
+my=[0,a(b(a(b(b(a(c),1),1)),1)),0],mz=[0,b(b(a(b(b(a(c),1),1)),1),1),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mA],c],0],mC=b(c,1),mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(b(a(b(b(a(c),1),1)),1)),mE],mG=[0,a(a(a(b(a(a(c)),1)))),mF],mH=[0,a(a(b(b(a(a(c)),1),1))),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mI],mC],mB],mK=b(a(c),1),mL=[0,a(a(b(a(b(a(c),1)),1))),0],mM=[0,a(a(a(a(b(a(c),1))))),mL],mN=[0,a(a(a(a(b(a(c),1))))),mM],mO=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mN],mK],mJ],mP=b(a(c),1),mQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],mR=[0,b(b(a(b(a(a(c)),1)),1),1),mQ],mS=[0,a(b(a(b(a(a(c)),1)),1)),mR],mT=[0,a(a(b(b(b(a(c),1),1),1))),mS],mU=[0,a(b(a(b(b(a(c),1),1)),1)),mT],mV=[0,b(b(b(a(a(a(c))),1),1),1),mU],mW=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mV],mP],mO],mX=a(b(c,1)),mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,a(a(b(b(a(a(c)),1),1))),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,b(a(b(b(a(a(c)),1),1)),1),m0],m2=[0,a(a(b(b(b(a(c),1),1),1))),m1],m3=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m2],mX],mW],m4=b(b(c,1),1),m5=[0,a(a(b(b(a(a(c)),1),1))),0],m6=[0,a(b(a(a(b(a(c),1))),1)),m5],m7=[0,a(a(a(a(a(b(c,1)))))),m6],m8=[0,b(b(a(b(a(a(c)),1)),1),1),m7],m9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m8],m4],m3],m_=a(c),m$=[0,b(b(a(b(a(a(c)),1)),1),1),0],na=[0,b(a(a(a(b(a(c),1)))),1),m$],nb=[0,a(b(a(b(b(a(c),1),1)),1)),na],nc=[0,b(a(b(b(a(a(c)),1),1)),1),nb],nd=[0,a(b(b(b(b(a(c),1),1),1),1)),nc],ne=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),nd],m_],m9],nf=b(c,1),ng=[0,a(a(b(b(a(a(c)),1),1))),0],nh=[0,b(b(a(b(a(a(c)),1)),1),1),ng],ni=[0,b(a(a(a(b(a(c),1)))),1),nh],nj=[0,a(b(b(b(b(a(c),1),1),1),1)),ni],nk=[0,b(b(a(b(a(a(c)),1)),1),1),nj],nl=[0,a(a(b(b(a(a(c)),1),1))),nk],nm=[0,b(a(a(a(b(a(c),1)))),1),nl],nn=[0,a(a(a(a(b(a(c),1))))),nm],no=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),nn],nf],ne],np=b(c,1),nq=[0,b(a(a(a(b(a(c),1)))),1),0],nr=[0,a(b(a(b(b(a(c),1),1)),1)),nq],ns=[0,b(a(a(b(a(a(c)),1))),1),nr],nt=[0,a(b(b(a(b(a(c),1)),1),1)),ns],nu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),nt],np],no],nv=[0,a(a(a(b(a(a(c)),1)))),0],nw=[0,a(a(a(a(b(a(c),1))))),nv],nx=[0,b(b(a(b(b(a(c),1),1)),1),1),nw],ny=[0,a(b(b(b(b(a(c),1),1),1),1)),nx],nz=[0,b(b(b(a(b(a(c),1)),1),1),1),ny],nA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nz],c],nu];function
+f4(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!R(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),o];if(!R(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=cL(function(e){var
+f=aF(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=R(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=R(e[1],v);else
+var
+h=g;return p(h)}return f},nA),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+nB(f,l){function
+d(c,b){var
+a=ac(f,c,l);if(a){var
+d=e(f[2],b);return i(f[4],a[1],d)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(d([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return nC;var
+G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nD:g;return O}var
+P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(a(a(b(b(a(c),1),1))),1),T],V=[0,b(b(a(b(b(a(c),1),1)),1),1),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(b(b(a(b(a(c),1)),1),1)),W],h=d([0,a(a(b(a(b(a(c),1)),1))),X],U);if(h){var
+Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ab))return nE;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?nF:j}else
+var
+k=h;return k}function
+b$(a,b){var
+c=dK(e(a[1],b));return e(a[2],c)}function
+f5(d,q,p){if(p){var
+T=p[2],U=function(a){function
+b(b){return[0,[0,a,b]]}return g(f5(d,q,T),b)},h=p[1],r=function(g){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),j],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=e(d[2],g);return i(d[4],f[1],m)}return f},m=function(C){var
+j=x(d,C,h);if(j){var
+k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
+m=f[1];if(0===m[0]){var
+u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),w],g=S(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
+z=0,A=g[1],i=Y(function(d){if(3===d[0]){var
+a=d[1];if(a){var
+b=a[2],e=a[1];if(0===e[0]){if(b){var
+f=b[1];if(3===f[0]){if(b[2])return 0;var
+h=f[1],g=0,c=Y(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+var
+n=g;var
+e=n}else
+var
+e=0}else
+var
+e=f;if(e)var
+l=fG(d,q,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
+var
+o=e;var
+p=o}else
+var
+p=j;return p},j=function(a){return e(d[6],a)},s=nB(d,h);if(s)var
+k=s[1],w=function(l){function
+f(m){function
+f(f){function
+h(h){function
+n(f){if(i(d[4],f[1],f[2]))return b$(d,f[1]);var
+g=[0,b$(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b$(d,f[1]),m])}if(1===k)var
+o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
+if(k)var
+ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
+var
+au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
+0:var
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+1:var
+S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
+2:var
+ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
+aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
+D=A(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cV(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
+n=b(b(a(b(c,1)),1),1),o=0;return g(u(Y(function(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2],d=a[1];if(1===d[0]){if(b){var
+e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(u(S(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
+n=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(m([0,a(a(b(b(a(a(c)),1),1))),s]),n),f)},y=b(b(a(b(c,1)),1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(u(m([0,b(a(a(b(b(a(c),1),1))),1),D]),y),w);else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
+H=function(i){function
+k(k){function
+l(l){if(0===l[0]){var
+h=l[1],m=function(L){var
+f=b6(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b$(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},o=a(b(a(c),1));return g(aD(n(f,h),o),m)}return[2,a(b(a(c),1))]}var
+m=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(u(x(d,[0,b(a(a(b(a(a(c)),1))),1),r],h),m),l)}var
+l=b(b(a(b(c,1)),1),1),m=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(u(m([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
+K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
+M=function(f){function
+i(i){function
+k(g){var
+h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b$(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(ac(d,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
+k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),i)},N=b(b(a(b(c,1)),1),1),O=[0,b(b(a(a(b(a(c),1))),1),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],o=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),Q],h);if(o)var
+t=o[1],R=0===t[0]?e(q,t[1]):0,v=R;else
+var
+v=o;var
+l=g(u(v,N),M)}else
+var
+l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nG}function
+nH(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2],d=a[1];if(0===d[0]){if(b){var
+e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
+nI(d,O,t){function
+g(b){if(0===b[0]){var
+a=e(O,b[1]);if(a){var
+c=a[1];return 3===c[0]?Y(nH,c[1],0):0}return a}return 0}if(3===t[0]){var
+k=t[1];if(k){var
+l=k[2],u=k[1];if(1===u[0]){if(l){var
+f=l[2],j=l[1],h=u[1];switch(j[0]){case
+3:if(f){if(f[2])return 0;var
+o=g(j);if(o){var
+B=o[1],p=g(f[1]);if(p){var
+C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=e(d[2],ag);if(i(d[4],h,ah))return[0,[0,0,B,C]];var
+ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=e(d[2],al),D=i(d[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
+var
+E=p;var
+F=E}else
+var
+F=o;return F}var
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=e(d[2],ar),G=i(d[4],h,as);if(G)var
+q=Y(g,j[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
+var
+H=G;return H;case
+4:if(f){if(f[2])return 0;var
+r=g(j);if(r){var
+I=r[1],s=g(f[1]);if(s){var
+J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=e(d[2],az);if(i(d[4],h,aA))return[0,[0,0,I,J]];var
+aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=e(d[2],aE),K=i(d[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
+var
+L=s;var
+M=L}else
+var
+M=r;var
+N=M}else
+var
+N=f;return N;default:if(f){if(f[2])return 0;var
+m=g(j);if(m){var
+v=m[1],n=g(f[1]);if(n){var
+w=n[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,b(a(a(b(b(a(c),1),1))),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],V=e(d[2],U);if(i(d[4],h,V))return[0,[0,0,v,w]];var
+W=[0,b(b(b(a(b(a(c),1)),1),1),1),0],X=[0,b(b(a(b(a(a(c)),1)),1),1),W],Z=[0,a(b(b(a(b(a(c),1)),1),1)),X],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=e(d[2],_),x=i(d[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
+var
+y=n;var
+z=y}else
+var
+z=m;var
+A=z}else
+var
+A=f;return A}}return l}return 0}return k}return 0}function
+dQ(b,a){return G(function(b){var
+c=n(b[1],a);return c?v(a,b[2]):c},b)}function
+f6(b,a){if(b){if(a){var
+d=a[1];if(0===d[0]){var
+c=f6(b[2],a[2]);if(c)var
+e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
+var
+f=c;return f}return 0}return a}return a?0:nK}function
+f7(d,f,k){var
+h=k[1];function
+i(i){function
+j(l){function
+j(s){function
+j(t){function
+j(j){function
+m(m){function
+n(H){function
+v(o){function
+n(y){function
+f(w){var
+n=E(l),p=E(k[2]),f=cJ(d,A(b1,m)),h=E(t);function
+q(h){function
+k(g){var
+q=E(i);function
+k(m){var
+f=e(n,m);if(f){var
+i=f[1];if(3===i[0]){var
+g=i[1];if(g){var
+j=g[1];if(0===j[0]){var
+h=e(q,j[1]);if(h)var
+o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=x(d,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+var
+l=h;return l}return 0}return g}return 0}return f}function
+l(j){var
+a=e(p,j);if(a){var
+b=e(n,a[1]);if(b){var
+f=b[1];if(3===f[0]){var
+c=f[1];if(c){var
+d=c[2];if(d){var
+g=d[1];return 3===g[0]?[0,g[1]]:0}var
+h=d}else
+var
+h=c;return h}return 0}var
+i=b}else
+var
+i=a;return i}var
+r=E(m),s=E(j);return[0,[0,i,E(i),s,r,l,f,h,k,g,o]]}var
+q=b(b(a(b(c,1)),1),1),r=0,s=E(j);return g(u(Y(function(h){if(3===h[0]){var
+a=h[1];if(a){var
+b=a[2],f=a[1];if(0===f[0]){if(b){var
+g=b[1];if(3===g[0]){var
+c=e(s,f[1]);return c?cW(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
+r=b(b(a(b(c,1)),1),1),v=0;return g(u(Y(function(a){return nI(d,h,a)},s,v),r),q)}var
+n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],w=x(d,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(aD(w,n),f)}var
+q=b(a(a(c)),1);return g(aD(p(f[7]),q),n)}var
+w=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],F=[0,a(a(a(a(b(a(c),1))))),D],n=x(d,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(n){var
+o=n[1];if(3===o[0])var
+G=o[1],q=f5(d,E(j),G);else
+var
+q=[1,b(b(a(b(c,1)),1),1)];var
+r=q}else
+var
+r=nL;return g(r,v)}var
+o=a(a(c)),q=f[9]?0:1;return g(aD(q,o),n)}var
+n=b(b(a(b(c,1)),1),1),o=k[2],q=f[13],r=f[12],v=f[11],w=f[10],y=E(l);return g(u(fE(d,E(j),y,w,v,r,q,o,0),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=0;return g(u(Y(function(a){return dM(d,a)},i,n),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(u(S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],h),m),j)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),o],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(a(a(a(b(a(c),1))))),s];return g(u(S(d,[0,b(a(a(b(b(a(c),1),1))),1),t],h),m),j)}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(S(d,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
+j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(u(S(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),j),i)}function
+dR(d,Q,P,O,f){return a7(d,be(d,[3,A(function(u){var
+h=Q,g=P;for(;;){var
+n=0;if(h)if(g){var
+p=g[1],q=h[1];if(0===p[0]){var
+D=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=ac(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
+h=h[2],g=g[2];continue}var
+I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=S(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
+N=p[1],l=e(E(k[1]),N);if(l){var
+r=l[1];if(1===r[0]){var
+f=[0,r[1]];o=1}else{var
+f=0;o=1}}else
+var
+s=l}else
+var
+s=k;if(!o)var
+f=s}else
+var
+f=0}else{var
+t=g;n=1}else{var
+t=h;n=1}if(n)var
+f=t;if(f)var
+v=f[1];else{var
+w=x(d,e(d[1],u),[4,O]);if(w){var
+y=w[1];if(4===y[0]){var
+m=y[1];if(m)var
+B=m[1][2],R=1===B[0]?m[2]?e(d[2],0):B[1]:e(d[2],0),C=R;else
+var
+C=e(d[2],0);var
+z=C}else
+var
+z=e(d[2],0);var
+A=z}else
+var
+A=e(d[2],0);var
+v=A}return[1,v]}},f)]))}function
+f8(h,g,f){var
+d=e(E(g),f);if(d){var
+i=d[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return bf(x(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return d}function
+dS(j,i,g,c,a){var
+b=h(a[1],c);if(b){var
+d=a[2];return t(function(a){var
+c=f8(j,i,a[1]);if(c)var
+d=c;else{var
+k=a[1],b=e(E(g),k);if(b){var
+f=b[1];if(0===f[0]){var
+l=a[2],m=f[1];return G(function(a){return h(m,a)},l)}return 0}var
+d=b}return d},d)}return b}function
+f9(d,o,r,j,l){var
+y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),F],j));if(q)var
+I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],O=[0,a(a(a(a(b(a(c),1))))),N],P=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,b(a(a(a(b(a(c),1)))),1),P],k=p(aF(d,[0,a(b(a(b(a(a(c)),1)),1)),R],j));else
+var
+k=q;var
+T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ab],W,j)){var
+ad=function(y){function
+s(a){return[0,[0,a]]}var
+z=p(l);function
+k(I){function
+J(l){if(z)var
+B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),F],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(a(a(b(b(a(c),1),1))),1),J],L=[0,b(a(a(a(b(a(c),1)))),1),K],e=aF(d,[0,a(b(a(b(a(a(c)),1)),1)),L],j);else
+var
+e=z;var
+M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(a(a(b(a(a(c)),1))),1),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],R=[0,a(b(a(b(b(a(c),1),1)),1)),P],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,b(a(b(b(b(a(c),1),1),1)),1),S],o=x(d,[0,a(a(a(a(b(a(c),1))))),T],[4,j]);if(o)var
+s=o[1],U=4===s[0]?s[1]:0,k=U;else
+var
+k=o;function
+V(s){var
+j=w(l,f);function
+o(p){function
+j(q){function
+j(d){var
+b=r[2],a=b2(function(g){var
+i=g[2],b=A(bl,d),a=i;for(;;){if(b){if(a){var
+c=b[1],e=c?h(c[1],a[1]):1;if(e){var
+b=b[2],a=a[2];continue}var
+f=e}else
+var
+f=a;return f}return a?0:1}},b),e=a6(function(b,a){return Q(b,a[2])},d,c),g=A(bl,d),i=n(e,w(a,f));return[0,[0,A(bl,a),i,g]]}var
+o=b(a(a(b(c,1))),1),p=0;return g(u(Y(function(h){var
+j=cL(function(a){return i(d[4],a[1],h[1])},k);if(j){var
+l=j[1][2];if(1===l[0]){var
+g=f,a=h[2],o=l[1];for(;;){if(a){if(!i(d[4],a[1],o)){var
+n=a[2],g=m(g,c),a=n;continue}var
+b=[0,g]}else
+var
+b=a;var
+p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
+q=e?[0,[0,0,w(h[2],f)]]:e;return q},l,p),o),j)}var
+o=b(a(a(b(c,1))),1);return g(H(t(function(a){return G(function(b){return i(d[4],a[1],b[1])},l)},k),o),j)}var
+p=b(a(a(b(c,1))),1),q=e?v(w(k,f),j):h(w(k,f),j);return g(H(q,p),o)}var
+W=b(a(a(b(c,1))),1);if(l)var
+q=1;else{var
+y=p(e);if(y)var
+X=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),X],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),ac],j));else
+var
+q=y}return g(H(q,W),V)}var
+K=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),s],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],e=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),C],I);if(e){var
+D=0,E=e[1],k=Y(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bf(x(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=S(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=Y(dL,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
+var
+i=f;var
+j=i}else
+var
+j=e;return j}return nJ},E,D);if(k)var
+F=k[1],l=[0,aQ(function(a){var
+b=a?[0,a[1],0]:a;return b},F)];else
+var
+l=k;var
+o=l}else
+var
+o=e;return g(u(o,K),J)}var
+q=b(b(a(b(c,1)),1),1);return g(g(u(e(o[2],r[1]),q),k),s)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(H(p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
+am(ag){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),k],n=[0,b(b(a(a(b(a(c),1))),1),1),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(aw(d,[0,a(a(a(a(b(a(c),1))))),A],t,j)){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),G];if(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
+J=function(f){function
+h(a){return nN}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=ac(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(H(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(u(e(o[2],r[1]),K),J)}return nO}function
+L(a){return nP}var
+M=a(a(a(b(c,1)))),h=p(l);if(h)var
+N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=aw(d,[0,a(a(a(a(b(a(c),1))))),Z],T,j);else
+var
+f=h;if(f)var
+_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(a(b(a(a(c)),1)))),ab],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),af],j));else
+var
+i=f;return g(H(i,M),L)}var
+an=a(a(a(b(c,1))));if(k)var
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(b(b(a(a(c)),1),1))),aq],as=[0,a(b(a(b(b(a(c),1),1)),1)),ar],s=p(aF(d,[0,b(a(b(b(a(a(c)),1),1)),1),as],j));else
+var
+s=k;return g(H(s,an),am)}function
+dT(a,d,c,b){var
+e=a[10],f=m(a[9],b),g=q(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
+f_(b,a){return b2(function(a){return p(h(a[1],b))},a)}function
+f$(j,i){var
+g=I(j[2],i);if(!v(i,c)&&!v(g,f)){var
+m=bk(g),d=j[3],e=m;for(;;){if(0===e)var
+k=d?[0,d[1]]:d,h=k;else{var
+l=e-1|0;if(d){var
+d=d[2],e=l;continue}var
+h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
+nR=[0,b(b(b(a(a(c)),1),1),1),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],0],nV=[0,a(a(a(b(a(c),1)))),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(a(b(a(c),1)),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,a(a(b(b(a(c),1),1))),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(b(a(b(a(c),1)),1),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(a(b(b(a(c),1),1))),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,b(a(b(b(a(c),1),1)),1),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(a(b(b(a(c),1),1))),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(b(b(b(a(c),1),1),1)),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(a(b(b(a(c),1),1))),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(a(b(a(c),1)))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,b(a(b(b(a(c),1),1)),1),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,a(a(b(b(a(c),1),1))),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,b(a(b(b(a(c),1),1)),1),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,b(a(b(b(a(c),1),1)),1),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,b(a(b(b(a(c),1),1)),1),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,a(b(b(b(a(c),1),1),1)),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,b(a(b(b(a(c),1),1)),1),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,b(a(a(b(a(c),1))),1),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,a(b(a(b(a(c),1)),1)),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow],oB=[0,b(b(a(b(a(c),1)),1),1),0],oC=[0,b(b(b(b(a(c),1),1),1),1),oB],oD=[0,a(b(b(b(a(c),1),1),1)),oC],oE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oD],oA],oF=[0,a(a(b(b(a(c),1),1))),0],oG=[0,b(b(b(b(a(c),1),1),1),1),oF],oH=[0,a(b(b(b(a(c),1),1),1)),oG],oI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oH],oE],oJ=[0,b(a(b(b(a(c),1),1)),1),0],oK=[0,b(b(b(b(a(c),1),1),1),1),oJ],oL=[0,a(b(b(b(a(c),1),1),1)),oK],oM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oL],oI],oN=[0,a(b(b(b(a(c),1),1),1)),0],oO=[0,b(b(b(b(a(c),1),1),1),1),oN],oP=[0,a(b(b(b(a(c),1),1),1)),oO],oQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oP],oM];function
+oR(d,n,m,e){var
+o=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),o],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],I=[0,a(a(a(a(b(a(c),1))))),F],h=bI(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
+J=h[1],K=n[1],j=G(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],j=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),j],f);return e?i(d[4],e[1],J):e},K);else
+var
+j=h;function
+L(a){return[0,m]}var
+M=b(a(a(a(c))),1),l=G(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oQ);if(l)if(k)var
+f=k;else
+if(j)var
+N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(b(a(b(b(a(c),1),1)),1),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],f=p(aw(d,[0,a(a(b(b(b(a(c),1),1),1))),T],Q,e));else
+var
+f=j;else
+var
+f=l;return g(H(f,M),L)}function
+ga(d,l,j,s,o){if(o){var
+B=o[2],C=function(a){return ga(d,l,a,m(s,c),B)},k=o[1],r=function(C){function
+o(y){var
+o=e(d[1],y);function
+z(z){function
+r(r){function
+y(ar){var
+T=[0,b(b(a(a(b(a(c),1))),1),1),0],U=[0,b(b(a(a(b(a(c),1))),1),1),T],W=[0,a(b(b(b(b(a(c),1),1),1),1)),U];if(R(o,[0,a(a(b(b(b(a(c),1),1),1))),W])){var
+r=function(z){function
+n(E){var
+r=m(j[2],c);function
+o(F){function
+D(m){function
+F(J){function
+y(n){function
+y(n){var
+o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],u=[0,b(b(a(b(a(a(c)),1)),1),1),p],w=[0,a(b(b(b(b(a(c),1),1),1),1)),u],y=[0,b(b(a(b(a(a(c)),1)),1),1),w],f=x(d,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
+g=f[1];if(3===g[0])var
+l=g[1],e=aQ(function(a){return 0===a[0]?[0,a[1],0]:0},l);else
+var
+e=0}else
+var
+e=f;function
+B(l){function
+f(a){return a?a[1]:V(c)}var
+g=V(b(c,1)),a=e;for(;;){if(a){var
+i=a[1],j=v(g,i);if(j){var
+g=i,a=a[2];continue}var
+d=j}else
+var
+d=1;var
+k=d?t(function(a){return G(function(b){return h(f(b),a)},l)},e):d;return k?t(function(a){var
+b=f(a);return G(function(a){return h(b,a)},e)},l):k}}var
+C=j[10],D=j[9],F=[0,[0,[0,[0,m[3],B],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bI(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,E,j[6]],L=j[5],M=j[4],N=q(A(function(a){return[0,a[2][1],m[1]]},M),L),O=q(j[4],[0,[0,r,[0,m[1],s]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,F,D,C]]}function
+o(p){function
+v(z){var
+k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
+t(g){var
+e=l[10];return[0,A(function(y){var
+e=y[1],j=m[1];if(typeof
+e==="number")return nM;else{if(0===e[0]){var
+k=e[4],l=e[2],i=dS(d,h,g,j,l);if(i)var
+r=l[2],o=aQ(function(e){var
+g=f8(d,h,e[1]);if(g)var
+k=e[2],j=0,l=b3(bk(e[1]),h),i=[0,[0,w(b2(function(e){var
+f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return bf(x(d,[0,a(a(a(a(b(a(c),1))))),l],e))},l),f),k],j];else
+var
+i=g;return i},r);else
+var
+o=i;var
+p=dS(d,h,g,j,e[3]),s=p?[0,dR(d,h,g,n,A(b1,k))]:p,t=i?[0,dR(d,h,g,n,A(bl,k))]:i;return[0,t,s,o]}var
+q=dS(d,h,g,j,e[1]),u=0,v=q?[0,dR(d,h,g,n,[0,e[2],0])]:q;return[0,0,v,u]}},e)]}var
+v=b(b(a(b(c,1)),1),1),j=m[3][1],y=j?e(l[5],j[1]):j;return g(u(y,v),t)}var
+y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=S(d,[0,a(a(a(a(b(a(c),1))))),s],p),j=h?h[1]:h;function
+k(g,f){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),k],g);return e?i(d[4],e[1],f):e}var
+o=t(function(g){var
+h=G(function(a){return k(a,g[1])},j);if(h){var
+l=g[2];if(4===l[0]){var
+f=l[1];if(f){if(f[2])return 0;var
+m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=e(d[2],u),n=i(d[4],m[1],v);if(n){var
+w=m[2];return aS(d,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
+o=n}else
+var
+o=f;return o}return 0}return h},n),z=o?t(function(e){var
+g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=bf(x(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:G(function(a){return k(e,a[1])},n)},j):o;return g(H(z,y),v)}var
+p=b(b(a(b(c,1)),1),1);return g(g(u(e(l[2],m[1]),p),o),y)}var
+B=a(b(a(a(c)),1)),C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],n=x(d,[0,a(a(a(a(b(a(c),1))))),F],[4,k]);if(n)var
+o=n[1],I=4===o[0]?[0,o[1]]:0,p=I;else
+var
+p=n;return g(u(p,B),y)}var
+J=a(b(b(a(c),1),1)),p=j[4];if(p){var
+y=j[1];if(y)var
+B=b(b(b(b(b(b(c,1),1),1),1),1),1),n=v(w(j[4],f),B);else
+var
+n=y;if(n)var
+C=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),D=p[1][2][2],o=v(I(I(s,c),D),C);else
+var
+o=n}else
+var
+o=1;return g(H(o,J),F)}var
+n=e(l[6],z);if(n)var
+o=n[2],m=n[1],B=function(j){var
+i=j[1];function
+k(j){function
+k(k){function
+r(G){function
+n(b){var
+a=S(d,b,j),c=a?a[1]:a;return c}function
+p(q){function
+d(a){var
+b=fI(k);return[0,[0,i,a,[0,[0,m,o],h(w([0,m,o],f),b)]]]}var
+j=b(b(a(b(c,1)),1),1),n=0,p=[0,m,o];return g(u(Y(function(c){var
+a=e(l[5],c);if(a)var
+b=f6(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+var
+d=a;return d},p,n),j),d)}var
+r=b(c,1),s=[0,b(a(a(a(b(a(c),1)))),1),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],y=[0,b(b(b(b(a(a(c)),1),1),1),1),v],z=n([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=q(n([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(aD(t(function(e){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),f],e)?0:1},F),r),p)}var
+s=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),v],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],n=x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=n?1:n;return g(aD(p(D),s),r)}var
+n=b(b(a(b(c,1)),1),1);return g(u(e(l[3],i),n),k)}var
+n=b(b(a(b(c,1)),1),1);return g(u(e(l[2],i),n),k)},C=b(b(a(b(c,1)),1),1),y=g(u(e(l[4],m),C),B);else
+var
+y=[1,a(b(a(b(c,1)),1))];return g(y,D)}var
+y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],n=c0(d,[0,a(a(b(b(a(a(c)),1),1))),C],k),D=n?h(n[1],r):n;return g(H(D,y),o)}var
+o=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),y],k),o),n)},y=b(a(b(a(c),1)),1),z=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),z],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(u(bI(d,[0,a(a(b(b(b(a(c),1),1),1))),C],k),y),r)}var
+X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(R(o,[0,a(a(a(a(b(a(c),1))))),ab])){var
+D=function(e){function
+i(b){function
+a(a){function
+b(b){var
+c=f_(e,j[4]),d=b?dT(j,c,[0,[1,a[2],b[1]],0],a[2]):dT(j,c,0,f);return[0,d]}return g(f9(d,l,a[1],k,0),b)}return g(f$(j,e),a)}var
+m=a(b(b(a(c),1),1)),n=j[4];return g(H(G(function(a){return h(a[1],e)},n),m),i)},E=b(a(b(a(c),1)),1),F=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),F];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),J],k),E),D)}var
+ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ai])){var
+K=function(f){function
+h(h){function
+e(e){function
+h(d){var
+g=f_(f,j[4]);return d?[0,dT(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(f9(d,l,e[1],k,1),h)}return g(f$(j,f),e)}var
+i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aF(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(H(s,i),h)},L=b(a(b(a(c),1)),1),M=[0,a(b(b(b(a(a(c)),1),1),1)),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),N],k),L),K)}var
+aj=[0,b(b(a(a(b(a(c),1))),1),1),0],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,a(a(b(b(a(a(c)),1),1))),ak],am=[0,a(b(a(b(a(a(c)),1)),1)),al],an=[0,b(a(a(b(b(a(c),1),1))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ao]))return oR(d,l,j,k);var
+ap=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aq=[0,b(a(a(a(b(a(c),1)))),1),ap];if(R(o,[0,a(b(a(b(b(a(c),1),1)),1)),aq])){var
+O=function(p){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bf(x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},P=a(b(b(a(c),1),1)),Q=j[1]?f:c;return g(H(n(w(j[4],f),Q),P),O)}return[1,a(b(b(a(c),1),1))]}var
+z=b(a(b(a(c),1)),1);return g(H(f2(d,r[1],r[2],k),z),y)}var
+y=b(a(b(a(c),1)),1);return g(u(f3(d,j[1],o),y),r)}var
+r=f4(d,o,k),B=r?[2,r[1]]:oS;return g(B,z)}var
+r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),o)},y=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(H(z,y),r),C)}return[0,j]}function
+gb(b,a){var
+c=cJ(b,a);return t(function(d){var
+a=e(c,d);if(a){if(a[2])return 0;var
+b=1}else
+var
+b=a;return b},a)}function
+dU(h,g,f){var
+d=e(g[2],f);if(d){var
+i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bf(x(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
+gc(d,c,b){var
+a=e(d[4],b);return a?h(a[1][1],c):a}function
+dV(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
+oU(c){var
+a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return q(e,d)}function
+gd(f,a){if(a)var
+b=e(f,a[1]),g=b?fd(m(b[1],c)):c,d=[0,g];else
+var
+d=a;return d}function
+ge(b,e,a){var
+c=X(a[8],0);function
+d(f){var
+a=dz(e,f[2][1],oV),c=a[3],d=gd(b,a[2]);return[0,gd(b,a[1]),d,c]}return A(function(a){return dV(d,a)},c)}var
+oX=b(c,1),oY=a(c),gf=b(b(c,1),1),bp=oZ.slice(),o1=o0.slice(),dW=a0(7,bZ(16,function(a){return a})),bK=1;for(;;){var
+rg=iq(function(c){return function(a){var
+b=c-1|0;return k(k(dW,b)[1+b],a)[1+a]}}(bK),o1);k(dW,bK)[1+bK]=rg;var
+rh=bK+1|0;if(6!==bK){var
+bK=rh;continue}var
+ca=a0(16,0),ap=function(b,a){return ca[1+b[1+a]]},z=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},gg=function(b,aJ,aI,aH){var
+aK=k(b,0)[1],aL=k(b,1)[2],aM=k(b,2)[3],aN=k(b,3)[4],aO=k(b,4)[5],aP=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(bp,0)[1],aT=k(bp,1)[2],aU=k(bp,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=k(bp,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,y=aN,x=aM,w=aL,v=aK;for(;;){var
+a=k(dW,d)[1+d],I=(v+e|0)+ap(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+ap(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+ap(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+ap(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+ap(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+ap(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+ap(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+ap(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+ap(a,8)|0,an=z(aj^am,16),ao=ac+an|0,aq=z(X^ao,12),i=(am+aq|0)+ap(a,9)|0,j=z(an^i,8),l=ao+j|0,ar=z(aq^l,7),as=(U+ad|0)+ap(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+ap(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+ap(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+ap(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+ap(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+ap(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
+d=a2,H=j,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,y=s,x=p,w=m,v=i;continue}var
+c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dX=function(h,m,e,l,g){if(1===l){var
+v=m-(aV*e|0)|0,J=aV,w=rW(aV,v)?J:v,i=eK(1,(w+63|0)/64|0),n=i-1|0,L=aV*e|0,E=0;if(n<0)var
+o=bp;else{var
+a=E,p=bp;for(;;){var
+j=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===j){var
 b=0;for(;;){var
-x=mU(aw(i),q+(4*b|0)|0)&-1;g(bG,b)[1+b]=x;var
+x=rs(aK(h),q+(4*b|0)|0)&-1;k(ca,b)[1+b]=x;var
 y=b+1|0;if(15!==b){var
 b=y;continue}break}}else{var
 c=0;for(;;){var
 f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?z(i,g+a|0):b;return d}}(c,k,q),A=f(3)<<24,B=f(2)<<16,C=f(1)<<8,D=f(0)|C|B|A;g(bG,c)[1+c]=D;var
-E=c+1|0;if(15!==c){var
-c=E;continue}break}}var
-r=a===(j-1|0)?1:0;if(r)var
-G=h?8:h,s=2|G;else
+a=(4*e|0)+c|0,b=a<f?1:0,d=b?K(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(ca,c)[1+c]=C;var
+D=c+1|0;if(15!==c){var
+c=D;continue}break}}var
+r=a===(i-1|0)?1:0;if(r)var
+F=g?8:g,s=2|F;else
 var
 s=r;var
-t=0===a?1:0,H=t?1:t,u=eY(p,e,k,H|s),I=a+1|0;if(n!==a){var
-a=I,p=u;continue}var
+t=0===a?1:0,G=t?1:t,u=gg(p,e,j,G|s),H=a+1|0;if(n!==a){var
+a=H,p=u;continue}var
 o=u;break}}return o}var
 d=1;for(;;){if((d*2|0)<l){var
 d=d*2|0;continue}var
-M=c_(i,m,e,d,0),N=c_(i,m,e+d|0,l-d|0,0);ea(M,0,bG,0,8);ea(N,0,bG,8,8);var
-J=h?8:h;return eY(a5,0,64,4|J)}},eZ=function(c){var
-d=l(c),b=H(32),a=0,h=c_(c,d,0,dZ(1,(d+fO|0)/aG|0),1);for(;;){var
-e=a/4|0;x(b,a,d1((g(h,e)[1+e]>>>(8*(a%4|0)|0)|0)&a7));var
-f=a+1|0;if(31!==a){var
-a=f;continue}return X(b)}},k2=bz(bL,C),c$=function(a){return cJ(l(a),function(c){var
-b=z(a,c);return g(k2,b)[1+b]})},k3=function(a){var
-c=bY(64);bX(function(a){var
+M=dX(h,m,e,d,0),N=dX(h,m,e+d|0,l-d|0,0);eZ(M,0,ca,0,8);eZ(N,0,ca,8,8);var
+I=g?8:g;return gg(bp,0,64,4|I)}},gh=function(a){var
+b=o(a),c=dX(a,b,0,eK(1,(b+g_|0)/aV|0),1);return eW(32,function(a){var
+b=a/4|0;return dm((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&br)})},o2=bZ(ci,L),dY=function(a){return dp(o(a),function(c){var
+b=K(a,c);return k(o2,b)[1+b]})},o3=function(a){var
+c=cz(64);cy(function(a){var
 d=typeof
-a==="number"?a&a7:aj(M(a,b(bW(a,8),8)));return au(c,d)},a);return bZ(c)},k4=function(a,c){var
-f=bY(fY);bX(function(c){if(gv(c)){var
-i=a-1|0,k=aj(c),m=0;if(!(i<0)){var
-d=m;for(;;){var
-j=8*d|0,n=j<32?j:31;au(f,k>>n&a7);var
-o=d+1|0;if(i!==d){var
-d=o;continue}break}}return 0}var
-g=8*a|0,e=nS(M(c,b(bW(c,g),g))),h=l(e),p=a<=h?at(e,0,a):as(e,d_(a-h|0,0));return bd(f,p)},c);return bZ(f)},k5=function(d,b,c){var
-e=l(c),i=0<=an(b)?1:0;if(i){var
-j=en(b,C(l(d)-e|0));if(j){var
-a=0,m=aj(b);for(;;){var
+a==="number"?a&br:ao(I(a,b(ct(a,8),8)));return aJ(c,d)},a);return cA(c)},o4=function(c,d){var
+a=cz(hj);cy(function(d){if(hT(d)){var
+g=ao(d);if(8===c){var
+i=a[2]+8|0,n=hB(g);if(a[3]<i)cB(a,8);rx(a[1],a[2],n);a[2]=i;return 0}if(4===c){var
+h=a[2]+4|0;if(a[3]<h)cB(a,4);rw(a[1],a[2],g);a[2]=h;return 0}var
+l=c-1|0,p=0;if(!(l<0)){var
+e=p;for(;;){var
+m=8*e|0,q=m<32?m:31;aJ(a,g>>q&br);var
+r=e+1|0;if(l!==e){var
+e=r;continue}break}}return 0}var
+j=8*c|0,f=sq(I(d,b(ct(d,j),j))),k=o(f),s=c<=k?an(f,0,c):am(f,eV(c-k|0,0));return bA(a,s)},d);return cA(a)},o5=function(d,b,c){var
+e=o(c),i=0<=az(b)?1:0;if(i){var
+j=e$(b,L(o(d)-e|0));if(j){var
+a=0,l=ao(b);for(;;){var
 f=a===e?1:0;if(f)var
 g=f;else{var
-h=af(d,m+a|0)===af(c,a)?1:0;if(h){var
+h=ar(d,l+a|0)===ar(c,a)?1:0;if(h){var
 a=a+1|0;continue}var
 g=h}return g}}var
 k=j}else
 var
-k=i;return k},k7=function(a){return cK(k6,a)},k8=function(b,a){return nE(b,a)<0?1:0},bH=[0,c$,k3,function(a){return C(l(a))},gZ,k8,k7,k4,k5,eZ],da=[O,k9,cu(0)],B=function(a){throw[0,da,a]},ci=function(d){var
-f=l(d),a=[0,0];function
-c(b){return a[1]<f?z(d,a[1]):B(k_)}function
+k=i;return k},o7=function(a){return dq(o6,a)},o8=function(b,a){return sc(b,a)<0?1:0},j=[0,dY,o3,function(a){return L(o(a))},im,o8,o7,o4,o5,gh],cb=[_,o9,cm(0)],O=function(a){throw[0,cb,a]},cc=function(d){var
+f=o(d),a=[0,0];function
+c(b){return a[1]<f?K(d,a[1]):O(o_)}function
 g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return B(e(b3(k$),d))}function
+d=a[1];return O(e(cF(o$),d))}function
 k(l){g(34);var
-b=bY(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return bZ(b)}if(92===e){a[1]++;var
+b=cz(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return cA(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:au(b,8);break;case
-4:au(b,12);break;case
-12:au(b,10);break;case
-16:au(b,13);break;case
-18:au(b,9);break;case
-19:if(f<(a[1]+4|0))B(la);else
-au(b,d1(nk(as(lb,at(d,a[1],4)))&a7));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)au(b,h);continue}au(b,e);a[1]++;continue}}function
+0:aJ(b,8);break;case
+4:aJ(b,12);break;case
+12:aJ(b,10);break;case
+16:aJ(b,13);break;case
+18:aJ(b,9);break;case
+19:if(f<(a[1]+4|0))O(pa);else
+aJ(b,dm(hE(am(pb,an(d,a[1],4)))&br));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aJ(b,h);continue}aJ(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return lc}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return pc}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,by(e)]}}if(123===b){a[1]++;if(fH===c(0)){a[1]++;return ld}var
+e=[0,h(0),e];continue}g(93);return[2,bh(e)]}}if(123===b){a[1]++;if(g3===c(0)){a[1]++;return pd}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(fH);return[3,by(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(g3);return[3,bh(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<z(d,a[1])+dh>>>0?0:1;if(p){a[1]++;continue}}return[0,at(d,n,a[1]-n|0)]}}var
+p=9<K(d,a[1])+d4>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<z(d,a[1])+ds>>>0?0:1;if(o){a[1]++;continue}}return[4,at(d,m,a[1]-m|0)]}}return h(0)},V=function(b,a){if(3===a[0])try{var
-c=gO(b,a[1]);return c}catch(a){a=aT(a);if(a===am)return B(as(lf,b));throw a}return B(le)},bk=function(a){return 1===a[0]?a[1]:B(lg)},a6=function(a){if(0===a[0]){var
-b=a[1];return 40<l(b)?B(lh):dU(b)}return B(li)},bI=function(a){return 2===a[0]?a[1]:B(lj)},db=function(a){switch(a[0]){case
-0:return[0,a6(a)];case
+o=25<K(d,a[1])+ee>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},ai=function(b,a){if(3===a[0])try{var
+c=ia(b,a[1]);return c}catch(a){a=a1(a);if(a===ax)return O(am(pf,b));throw a}return O(pe)},bJ=function(a){return 1===a[0]?a[1]:O(pg)},bq=function(a){if(0===a[0]){var
+b=a[1];return 40<o(b)?O(ph):eG(b)}return O(pi)},cd=function(a){return 2===a[0]?a[1]:O(pj)},c1=function(a){switch(a[0]){case
+0:return[0,bq(a)];case
 1:return[1,a[1]];case
-2:return[3,a0(db,a[1])];case
+2:return[3,a2(c1,a[1])];case
 3:var
-c=a[1];return[4,a0(function(a){var
-b=db(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return gp(b,lo)?gp(b,lp)?B(lq):lr:ls}},lt=function(y,x){var
-j=db(ci(y));function
-k(a){var
-b=aD(bH,c$(a),j);return b?b[1]:B(as(lu,a))}var
-z=0,A=k(lv),l=a4(function(a){return eS(bH,a)},A,z),D=l?l[1]:B(lA),m=cM(D),q=ei(0,64),f=ei(0,64);function
-n(d,c,b){var
-a=c8(bH,d,c,b);return a?a[1]:B(lw)}var
-d=0,a=k(lx);for(;;){if(a){var
-i=a[1],v=0,w=a[2];if(3===i[0]){var
-e=i[1];if(e){var
-o=e[1];if(0===o[0]){var
-p=e[2];if(p){var
-r=p[1];if(3===r[0]){var
-s=r[1],b=o[1],G=0;if(0<=an(b)&&el(b,C(m.length-1))){var
-t=aj(b),h=g(m,t)[1+t],E=h[3]?n(0,h,s):lz,F=[0,C(d),[0,b,E]];ej(q,n(1,h,s),F);v=1;G=1}}}}}}if(!v)B(ly);var
-d=d+1|0,a=w;continue}var
-u=d5(d3(0,function(M,L){var
-h=L[1],s=bB(q,h),l=g(q[2],s)[1+s];if(l){var
-m=l[3],G=l[2];if(0===ap(h,l[1]))var
-a=[0,G];else
+c=a[1];return[4,a2(function(a){var
+b=c1(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return eC(b,po)?eC(b,pp)?O(pq):pr:ps}},pt=function(l,i){var
+a=c1(cc(l));function
+b(b){var
+c=S(j,dY(b),a);return c?c[1]:O(am(pu,b))}var
+m=0,n=b(pv),d=Y(function(a){return dM(j,a)},n,m),o=d?d[1]:O(pA),e=ds(o),q=dw(0,64),f=dw(0,64);function
+g(d,c,b){var
+a=cW(j,d,c,b);return a?a[1]:O(pw)}var
+p=b(px);eO(function(m,d){if(3===d[0]){var
+b=d[1];if(b){var
+f=b[1];if(0===f[0]){var
+h=b[2];if(h){var
+i=h[1];if(3===i[0]){var
+j=i[1],a=f[1];if(0<=az(a)&&e9(a,L(e.length-1))){var
+l=ao(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pz,o=[0,L(m),[0,a,n]];return e7(q,g(1,c,j),o)}}}}}}return O(py)},p);var
+h=eQ(eN(0,function(M,K){var
+g=K[1],s=bd(q,g),l=k(q[2],s)[1+s];if(l){var
+m=l[3],F=l[2];if(0===aB(g,l[1]))var
+a=[0,F];else
 if(m){var
-n=m[3],H=m[2];if(0===ap(h,m[1]))var
-a=[0,H];else
+n=m[3],G=m[2];if(0===aB(g,m[1]))var
+a=[0,G];else
 if(n){var
-I=n[2],J=n[3];if(0===ap(h,n[1]))var
-a=[0,I];else{var
-e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==ap(h,e[1])){var
-e=F;continue}var
-a=[0,E]}else
+H=n[2],I=n[3];if(0===aB(g,n[1]))var
+a=[0,H];else{var
+e=I;for(;;){if(e){var
+D=e[2],E=e[3];if(0!==aB(g,e[1])){var
+e=E;continue}var
+a=[0,D]}else
 var
 a=0;break}}}else
 var
@@ -3132,110 +3872,436 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bB(f,b),o=g(f[2],u)[1+u];for(;;){if(o){var
-K=o[3],t=0===ap(o[1],b)?1:0;if(!t){var
-o=K;continue}var
+v=a[1],b=v[2],u=bd(f,b),o=k(f[2],u)[1+u];for(;;){if(o){var
+J=o[3],t=0===aB(o[1],b)?1:0;if(!t){var
+o=J;continue}var
 w=t}else
 var
-w=0;if(1-w)ej(f,b,C(M));var
-r=bB(f,b),i=g(f[2],r)[1+r];if(i){var
-j=i[3],z=i[2];if(0===ap(b,i[1]))var
-p=z;else{if(!j)throw am;var
-k=j[3],A=j[2];if(0===ap(b,j[1]))var
-p=A;else{if(!k)throw am;var
-B=k[2],D=k[3];if(0===ap(b,k[1]))var
+w=0;if(1-w)e7(f,b,L(M));var
+r=bd(f,b),h=k(f[2],r)[1+r];if(h){var
+i=h[3],z=h[2];if(0===aB(b,h[1]))var
+p=z;else{if(!i)throw ax;var
+j=i[3],A=i[2];if(0===aB(b,i[1]))var
+p=A;else{if(!j)throw ax;var
+B=j[2],C=j[3];if(0===aB(b,j[1]))var
 p=B;else{var
-d=D;for(;;){if(!d)throw am;var
-x=d[2],y=d[3];if(0!==ap(b,d[1])){var
+d=C;for(;;){if(!d)throw ax;var
+x=d[2],y=d[3];if(0!==aB(b,d[1])){var
 d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw am}}var
-N=Y(c);return[0,Y(c),N]},x));return[0,j,u[1],u[2]]}},mr=function(h){var
-c=aw(h);function
-b(a,f){if(a===al(c))return 0;var
-d=f7(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
+p=x;break}}}}return[0,v[1],p]}throw ax}}var
+N=V(c);return[0,V(c),N]},i));return[0,a,h[1],h[2]]},gi=function(d){var
+u=o(d);if(u<8)O(pB);var
+i=hD(eY(d,0)),P=i<2?1:0,Q=P||((u-8|0)<i?1:0);if(Q)O(pC);var
+R=cc(an(d,8,i));function
+q(b){var
+c=cd(ai(pD,ai(b,R)));if(c){var
+d=c[2];if(d&&!d[2]){var
+a=ao(bq(c[1])),e=ao(bq(d[1]));if(0<=a&&!(e<a)&&!(u<((8+i|0)+e|0)))return[0,(8+i|0)+a|0,e-a|0];return O(b)}}return O(b)}function
+e(b){var
+a=q(b);return an(d,a[1],a[2])}function
+a(f,e){var
+a=q(e),g=a[1];function
+h(e){var
+a=eG(hA(ir,eY(d,g+(8*e|0)|0)));if(!f&&!(0<=az(a)))return m(a,b(c,64));return a}return bZ(a[2]/8|0,h)}function
+l(c){var
+a=q(c),e=a[1];function
+f(c){function
+a(a){return K(d,(e+(4*c|0)|0)+a|0)}var
+f=b(L(a(3)),24),g=a(2)<<16,h=a(1)<<8;return m(L((a(0)+h|0)+g|0),f)}return bZ(a[2]/4|0,f)}var
+h=cc(e(pE)),y=l(pF),n=y.length-1;if(0===n)O(pG);var
+z=a2(bJ,cd(ai(pH,h)));if(h$(function(a){return 1-eP(a,pI)},z))O(pJ);function
+r(a){return eP(a,z)}function
+A(c){var
+a=q(c),p=a[1],i=hw(a[2],n);return bZ(n,function(n){var
+j=an(d,p+bU(i,n)|0,i),c=o(j)-1|0;if(c<0)var
+e=f;else{var
+a=c,g=f;for(;;){var
+k=L(K(j,a)),h=m(b(g,8),k),l=a-1|0;if(0!==a){var
+a=l,g=h;continue}var
+e=h;break}}return e})}var
+s=ai(pK,h);if(r(pL))var
+p=1;else
+var
+N=r(qp),p=N?[0,bq(ai(qq,s))]:N;var
+B=a0(n,f),C=1===p?B:A(qo);if(typeof
+p==="number")if(p)var
+S=l(pM),w=S,v=a(0,pN);else{try{var
+av=A(ql),M=av}catch(a){a=a1(a);if(a[1]!==cb)throw a;var
+M=C}var
+w=B,v=M}else
+var
+aw=l(qm),w=aw,v=a(0,qn);var
+T=a(1,pO),U=a(1,pP),D=a(0,pQ),W=e(pR),X=e(pS),Y=l(pT),Z=l(pU),g=bJ(ai(pV,s)),t=bq(ai(pW,s)),_=az(t)<0?1:0,$=_||e_(t,L(64));if($)O(pX);var
+E=a(1,pY),aa=a(1,pZ),F=a(0,p0),G=ds(cd(cc(e(p1))));function
+ab(a){var
+q=ao(t),r=k(F,a)[1+a],s=k(E,a)[1+a];if(64<o(g))O(pl);var
+v=fx(dY(g),f,c,0);if(v){var
+w=v[1],p=w[2],x=w[1],y=function(a){var
+c=L(64),d=b(ba(p,L(ed)),32),e=b(ba(x,s),32);if(e_(bX(m(ba(a,ba(p,L(ed))),e),d),c))O(pm);return dJ(x,p,L(q),s,r,a)},h=0,D=dq(pk,eX(46,g)),A=o(g);for(;;){if(A<=h)var
+l=0;else{if(ar(g,h)!==46){var
+h=h+1|0;continue}var
+l=[0,h]}var
+H=l?(o(g)-l[1]|0)-1|0:l,J=hU(L(10),H),i=ba(L(ed),J),n=V(ba(eG(D),s)),C=V(bX(V(b(n,32)),i));if(cI(r,b(c,q)))var
+d=C;else
+var
+K=Math.log(eH(r))-q*0.693147180559945286,u=b(n,32),B=I(u,ba(i,bX(u,i))),M=bX(b(n,32),i),N=eH(i),d=m(M,so(Math.ceil(eH(B)/N-K*4294967296.)));var
+z=y(d)?y(e8(d))?e8(d):d:hV(d);break}}else
+var
+z=O(pn);var
+P=F[1+a],Q=k(aa,a)[1+a],R=E[1+a],e=[0,bJ(k(G,a)[1+a]),R,Q,P,z,p2],S=gh(fi(j,e));return[0,e[1],e[2],e[3],e[4],e[5],S]}var
+ac=dp(n,function(a){var
+d=a+1|0,g=k(w,a)[1+a],b=ao(k(D,d)[1+d])-1|0,c=0;for(;;){if(b<ao(k(D,a)[1+a])){var
+h=an(X,32*a|0,32),i=k(U,a)[1+a],j=k(T,a)[1+a],l=k(v,a)[1+a],m=k(C,a)[1+a],n=k(y,a)[1+a];return[0,0!==K(W,a)?1:0,n,m,l,j,i,h,c,g]}var
+e=k(Z,b)[1+b],f=[0,[0,k(Y,b)[1+b],e],c],b=b-1|0,c=f;continue}}),H=dp(G.length-1,ab),ad=ai(p4,ai(p3,h));function
+x(a){return a2(bq,cd(ai(a,ai(p5,h))))}var
+ae=pt(e(p6),H),af=e(p7),ag=e(p8),ah=dr(a(0,p9)),aj=dr(a(0,p_)),ak=dr(a(0,p$));if(r(qa))var
+al=x(qb),am=x(qc),J=[0,[0,[0,x(qd),am],al]];else
+var
+J=0;var
+ap=cd(ai(qe,ad)),aq=a2(function(a){return bJ(a)},ap),as=r(qf),at=bq(ai(qg,s)),au=bJ(ai(qi,ai(qh,h)));return[0,[0,bJ(ai(qk,ai(qj,h))),au,g,t,at,p,as,aq,J,H,ak,aj,ah,ac,ag,af],ae]},qr=function(h){var
+c=aK(h);function
+b(a,f){if(a===aC(c))return 0;var
+d=hs(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
 d=0;function
 g(a){return b(d,a)}function
 f(h,g){if(0===h){var
 a=0,d=g;for(;;){var
 b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return by(a)}}var
+a=[0,b[1],a],d=b[2];continue}return bh(a)}}var
 c=e(g,0);if(c){var
 i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return cK(mt,a0(function(a){return e(b3(ms),a)},a))},mv=mu.slice(),mw=function(e){try{var
-x=l(e);if(x<8)B(lB);var
-k=gf(d$(e,0)),aa=k<2?1:0,ab=aa||((x-8|0)<k?1:0);if(ab)B(lC);var
-ac=ci(at(e,8,k)),s=function(b){var
-c=bI(V(lD,V(b,ac)));if(c){var
-d=c[2];if(d&&!d[2]){var
-a=aj(a6(c[1])),e=aj(a6(d[1]));if(0<=a&&!(e<a)&&!(x<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return B(b)}}return B(b)},h=function(b){var
-a=s(b);return at(e,a[1],a[2])},a=function(f,d){var
-a=s(d),g=a[1];function
-h(d){var
-a=dU(gd(g3,d$(e,g+(8*d|0)|0)));if(!f&&!(0<=an(a)))return n(a,b(c,64));return a}return bz(a[2]/8|0,h)},o=function(c){var
-a=s(c),d=a[1];function
-f(c){function
-a(a){return z(e,(d+(4*c|0)|0)+a|0)}var
-f=b(C(a(3)),24),g=a(2)<<16,h=a(1)<<8;return n(C((a(0)+h|0)+g|0),f)}return bz(a[2]/4|0,f)},i=ci(h(lE)),F=o(lF),p=F.length-1;if(0===p)B(lG);var
-G=a0(bk,bI(V(lH,i)));if(gN(function(a){return 1-d4(a,lI)},G))B(lJ);var
-t=function(a){return d4(a,G)},H=function(c){var
-a=s(c),o=a[1],i=f$(a[2],p);return bz(p,function(p){var
-j=at(e,o+bt(i,p)|0,i),c=l(j)-1|0;if(c<0)var
-d=f;else{var
-a=c,g=f;for(;;){var
-k=C(z(j,a)),h=n(b(g,8),k),m=a-1|0;if(0!==a){var
-a=m,g=h;continue}var
-d=h;break}}return d})},u=V(lK,i);if(t(lL))var
-q=1;else
+a=f(500,g);return dq(qt,a2(function(a){return e(cF(qs),a)},a))},qv=qu.slice(),gj=function(e){try{var
+g=gi(e)}catch(a){a=a1(a);if(a[1]===cb){var
+c=a[2],p=0;if(8<o(c)&&eB(an(c,0,8),qw)){var
+f=c;p=1}if(!p)var
+f=am(qx,c);return[0,0,f]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cH&&a!==dk&&a!==ax)throw a;return qz}return qy}var
+a=g[1];try{var
+h=mj(j,e,a,g[2])}catch(a){a=a1(a);if(a!==cH&&a!==cx&&a!==cw)throw a;return qA}var
+l=h[1];if(0===az(l)){var
+r=a[14],s=h7(a[14]),b=h_(function(b,a){return a},s,r),m=a[6],q=0;if(typeof
+m==="number"&&m)if(0<az(b[9]))var
+t=dj(b[9]),u=dj(b[4]),d=i(cF(qB),u,t);else
 var
-S=t(mp),q=S?[0,a6(V(mq,u))]:S;var
-I=aM(p,f),J=1===q?I:H(mo);if(typeof
-q==="number")if(q)var
-ad=o(lM),A=ad,y=a(0,lN);else{try{var
-aJ=H(ml),R=aJ}catch(a){a=aT(a);if(a[1]!==da)throw a;var
-R=J}var
-A=I,y=R}else
+d=am(dj(b[4]),qD);else
+q=1;if(q)var
+x=a[7]?qE:qF,d=am(dj(b[3]),x);var
+v=qr(h[2]),w=h6(a[14]);return[0,1,cf(cF(qC),w,d,v)]}var
+n=ao(l);return[0,0,am(qG,k(qv,n)[1+n])]},gk=[_,qH,cm(0)],qJ=qI.slice(),q2=q1.slice(),q3=function(e){if(16777216<=o(e))throw[0,gk,q4];var
+f=c1(cc(e));if(4===f[0]){var
+b=0,a=f[1];for(;;){if(a){var
+c=a[2],d=a[1];if(eC(d[1],q6)){var
+b=[0,d,b],a=c;continue}var
+a=c;continue}return bh(b)}}throw[0,cb,q5]},q7=function(s,ax,aU,y){var
+D=o(y)-1|0;for(;;){if(0<=D){if(ar(y,D)!==10){var
+D=D-1|0;continue}var
+O=[0,D]}else
 var
-aK=o(mm),A=aK,y=a(0,mn);var
-ae=a(1,lO),ag=a(1,lP),K=a(0,lQ),ah=h(lR),ai=h(lS),ak=o(lT),al=o(lU),d=bk(V(lV,u)),v=a6(V(lW,u)),ao=an(v)<0?1:0,ap=ao||em(v,C(64));if(ap)B(lX);var
-L=a(1,lY),aq=a(1,lZ),N=a(0,l0),O=cM(bI(ci(h(l1)))),ar=function(a){var
-s=aj(v),t=g(N,a)[1+a],u=g(L,a)[1+a];if(64<l(d))B(ll);var
-y=eL(c$(d),f,c,0);if(y){var
-z=y[1],r=z[2],A=z[1],D=function(a){var
-c=C(64),d=b(aU(r,C(dr)),32),e=b(aU(A,u),32);if(em(bw(n(aU(a,aU(r,C(dr))),e),d),c))B(lm);return c4(A,r,C(s),u,t,a)},o=[0,0],p=[0,l(d)],w=l(d)-1|0;if(!(w<0)){var
-e=w;for(;;){if(af(d,e)===46){var
-H=o[1];o[1]=[0,at(d,e+1|0,(p[1]-e|0)-1|0),H];p[1]=e}var
-I=e-1|0;if(0!==e){var
-e=I;continue}break}}var
-G=o[1],j=0,P=cK(lk,[0,at(d,0,p[1]),G]),F=l(d);for(;;){if(F<=j)var
-m=0;else{if(af(d,j)!==46){var
-j=j+1|0;continue}var
-m=[0,j]}var
-Q=m?(l(d)-m[1]|0)-1|0:m,R=gw(C(10),Q),k=aU(C(dr),R),q=Y(aU(dU(P),u)),K=Y(bw(Y(b(q,32)),k));if(b5(t,b(c,s)))var
-h=K;else
+O=0;var
+F=O?O[1]+1|0:O,P=an(y,F,o(y)-F|0),ay=an(y,0,F),ad=o(ay),z=function(a){var
+b=a<ad?1:0,c=b?K(ay,a):b;return c},B=function(a){return bt===(z(a)&192)?1:0},d=0;for(;;){var
+ae=ad<=d?1:0,U=0;if(ae){var
+af=ae;U=1}else{var
+r=z(d);if(!(bt<=r)){var
+d=d+1|0;continue}var
+aC=0;if(194<=r&&!(d_<=r)){var
+av=B(d+1|0);if(av){var
+d=d+2|0;continue}var
+T=av;aC=1}if(!aC){var
+aE=0;if(d_<=r&&!(d$<=r)){var
+aq=B(d+1|0);if(aq){var
+as=B(d+2|0);if(as){var
+aS=d_!==r?1:0,at=aS||(gX<=z(d+1|0)?1:0);if(at){var
+aT=237!==r?1:0,au=aT||(z(d+1|0)<gX?1:0);if(au){var
+d=d+3|0;continue}var
+N=au}else
 var
-S=Math.log(dV(t))-s*0.693147180559945286,x=b(q,32),J=M(x,aU(k,bw(x,k))),T=bw(b(q,32),k),U=dV(k),h=n(T,nQ(Math.ceil(dV(J)/U-S*4294967296.)));var
-E=D(h)?D(ek(h))?ek(h):h:gx(h);break}}else
+N=at}else
 var
-E=B(ln);var
-V=N[1+a],W=g(aq,a)[1+a],X=L[1+a],i=[0,bk(g(O,a)[1+a]),X,W,V,E,l2],Z=eZ(ew(bH,i));return[0,i[1],i[2],i[3],i[4],i[5],Z]},au=cJ(p,function(a){var
-d=a+1|0,h=g(A,a)[1+a],b=aj(g(K,d)[1+d])-1|0,c=0;for(;;){if(b<aj(g(K,a)[1+a])){var
-i=at(ai,32*a|0,32),j=g(ag,a)[1+a],k=g(ae,a)[1+a],l=g(y,a)[1+a],m=g(J,a)[1+a],n=g(F,a)[1+a];return[0,0!==z(ah,a)?1:0,n,m,l,k,j,i,c,h]}var
-e=g(al,b)[1+b],f=[0,[0,g(ak,b)[1+b],e],c],b=b-1|0,c=f;continue}}),P=cJ(O.length-1,ar),av=V(l4,V(l3,i)),D=function(a){return a0(a6,bI(V(a,V(l5,i))))},aw=lt(h(l6),P),ax=h(l7),ay=h(l8),az=cL(a(0,l9)),aA=cL(a(0,l_)),aB=cL(a(0,l$));if(t(ma))var
-aC=D(mb),aD=D(mc),Q=[0,[0,[0,D(md),aD],aC]];else
+N=as}else
 var
-Q=0;var
-aE=bI(V(me,av)),aF=a0(function(a){return bk(a)},aE),aG=t(mf),aH=a6(V(mg,u)),aI=bk(V(mi,V(mh,i))),j=[0,bk(V(mk,V(mj,i))),aI,d,v,aH,q,aG,aF,Q,P,aB,aA,az,au,ay,ax]}catch(a){a=aT(a);if(a[1]===da){var
-w=a[2],_=0;if(8<l(w)&&dP(at(w,0,8),mx)){var
-T=w;_=1}if(!_)var
-T=as(my,w);return[0,0,T]}if(a!==cG&&a!==cF){if(a[1]!==cD&&a[1]!==cE&&a!==cQ&&a!==dY&&a!==am)throw a;return mA}return mz}try{var
-U=kY(bH,e,j,aw)}catch(a){a=aT(a);if(a!==cQ&&a!==cG&&a!==cF)throw a;return mB}var
-W=U[1];if(0===an(W)){var
-aL=j[14],aN=gJ(j[14]),r=gM(function(b,a){return a},aN,aL),X=j[6],$=0;if(typeof
-X==="number"&&X)if(0<an(r[9]))var
-aO=cC(r[9]),aP=cC(r[4]),E=m(b3(mC),aP,aO);else
+N=aq;var
+T=N;aE=1}if(!aE){var
+ag=d$<=r?1:0;if(ag){var
+ah=r<245?1:0;if(ah){var
+ai=B(d+1|0);if(ai){var
+aj=B(d+2|0);if(aj){var
+ak=B(d+3|0);if(ak){var
+aP=d$!==r?1:0,al=aP||(gq<=z(d+1|0)?1:0);if(al){var
+aR=244!==r?1:0,ap=aR||(z(d+1|0)<gq?1:0);if(ap){var
+d=d+4|0;continue}var
+v=ap}else
 var
-E=as(cC(r[4]),mE);else
-$=1;if($)var
-aS=j[7]?mF:mG,E=as(cC(r[3]),aS);var
-aQ=mr(U[2]),aR=gI(j[14]);return[0,1,e0(b3(mD),aR,E,aQ)]}var
-Z=aj(W);return[0,0,as(mH,g(mv,Z)[1+Z])]};nN(function(a){return mw(a)[2]});d0(0);return}}(globalThis));
+v=al}else
+var
+v=ak}else
+var
+v=aj}else
+var
+v=ai}else
+var
+v=ah}else
+var
+v=ag;var
+af=v;U=1}}}if(U)var
+T=af;if(T){var
+aV=0===F?0:eX(10,an(y,0,F-1|0)),C=a2(q3,aV),aN=function(k){if(C){var
+d=function(d){function
+r(i){function
+k(r){function
+l(r){function
+k(M){function
+L(J){function
+D(k){function
+N(u){function
+r(m){var
+d=i[10],l=s[14],a=k?k[1]?0:k[2]?0:1:k;if(d){if(d[1]){var
+h=a?oX:c;return[0,h]}var
+g=E(l);return t(function(a){if(a){var
+b=e(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=a?gf:oY;return[0,j]}var
+l=i[8];if(G(function(a){if(0===a[0])return 0;var
+b=a[2];if(typeof
+b==="number"&&1===b)return 1;return 0},l))var
+n=function(h){var
+k=cJ(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return H(t(function(a){if(0===a[0]){var
+l=a[3],m=a[2],g=X(i[8],0),h=function(c){var
+a=e(k,c[2][2]),b=G(function(a){return dQ(l,a)},a);return[0,G(function(a){return dQ(m,a)},a),b]},j=A(function(a){return dV(h,a)},g),d=a[1],c=0,b=cX(mp,function(e,f){var
+a=f[1],g=a?e[2]:a,b=p(g);if(b){var
+c=d?f[2]:d,h=c?e[1]:c;return p(h)}return b},mq,mr,c,j),f=b?1:b;return f}return 1},g),f)},o=a(b(b(c,1),1)),q=d[7],h=g(aD(t(function(a){if(0===a[0])return 1;var
+b=a[1],j=d[9],k=d[8];return p(G(function(l){var
+b=f,a=j;for(;;){if(a){var
+d=e(k,b),g=d?dQ(l,b):d;if(!g){var
+i=a[2],b=m(b,c),a=i;continue}var
+h=g}else
+var
+h=a;return h}},b))},q),o),n);else
+var
+h=oW;return g(h,r)}var
+O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],y=cJ(j,aQ(function(a){return 0===a[0]?aQ(oU,a[1][2][1]):0},K)),o=Q,l=P;for(;;){if(l){var
+q=l[1][1];if(typeof
+q==="number")var
+h=1;else
+if(0===q[0])var
+L=ge(y,o,i),v=q[1],B=0,C=[0,cT,cT],D=function(l){return function(j,k){var
+a=cY(j)[2];return t(function(i){var
+a=j[2],n=k[2],o=k[1];function
+c(a){return fU(o,a)}if(2===l)return a?p(c(a[1])):1;if(3<=l){if(i){var
+f=i[1];if(a)var
+d=dy(a[1],f),e=d?1:d;else
+var
+e=a;var
+g=p(e),m=g?p(fU(n,f)):g,b=m}else
+var
+b=1;if(b){if(a)return p(c(a[1]));var
+h=1}else
+var
+h=b;return h}return a?c(a[1]):1},a)}}(v),r=cX(function(f){return function(b,e,c){if(typeof
+e==="number")switch(e){case
+0:var
+a=fT;break;case
+1:var
+g=2<=f?1:0,i=g?1:g,a=i?cY(b):fT;break;default:var
+a=cY(b)}else
+switch(fS(e[3],b[3])){case
+0:var
+a=[0,1,[0,b[1],0],b[2]];break;case
+1:var
+a=[0,1,mn,b[2]];break;default:var
+a=cY(b)}var
+j=b_(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=b_(dO(a),1,k);else
+var
+h=c[1];var
+d=b_(a[3],0,h)}else
+if(f)var
+l=c[1],d=b_(dO(a),1,l);else
+if(a[1])var
+m=c[1],d=b_(dO(a),1,m);else
+var
+d=c[1];return[0,d,j]}}(v),D,fV,C,B,L),F=r?1:r,h=F;else{var
+w=q[3],x=n(f,w);if(x)var
+M=ge(y,o,i),I=0,u=cX(mo,function(e){return function(b,d){var
+a=b[2];return a?n(m(fW(d,a[1]),c),e):1}}(w),fV,cT,I,M),J=u?1:u,h=J;else
+var
+h=x}if(h){var
+o=o+1|0,l=l[2];continue}var
+z=h}else
+var
+z=1;return g(H(z,O),N)}}var
+F=a(a(a(a(c)))),B=X(i[8],0),C=A(function(a){return dV(bl,a)},B),o=s[14],y=I(w(o,f),c),z=E(o);function
+l(a,b){return dN(z,a,b)}var
+q=0,r=[0,[0,y],0];function
+v(a,d){var
+k=a[1][1],g=t(function(a){return n(f,a)},k),i=g?e(a[2],d):g,j=i?t(function(c){var
+b=a[1][1];return G(function(d){var
+a=fM(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(w(fP(h,l,a,2,d),f),m)}return j}var
+k=cX(function(a,b,c){return fP(h,l,a,b,c)},v,ml,r,q,C),x=k?[0,k[1][1]]:k;return g(u(x,F),D)}var
+o=i[5],l=0;for(;;){if(o){var
+q=o[1],r=q[2],v=q[1],D=G(function(f,g){return function(a){var
+b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
+d=c;else{var
+e=h(a[1],f);if(e)return h(a[2],g);var
+d=e}return d}}(r,v),l)?l:[0,[0,v,r],l],o=o[2],l=D;continue}var
+k=s[14];if(l){var
+F=function(u){function
+o(g){var
+e=a(b(b(a(c),1),1));return H(t(function(a){var
+o=dU(j,d,a[1]),q=o?dU(j,d,a[2]):o;if(q)var
+r=d[10],g=p(G(function(l){var
+j=a[2],k=a[1],b=l[1];if(typeof
+b!=="number"&&0===b[0]){var
+c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
+g=f;else{var
+i=h(d[1],j);if(i)return h(c[1],k);var
+g=i}return g}return 0},r));else
+var
+g=q;if(g){var
+s=a[2],c=function(a){return gc(d,s,a)},t=a[1],e=function(a){return gc(d,t,a)},b=E(k),i=fQ(b,e,c,f,k),l=i?fQ(b,c,e,f,k):i;if(l){var
+m=fR(b,e,c,k);if(!m)return fR(b,c,e,k);var
+n=m}else
+var
+n=l;return n}return g},l),e)}var
+q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),s=ab(b(c,1),r),i=E(k);return g(aD(n(a6(function(b,a){var
+g=m(b,w(a[8],f)),h=a[8];return a6(function(g,b){var
+a=e(d[4],b[1]),k=a?dU(j,d,a[1][1]):a;if(k){var
+h=e(i,b[2]),l=h?w(h[1][8],f):f;return m(m(g,c),l)}return g},h,g)},k,f),s),q),o)},J=a(b(b(c,1),1)),y=d[7],z=y?1:y;if(z)var
+K=d[1],B=G(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=x(j,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),k=d?1:d;return k},K);else
+var
+B=z;var
+C=g(aD(p(B),J),F)}else
+var
+C=oT;return g(C,L)}}var
+l=b(b(a(c),1),1),o=b(b(a(b(c,1)),1),1),q=ab(b(c,1),o);return g(aD(n(i[9],q),l),k)}var
+o=b(a(b(b(b(c,1),1),1)),1),k=gb(j,i[6]),q=k?gb(j,i[7]):k;return g(H(q,o),l)}var
+l=a(b(b(a(c),1),1)),o=i[10]?h(e(j[3],P),f):1;return g(H(o,l),k)}if(C)var
+k=C[1],D=C[2],o=function(t){function
+C(a){return ga(j,t,a,b(c,1),D)}function
+d(am){var
+l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],o=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),o],v=[0,a(a(a(a(b(a(c),1))))),r],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),w],z=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,b(b(b(a(b(a(c),1)),1),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),N],G,k);function
+O(z){function
+l(y){function
+h(h){function
+l(C){function
+h(R){var
+S=b2(function(d){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),o],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(j[2],t),f=i(j[4],d[1],u);if(f)var
+g=f;else
+var
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(j[2],x),g=i(j[4],d[1],y);return p(g)},k);function
+T(am){function
+q(B){function
+n(h){function
+l(J){function
+t(a){return[0,[0,d,f,0,0,0,0,0,0,f,0]]}var
+u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=x(j,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
+m=l[1];if(4===m[0]){var
+h=m[1];if(h){var
+p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
+E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(j[2],H),r=i(j[4],p[1],I);else
+var
+r=0;var
+s=r}else
+var
+s=h;var
+n=s}else
+var
+n=0;var
+o=n}else
+var
+o=l;return g(aD(o,u),t)}var
+m=b(b(a(a(c)),1),1);return g(H(fH(j,h,A(b1,t[10])),m),l)}var
+o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],w=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),w],h=x(j,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
+l=h[1],z=3===l[0]?Y(dL,l[1],0):0,m=z;else
+var
+m=h;return g(u(m,o),n)}var
+r=b(b(a(a(c)),1),1),v=bF(e(j[1],aU)),w=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=aw(j,[0,a(b(b(b(b(a(c),1),1),1),1)),E],v,k);if(n)var
+F=e(j[1],s[1]),G=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),G],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
+var
+h=n;if(h)var
+N=e(j[1],s[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(a(b(a(a(c)),1))),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),W],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),ab],N,k);else
+var
+l=h;if(l){var
+m=X(s[14],0);if(m)var
+ac=bF(e(j[1],m[1][7])),ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(a(a(b(a(c),1))))),aj],al=[0,a(a(a(a(b(a(c),1))))),ak],o=aw(j,[0,b(a(b(b(a(a(c)),1),1)),1),al],ac,k);else
+var
+o=m;var
+p=o}else
+var
+p=l;return g(H(p,r),q)}var
+U=a(a(b(a(c),1))),W=a7(j,be(j,[4,S])),Z=e(j[9],W),r=e(j[1],Z),v=0,w=fh(0,12),o=a6(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=L(a);return[0,b7(bE(fc(R,Q(b(b(c,1),1),f)),e)),d]},w,v),y=bF(r);function
+h(b,a){return b3(a,dA(b,y))}var
+z=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=bE(bi(dz(8,r,f),B),z),n=az(l);if(0===n)var
+m=b(b(b(a(a(c)),1),1),1);else
+if(0<n)var
+C=function(d){return a(b(b(a(a(c)),1),1))},D=function(d){function
+e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{V(l);var
+m=b(a(b(b(b(a(c),1),1),1)),1)}var
+E=h(20,12),F=q([0,a(b(a(a(b(c,1))),1)),0],E),G=q(h(17,3),F),I=q([0,a(b(a(a(b(c,1))),1)),[0,m,0]],G),J=q(h(13,3),I),K=[0,a(a(a(b(a(c),1)))),0],M=q([0,a(b(a(a(b(c,1))),1)),K],J),N=q(dA(8,o),M),O=q([0,a(b(a(a(b(c,1))),1)),0],N),P=q(b3(8,o),O),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af];return g(H(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ag],P,k),U),T)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z];return g(u(c0(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
+m=b(a(b(a(c),1)),1);return g(H(f2(j,h[1],h[2],k),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(u(f3(j,d,[0,a(a(b(b(a(a(c)),1),1))),w]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=f4(j,[0,a(a(b(b(a(a(c)),1),1))),w],k),y=h?[2,h[1]]:nQ;return g(y,l)}var
+P=b(a(b(c,1)),1);if(d)var
+h=d;else
+var
+R=[0,b(b(b(b(a(c),1),1),1),1),0],S=[0,b(a(a(a(b(c,1)))),1),R],T=[0,a(b(b(b(a(c),1),1),1)),S],U=[0,a(a(a(a(b(c,1))))),T],W=[0,b(a(a(a(b(a(c),1)))),1),U],Z=[0,a(a(a(a(b(a(c),1))))),W],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,b(a(a(a(b(c,1)))),1),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(b(b(b(a(c),1),1),1))),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ai=[0,a(b(a(a(b(a(c),1))),1)),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),al],ag,k);return g(aD(h,P),O)}var
+h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(g(H(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],w,k),h),d),C)},l=g(f7(j,s,ax),o);else
+var
+l=[1,a(b(b(a(c),1),1))];return g(l,r)};return g(f7(j,s,ax),d)}return[0,gf]},aO=a(b(b(b(b(c,1),1),1),1)),$=t(function(a){return cU(j,[4,q(a,[0,fX(j,P),0])])},C);if($)var
+aL=e(j[1],P),S=t(function(d){return p(h(d,b(a(b(c,1)),1)))},aL);else
+var
+S=$;if(S){var
+W=e(j[2],mu),J=C,R=0;for(;;){if(J){var
+Z=J[1],aF=[0,W,[0,a7(j,be(j,[4,Z])),0]],aG=e(j[6],aF),_=e(j[9],aG),aH=[0,a7(j,be(j,[4,q(Z,[0,fX(j,_),0])])),R],aI=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aI),aH],W=_,J=J[2],R=aJ;continue}var
+aK=X(R,[0,P,0]),aM=e(j[6],aK),aa=i(j[4],y,aM);break}}else
+var
+aa=S;var
+M=g(H(aa,aO),aN);switch(M[0]){case
+0:var
+aA=ao(M[1]);return k(q2,aA)[1+aA];case
+1:var
+ac=ao(M[1])-20|0;if(15<ac>>>0)var
+l=qK;else
+switch(ac){case
+0:var
+l=qL;break;case
+1:var
+l=qM;break;case
+2:var
+l=qN;break;case
+3:var
+l=qO;break;case
+4:var
+l=qP;break;case
+5:var
+l=qQ;break;case
+6:var
+l=qR;break;case
+7:var
+l=qS;break;case
+8:var
+l=qT;break;case
+9:var
+l=qU;break;case
+10:var
+l=qV;break;case
+11:var
+l=qW;break;case
+12:var
+l=qX;break;case
+13:var
+l=qY;break;case
+14:var
+l=qZ;break;default:var
+l=q0}return am(q8,l);default:var
+aB=ao(M[1]);return am(q9,k(qJ,aB)[1+aB])}}return q_}}},re=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gj(g),a=c[2];if(c[1])var
+d=gi(g),j=d[2],k=d[1],f=an(a,o(a)-64|0,64),i=eW(o(f)/2|0,function(a){return dm(hE(am(q$,an(f,2*a|0,2))))}),h=[0,a,a2(function(a){try{var
+b=q7(k,j,i,e(a,0));return b}catch(a){a=a1(a);if(a[1]===gk)return am(ra,a[2]);if(a[1]===cb)return am(rb,a[2]);if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==ax&&a!==dk&&a!==cH)throw a;return rd}return rc}},n)];else
+var
+h=[0,a,0];var
+b=h[2];if(b&&!b[2])return b[1];return rf};sl(function(a){return gj(a)[2]},re);eL(0);return}}(globalThis));

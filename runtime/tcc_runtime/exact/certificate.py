@@ -8,7 +8,7 @@ Cost: a move of the kernel for each step; a canonical form for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,11 +22,11 @@ from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
 from tcc_certs.values.canonical import json_text
 from tcc_certs.values.declared import text_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.types import FlagType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import OpenQuestion
-from tcc_runtime.exact.writing import WitnessSession
+from tcc_runtime.exact.writing import WitnessSession, fields_of_call
 
 MAX_WITHOUT_PLANS = 5000  # states of a list that leaves plans aside
 MAX_FORMS = 1 << 18  # facts whose canonical form is kept
@@ -90,7 +90,7 @@ class Closed:
 
     part: Part
     states: list[State]
-    first: list[int]
+    first: list[Any]  # where the start is; where a session is given something one for each choice
     steps: list[bytes]
 
     def lines(self) -> Iterator[Any]:
@@ -134,7 +134,10 @@ def closed(
             found.states.append(made)
         return [at, *(held_tokens(state[2]) if part.tracked is not None else names)]
 
-    found.first = row(system.start(part) if begin is None else begin)
+    starts = system.starts(part) if begin is None else [begin]
+    rows = [row(state) for state in starts]
+    each = begin is None and part.tracked is None and system.given
+    found.first = rows if each else rows[0]
     for state in found.states:
         check_time()
         finishes = ends and part.plans and system.ends(part, state, 0)
@@ -313,7 +316,8 @@ def shown(asked: ProvedQuestion, proof: str, session: WitnessSession) -> bytes:
     lines = list(_calls(asked.artifacts[0], session))
     for line, call in zip(lines, session.calls, strict=True):
         line += [] if call.at_ms is None else [call.at_ms]
-    return _file(asked.head(proof, calls=len(lines), ends=session.ends), [lines])
+    given = _given(asked.artifacts[0], session)
+    return _file(asked.head(proof, calls=len(lines), ends=session.ends, **given), [lines])
 
 
 def finishing(
@@ -385,7 +389,8 @@ def stuck(
     """
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     calls = list(_calls(asked.artifacts[0], session))
-    replay = Replay(system.left, system.left)
+    given = _given(asked.artifacts[0], session)
+    replay = Replay(system.left, system.left, dict(given.get("given", ())))
     for tool, listed, opened in calls:
         made = SessionCall(
             tool=tool,
@@ -404,7 +409,7 @@ def stuck(
     )
     if found is None or any(system.ends(part, state, 0) for state in found.states):
         return None
-    head = asked.head("refuted", states=len(found.states), calls=len(calls))
+    head = asked.head("refuted", states=len(found.states), calls=len(calls), **given)
     return _file(head, [calls, found.lines()])
 
 
@@ -412,11 +417,17 @@ def _calls(artifact: Artifact, session: WitnessSession) -> Iterator[Any]:
     tools = {tool.name: tool for tool in artifact.core.tools}
     for call in session.calls:
         tool = tools[call.tool]
-        types = {p.name: p.type for p in tool.opened}
-        given: Mapping[str, Any] = {**call.arguments, **(call.answer or {})}
-        listed = sorted([n, text_of(v)] for n, v in given.items() if n not in types)
-        opened = sorted([n, _written(types[n], v)] for n, v in given.items() if n in types)
-        yield [tool.name, listed, opened]
+        types = {p.name: p.type for p in (*tool.opened, *tool.answers)}
+        listed, opened = fields_of_call(tool, call)
+        texts = sorted([n, _written(types[n], v)] for n, v in opened.items())
+        yield [tool.name, sorted(map(list, listed.items())), texts]
+
+
+def _given(artifact: Artifact, session: WitnessSession) -> dict[str, Any]:
+    """The member of a head that says what a session is given, where its grammar asks for that."""
+    types = {one.name: one.type for one in artifact.core.given}
+    pairs = sorted([name, _written(types[name], v)] for name, v in session.given.items())
+    return {"given": pairs} if types else {}
 
 
 def _written(kind: Any, value: Any) -> str:
@@ -425,9 +436,7 @@ def _written(kind: Any, value: Any) -> str:
             return str(value)
         case NumberType() | FlagType():
             return text_of(value) or ""
-        case JsonType(most=most):
-            return json_text(value, most=most).decode()
-    return ""
+    return json_text(value).decode()
 
 
 def _file(head: Any, parts: Sequence[Any]) -> bytes:

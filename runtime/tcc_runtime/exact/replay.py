@@ -13,12 +13,11 @@ from typing import Any
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
+from tcc_certs.proof.fields import is_of
 from tcc_certs.proof.replay import LaterSession
 from tcc_certs.values.canonical import canonical
-from tcc_certs.values.declared import text_of
-from tcc_certs.values.types import check
 from tcc_runtime.exact.sides import Items, Side, remembered
-from tcc_runtime.exact.writing import WitnessCall, WitnessSession
+from tcc_runtime.exact.writing import WitnessCall, WitnessSession, fields_of_call
 
 
 def refused_at(side: Side, session: WitnessSession) -> int | None:
@@ -33,7 +32,7 @@ def refused_at(side: Side, session: WitnessSession) -> int | None:
     place = side.walk.start
     memory: Items = frozenset()
     totals: dict[tuple[str, str], Fraction] = {}
-    later = LaterSession(side.core, side.policies) if side.policies else None
+    later = LaterSession(side.core, side.policies, session.given) if side.policies else None
     for at, call in enumerate(session.calls):
         made = _read(side, call)
         number = None if made is None else numbers.get(made[0])
@@ -43,7 +42,8 @@ def refused_at(side: Side, session: WitnessSession) -> int | None:
         tool = side.core.calls[number].tool
         after = side.walk.step(place, number)
         chosen = chosen_values(side.core.tools[tool], values)
-        keys = {name: b"".join(canonical(value)) for name, value in opened.items()}
+        compared = side.monitors.compared.get(tool, set())
+        keys = {name: b"".join(canonical(opened[name])) for name in opened if name in compared}
         known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
         if after is None or known is None:
             return at
@@ -75,20 +75,11 @@ def _read(side: Side, call: WitnessCall) -> tuple[Any, dict[str, Any]] | None:
     if number is None:
         return None
     tool: Tool = side.core.tools[number]
-    listed = {p.name: p for p in tool.parameters}
-    types = {p.name: p for p in tool.opened}
-    found: dict[str, str] = {}
-    opened: dict[str, Any] = {}
-    for name, value in call.arguments.items():
-        if name in listed and not listed[name].observed:
-            found[name] = text_of(value) or ""
-        elif name in types and check(types[name].type, value) is None:
-            opened[name] = value
-        else:
-            return None
-    if any(not p.optional and p.name not in opened for p in tool.opened):
+    members = {p.name for p in tool.parameters if not p.observed and p.at is None}
+    if not call.arguments.keys() <= members.union([p.name for p in tool.opened if p.at is None]):
         return None
-    answers = {p.name for p in tool.parameters if p.observed}
-    for name in answers:
-        found[name] = text_of((call.answer or {}).get(name)) or ""
+    found, opened = fields_of_call(tool, call)
+    for one in (*tool.opened, *tool.answers):
+        if not (is_of(one.type, opened[one.name]) if one.name in opened else one.optional):
+            return None
     return (call.tool, frozenset(found.items())), opened

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -27,6 +28,7 @@ from tcc_runtime.exact.writing import Ends, Renaming, SessionWriter, WitnessSess
 from tcc_runtime.process import collection_put_off
 
 MAX_STATES = 200_000
+MOST_ACROSS = 5_000  # of those beside a limit across sessions
 MAX_REPLAYS = 200  # of sessions of one length that may be none
 _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decide
 
@@ -108,17 +110,29 @@ def included(
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
-        return _of_one_session(_included(search, real), search.system)
+        return _of_one_session(search, partial(_included, search, real))
     except OpenQuestion as left:
         states = 0 if search is None else len(search.met)
         return SearchResult(holds=None, codes=(left.code,), whys=(left.why,), states=states)
 
 
-def _of_one_session(found: SearchResult, system: System) -> SearchResult:
-    """What was found, if that no session shows otherwise says it of several sessions, too."""
-    for one in system.right.policies if found.holds else ():
-        if is_across(one.policy):
-            raise OpenQuestion("P501", f"{one.text!r} hangs on what other sessions have used")
+def _of_one_session(search: _Search, decided: Callable[[], SearchResult]) -> SearchResult:
+    """What is decided; of a limit across sessions only that some session breaks the question.
+
+    That is looked for among few states: going through all of them would prove nothing.
+    """
+    wide = [one.text for one in search.system.right.policies if is_across(one.policy)]
+    if not wide:
+        return decided()
+    search.max_states = min(search.max_states, MOST_ACROSS)
+    found: SearchResult | None = None
+    try:
+        found = decided()
+    except OpenQuestion as left:
+        if left.code != "P503":
+            raise
+    if found is None or found.holds:
+        raise OpenQuestion("P501", f"{wide[0]!r} hangs on what other sessions have used")
     return found
 
 
@@ -127,8 +141,7 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
             return _included_plans(search)
-    search.add(system.start, -1, None)
-    level = [0]
+    level = _begun(search)
     while level:
         after: list[int] = []
         tried = 0
@@ -149,6 +162,12 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
             raise OpenQuestion("P504", f"{_added(system)} added up and compared")
         level = after
     return SearchResult(holds=True, states=len(search.met))
+
+
+def _begun(search: _Search) -> list[int]:
+    """The numbers of the states before the first call."""
+    numbers = [search.add(state, -1, move) for move, state in search.system.starts()]
+    return [number for number in numbers if number is not None]
 
 
 def _added(system: System) -> str:
@@ -189,8 +208,7 @@ def some_session(
         OpenQuestion: P507, and whatever a move meets.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
-    search.add(system.start, -1, None)
-    heap = [(0, 0, 0)]
+    heap = [(0, 0, at) for at in _begun(search)]
     while heap:
         check_time()
         _, depth, at = heappop(heap)
@@ -224,7 +242,7 @@ def finishable(
     search: _Search | None = None
     try:
         search = _Search(system=make(), max_states=max_states, check_time=check_time)
-        return _of_one_session(_finishable(search), search.system)
+        return _of_one_session(search, partial(_finishable, search))
     except OpenQuestion as left:
         states = 0 if search is None else len(search.met)
         return SearchResult(holds=None, codes=(left.code,), whys=(left.why,), states=states)
@@ -237,7 +255,7 @@ def _finishable(search: _Search) -> SearchResult:
     the way to an end is looked for with its greatest sums, to which each call adds its least.
     """
     system = search.system
-    search.add(system.start, -1, None)
+    _begun(search)
     at = 0
     while at < len(search.met):
         search.check_time()
@@ -299,7 +317,7 @@ def reached_tools(
         OpenQuestion: any code but P503.
     """
     search = _Search(system=system, max_states=max_states, check_time=check_time)
-    search.add(system.start, -1, None)
+    _begun(search)
     found: set[int] = set()
     at = 0
     while at < len(search.met):
@@ -387,7 +405,7 @@ def _renamed(memory: Items, renaming: Renaming) -> Items:
 def _written(search: _Search, at: int, last: Move | None, ends: Ends) -> WitnessSession | None:
     """The session that leads to a state, and on by a move, with concrete values; None: no times."""
     path: list[_Met] = []
-    while search.met[at].move is not None:
+    while at >= 0 and search.met[at].move is not None:
         path.append(search.met[at])
         at = search.met[at].before
     path.reverse()

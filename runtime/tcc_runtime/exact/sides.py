@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeAlias
 
-from tcc_certs.core.derived import is_newer_tool
 from tcc_certs.core.model import Core, OrderMonitor, PolicyMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.proof.fields import Uncovered
+from tcc_certs.proof.fields import ensure_covered as fields_covered
 from tcc_certs.session.machine import Place, SessionMachine
 from tcc_certs.session.monitors.keyed import Counts, Key, Monitors, Seen, Values
 from tcc_certs.statements import Constraints, Tally, statement_constraints
-from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.atoms import OpenQuestion
@@ -158,6 +158,9 @@ _CORE = frozenset(
         "forbids",
         "monitors",
         "limit_texts",
+        "given",
+        "lets",
+        "looks",
     )
 )
 _TOOL = frozenset(
@@ -171,10 +174,11 @@ _TOOL = frozenset(
         "opened",
         "strict",
         "errors_failed",
+        "answers",
+        "error_text",
     )
 )
 _MONITORS = (OrderMonitor, SumMonitor, UsesMonitor, PolicyMonitor)
-_TYPES = (TextType, NumberType, FlagType, JsonType)
 
 
 def ensure_covered(core: Core) -> None:
@@ -186,11 +190,14 @@ def ensure_covered(core: Core) -> None:
     later = [f.name for f in fields(core) if f.name not in _CORE and getattr(core, f.name)]
     for tool in core.tools:
         later += [f.name for f in fields(tool) if f.name not in _TOOL and getattr(tool, f.name)]
-        later += [p.name for p in tool.opened if type(p.type) not in _TYPES]
     later += [one.text for one in core.monitors if type(one) not in _MONITORS]
-    if later or any(map(is_newer_tool, core.tools)):
-        named = ", ".join(later[:3]) or "a later version of the core"
+    if later:
+        named = ", ".join(later[:3])
         raise OpenQuestion("P501", f"what the search does not know: {named}")
+    try:
+        fields_covered(core)
+    except Uncovered as why:
+        raise OpenQuestion("P501", str(why)) from None
 
 
 def side_of(core: Core, walk: Walk) -> Side:

@@ -25,14 +25,16 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
+from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
 from tcc_certs.proof.histories import CallParts, Histories, Past
-from tcc_certs.proof.spoken import Between, Spoken, Uncovered
+from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
-from tcc_certs.values.types import NumberType, OpenType, check
+from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
 
@@ -60,7 +62,7 @@ class Move:
     """A call of the left side.
 
     Attributes:
-        call: of the left core.
+        call: of the left core; -1 of the beginning, whose tokens are what the session is given.
         tokens: of its fields.
         state: after it; None: the right side refuses it.
         escape: an argument for which it does: a name and its value.
@@ -107,6 +109,7 @@ class Kind:
         escape: an argument that the right side refuses; None: there is none.
         refused: whether the right side refuses every call.
         sums: places of sums, each with its field, or None.
+        told: which fields are answers.
     """
 
     tool: Tool
@@ -118,6 +121,7 @@ class Kind:
     escape: tuple[str, Any] | None
     refused: bool
     sums: list[tuple[int, int | None, str]]
+    told: frozenset[str]
 
 
 class System:
@@ -141,11 +145,16 @@ class System:
         self._spoken = self._read()
         for at, tool in enumerate(left.core.tools):
             self._fields[at] = self._fields_of(at, tool)
+        self.given = self._given()
         self._cuts = self._cut()
+        self._likes = self._like()
         self._make_atoms()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
         self._ensure_exact()
-        self.histories = Histories([left.core, right.core], self._value_of)
+        try:
+            self.histories = Histories([left.core, right.core], self._value_of, self._matches)
+        except Uncovered as why:
+            raise OpenQuestion("P501", str(why)) from None
         self._every = frozenset(range(len(left.core.monitors)))
         self._right_calls = {
             named(right.core.tools[call.tool], call.values): number
@@ -153,16 +162,31 @@ class System:
         }
         self._paired: dict[tuple[int, tuple[Choice, ...]], int | None] = {}
 
-    @property
-    def start(self) -> State:
-        """Before the first call."""
-        return State(
+    def starts(self) -> Iterator[tuple[Move | None, State]]:
+        """Before the first call, for each choice of what a session is given."""
+        start = State(
             self.left.walk.start,
             self.right.walk.start,
             frozenset(),
             frozenset(),
             tuple([(0, 0)] * len(self.sums)),
         )
+        if not self.histories.attributes:
+            yield None, start
+            return
+        places = [self.histories.attributes.index(Attribute(name=one.name)) for one in self.given]
+        domains = [self._domain(one.type) for one in self.given]
+        for tokens in self._chosen(domains, [one.optional for one in self.given], {}):
+            pairs = zip(places, tokens, strict=True)
+            past = self.histories.begun({at: token for at, token in pairs if token is not None})
+            made = replace(start, later=self._items(past))
+            yield Move(call=-1, tokens=tokens, state=made), made
+
+    def _items(self, past: Past) -> Items:
+        """What statements of version 1.2 remember, as a memory."""
+        size = self.histories.size
+        flat = self.histories.flat(past)
+        return frozenset([((slot * size + group, key), value) for group, slot, key, value in flat])
 
     # What is compared.
 
@@ -181,6 +205,22 @@ class System:
             )
         return found
 
+    def _given(self) -> list[OpenParameter]:
+        """What a session is given that statements speak of: where both sides have it, the same."""
+        found = []
+        sides = [{one.name: one for one in of.core.given} for of in (self.left, self.right)]
+        for name in sorted(one for tool, one in self._spoken.compared if tool == GIVEN):
+            mine, theirs = [of.get(name) for of in sides]
+            if mine is None or theirs not in (None, mine):
+                raise OpenQuestion("P501", f"session.{name} is not given alike on the two sides")
+            self._type(mine.type)
+            if (GIVEN, name) in self._spoken.exact:
+                self._alone(mine)
+            for text in sorted(self._spoken.constants):
+                self._constant(mine.type, json_of(text))
+            found.append(mine)
+        return found
+
     def _cut(self) -> list[int]:
         """The places of types that separate numbers at constants."""
         kinds = [k for k in self._types.get("number", ()) if isinstance(k, NumberType)]
@@ -189,13 +229,29 @@ class System:
         except Uncovered as why:
             raise OpenQuestion("P501", str(why)) from None
 
+    def _like(self) -> dict[str, int]:
+        """The places of types that separate texts at patterns."""
+        kinds = [k for k in self._types.get("text", ()) if isinstance(k, TextType)]
+        try:
+            made = self._spoken.pattern_types(kinds)
+        except Uncovered as why:
+            raise OpenQuestion("P501", str(why)) from None
+        return {pattern: self._type(kind) for pattern, kind in made.items()}
+
+    def _matches(self, pattern: str, token: Token) -> bool:
+        """Whether the text that a token stands for matches a pattern."""
+        return self._likes[pattern] in self.atoms[token[0]].types
+
     def _ensure_exact(self) -> None:
         """Of a field whose values are computed with each value is an atom by itself."""
+        every = [(GIVEN, one.name, self._domain(one.type)) for one in self.given]
         for kind in self.kinds:
-            for name, domain in zip(kind.fields, kind.domains, strict=True):
-                computed = (kind.tool.name, name) in self._spoken.exact
-                if computed and any(self.atoms[at].only is None for at in domain):
-                    raise OpenQuestion("P501", f"{kind.tool.name}.{name} is computed with")
+            pairs = zip(kind.fields, kind.domains, strict=True)
+            every += [(kind.tool.name, name, domain) for name, domain in pairs]
+        for tool, name, domain in every:
+            computed = (tool, name) in self._spoken.exact
+            if computed and any(self.atoms[at].only is None for at in domain):
+                raise OpenQuestion("P501", f"{tool or 'session'}.{name} is computed with")
 
     def _value_of(self, token: Token) -> FieldState:
         """The value that a token stands for, in statements of version 1.2."""
@@ -203,6 +259,8 @@ class System:
         if atom.only is not None:
             return constant(text_of(atom.only) or "")
         sort = next(sort for sort, some in self._of_sort.items() if token[0] in some)
+        if sort == "text" and self._likes:
+            return DIGESTED, token
         if sort != "number" or not self._spoken.cuts:
             return {"text": "s", "number": "n", "flag": "b"}[sort], token
         kinds = [kind for kind in self._types["number"] if isinstance(kind, NumberType)]
@@ -215,6 +273,10 @@ class System:
         compared = set(self.left.monitors.compared.get(at, ()))
         listed: dict[str, Sequence[str]] = {}
         if other is not None and number is not None:
+            try:
+                ensure_alike(tool, other)
+            except Uncovered as why:
+                raise OpenQuestion("P501", str(why)) from None
             self._same_answers(tool, other)
             theirs = {p.name: p for p in other.opened}
             compared |= self.right.monitors.compared.get(number, set())
@@ -228,12 +290,14 @@ class System:
                         if text:
                             self._constant(theirs[mine.name].type, json_of(text))
         found = []
-        for opened in tool.opened:
+        for opened in (*tool.opened, *tool.answers):
             named = tool.name, opened.name
             spoken = named in self._spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
             sort = sort_of(opened.type)
+            if not is_scalar(opened.type) and sort != "json":
+                raise OpenQuestion("P501", f"{tool.name}.{opened.name} is compared: its type")
             if sort == "json":
                 raise OpenQuestion("P505", f"{opened.name} is listed beside a whole JSON value")
             self._type(opened.type)
@@ -317,7 +381,11 @@ class System:
             refused=other is None
             or any(not p.optional and p.name not in mine for p in theirs.values()),
             sums=[],
+            told=frozenset([one.name for one in tool.answers]),
         )
+        for one in tool.answers:
+            if one.name not in named:
+                found.plain[one.name] = found.spare[one.name] = self.spare(tool.name, one)
         for one in tool.opened:
             name = one.name
             if name in named:
@@ -326,9 +394,7 @@ class System:
                     found.sums.append((number_of, found.fields.index(name), name))
                 continue
             their = theirs.get(name)
-            spare = inside(one.type)
-            if spare is None:
-                raise OpenQuestion("P505", f"{tool.name}.{name} has no value")
+            spare = self.spare(tool.name, one)
             found.spare[name] = spare
             if (tool.name, name) in self.left.caps or (
                 their is not None and (tool.name, name) in self.right.caps
@@ -345,6 +411,18 @@ class System:
                 continue
             self._plain(found, one, their)
         return found
+
+    @staticmethod
+    def spare(whose: str, of: OpenParameter) -> Value:
+        """Some value of a field that nothing compares."""
+        try:
+            known = is_scalar(of.type) or isinstance(of.type, JsonType)
+            spare = inside(of.type) if known else some_value(of.type)
+        except Uncovered as why:
+            raise OpenQuestion("P501", f"{whose}.{of.name}: {why}") from None
+        if spare is None:
+            raise OpenQuestion("P505", f"{whose}.{of.name} has no value")
+        return spare
 
     def _plain(self, found: Kind, one: OpenParameter, their: OpenParameter | None) -> None:
         """An open parameter that nothing compares: only its types matter."""
@@ -488,7 +566,7 @@ class System:
         ]
         tokens = zip(kind.fields, move.tokens, strict=True)
         parts += [(name, token) for name, token in tokens if token is not None]
-        answers = frozenset([param.name for param in params if param.observed])
+        answers = kind.told.union([param.name for param in params if param.observed])
         made = CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
         histories = self.histories
         if histories.refused(past, made, self._every, 0):
@@ -496,27 +574,33 @@ class System:
         ages = histories.ages(past)
         if move.state is None or histories.refused(past, made, self._every, 1):
             return replace(move, state=None, ages=ages)
-        facts = histories.flat(histories.after(past, made))
-        later: Items = frozenset(
-            [((slot * histories.size + group, key), value) for group, slot, key, value in facts]
-        )
+        later = self._items(histories.after(past, made))
         line = histories.sources(past, made)
         return replace(move, state=replace(move.state, later=later), ages=ages, line=line)
 
     def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
+        """Every choice of tokens for a call."""
+        return self._chosen(kind.domains, kind.optional, held)
+
+    def _chosen(
+        self,
+        domains: Sequence[Sequence[int]],
+        optional: Sequence[bool],
+        held: Mapping[int, Sequence[int]],
+    ) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens: those that are held, one that is not; one field after another."""
         chosen: list[Choice] = []
         used = {atom: list(numbers) for atom, numbers in held.items()}
 
         def choose(at: int) -> Iterator[tuple[Choice, ...]]:
-            if at == len(kind.fields):
+            if at == len(domains):
                 yield tuple(chosen)
                 return
-            if kind.optional[at]:
+            if optional[at]:
                 chosen.append(None)
                 yield from choose(at + 1)
                 chosen.pop()
-            for atom in kind.domains[at]:
+            for atom in domains[at]:
                 there = used.setdefault(atom, [])
                 fresh = next(i for i in range(len(there) + 1) if i not in there)
                 options = list(there)
@@ -690,7 +774,7 @@ class System:
             elif text and param.name not in opened:
                 fine = False
         for name, token in zip(kind.fields, tokens, strict=True):
-            if token is None:
+            if token is None or name in kind.told:
                 continue
             if name in listed:
                 only = self.atoms[token[0]].only

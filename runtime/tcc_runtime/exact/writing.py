@@ -7,13 +7,16 @@ take its calls squared at most.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-from tcc_certs.core.model import Tool
-from tcc_certs.values.declared import json_of
+from tcc_certs.core.model import Core, Tool
+from tcc_certs.proof.fields import ANY, answer_of, arguments_of
+from tcc_certs.values.declared import json_of, text_of
+from tcc_certs.values.places import Missing
+from tcc_certs.values.places import at as found_at
 from tcc_runtime.exact.system import Move, System, Token, grid_value
 
 Ends: TypeAlias = Literal["call", "finish", "stuck"]
@@ -26,8 +29,8 @@ class WitnessCall:
     """A call of a session.
 
     Attributes:
-        arguments: listed and open ones by name, JSON values.
-        answer: every observed value; None for a tool without any.
+        arguments: JSON values by name, as they are handed to a gate.
+        answer: the answer, as JSON; None for a tool without any.
         at_ms: when, since the first call; None where no statement looks at the clock.
     """
 
@@ -39,10 +42,15 @@ class WitnessCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessSession:
-    """A session that decides a question, and how it ends."""
+    """A session that decides a question, and how it ends.
+
+    Attributes:
+        given: what it is given, JSON values by name.
+    """
 
     calls: tuple[WitnessCall, ...]
     ends: Ends
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -58,7 +66,8 @@ class SessionWriter:
 
     def __init__(self, system: System, moves: Sequence[tuple[Move, Renaming]]) -> None:
         self._system = system
-        self._moves = moves
+        begun = moves[:1] if moves and moves[0][0].call < 0 else ()
+        self._begun, self._moves = begun, moves[len(begun) :]
         self._used: dict[int, set[int]] = {}
 
     def session(self, ends: Ends) -> WitnessSession | None:
@@ -71,14 +80,19 @@ class SessionWriter:
         values: dict[Token, int] = {}
         named: list[dict[Token, _Named]] = []
         held: dict[Token, _Named] = {}
-        for move, renaming in self._moves:
+        given: dict[str, _Named] = {}
+        for move, renaming in (*self._begun, *self._moves):
             for token in move.tokens:
                 if token is not None and token not in values:
                     values[token] = self._fresh(token[0], values)
                 if token is not None and token not in held:
                     value = self._system.atoms[token[0]].value(values[token])
                     held[token] = _Named(atom=token[0], value=value)
-            named.append({token: held[token] for token in move.tokens if token is not None})
+            if move.call < 0:
+                pairs = zip(self._system.given, move.tokens, strict=True)
+                given = {one.name: held[token] for one, token in pairs if token is not None}
+            else:
+                named.append({token: held[token] for token in move.tokens if token is not None})
             # A constant that the left side lists is no token of the move: its atom has one value.
             held = {to: held[token] for token, to in renaming.items() if token in held}
             values = {to: values.get(token, 0) for token, to in renaming.items()}
@@ -90,7 +104,8 @@ class SessionWriter:
         ]
         if times is not None:
             calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
-        return WitnessSession(calls=tuple(calls), ends=ends)
+        told = {name: _json(one.value) for name, one in given.items()}
+        return WitnessSession(calls=tuple(calls), ends=ends, given=told)
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
         """Other values for numbers that are added up as well, so that the session may be one.
@@ -164,10 +179,13 @@ class SessionWriter:
         system = self._system
         made = system.left.core.calls[move.call]
         kind = system.kinds[made.tool]
-        arguments, answer = _listed(kind.tool, made.values)
+        arguments = _listed(kind.tool, made.values)
         for name, token in zip(kind.fields, move.tokens, strict=True):
             if token is not None:
                 arguments[name] = values[token]
+        for told in kind.tool.answers:
+            if told.name not in kind.fields and not told.optional:
+                arguments[told.name] = kind.spare[told.name]
         for opened in kind.tool.opened:
             if opened.name in arguments or opened.name in kind.fields:
                 continue
@@ -181,9 +199,12 @@ class SessionWriter:
             arguments.pop(name, None)
             if value is not None:
                 arguments[name] = value
-        order = [p.name for p in kind.tool.parameters] + [p.name for p in kind.tool.opened]
-        arguments = {name: _json(arguments[name]) for name in order if name in arguments}
-        return WitnessCall(tool=kind.tool.name, arguments=arguments, answer=answer)
+        arguments = {name: _json(value) for name, value in arguments.items()}
+        return WitnessCall(
+            tool=kind.tool.name,
+            arguments=arguments_of(kind.tool, arguments),
+            answer=answer_of(kind.tool, arguments),
+        )
 
     def _sums(self, ends: Ends) -> list[dict[str, Any]]:
         """For each call its values of parameters that are added up."""
@@ -249,16 +270,64 @@ def _over(total: int, cap: int | None) -> bool:
     return cap is not None and total > cap
 
 
-def _listed(tool: Tool, values: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    arguments: dict[str, Any] = {}
-    answer: dict[str, Any] = {}
-    observed = False
+def _listed(tool: Tool, values: Sequence[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for param, index in zip(tool.parameters, values, strict=True):
         text = param.values[index]
-        observed = observed or param.observed
-        if text:
-            (answer if param.observed else arguments)[param.name] = _json(json_of(text))
-    return arguments, answer if observed else None
+        if text == ANY:
+            others = ("other", *[f"other {number}" for number in range(len(param.values))])
+            found[param.name] = next(one for one in others if text_of(one) not in param.values)
+        elif text:
+            found[param.name] = json_of(text)
+    return found
+
+
+def fields_of_call(tool: Tool, call: WitnessCall) -> tuple[dict[str, str], dict[str, Any]]:
+    """The listed fields of a call by their texts, and the open ones: arguments and answers."""
+    listed: dict[str, str] = {}
+    for one in tool.parameters:
+        value = _found(one.observed, call, one.name, one.at)
+        if value is not _NOTHING:
+            text = text_of(value) or ""
+            rest = one.values[-1] == ANY and text not in one.values
+            listed[one.name] = ANY if rest else text
+    opened: dict[str, Any] = {}
+    for of in (*tool.opened, *tool.answers):
+        value = _found(of in tool.answers, call, of.name, of.at)
+        if value is not _NOTHING and not (value is None and of.null):
+            opened[of.name] = value
+    return listed, opened
+
+
+_NOTHING: Any = object()
+
+
+def _found(told: bool, call: WitnessCall, name: str, steps: Sequence[str] | None) -> Any:
+    try:
+        return found_at((call.answer or {}) if told else call.arguments, steps or (name,))
+    except Missing:
+        return _NOTHING
+
+
+def opened(core: Core, session: WitnessSession) -> WitnessSession:
+    """A session that is given all that a core asks for, and nothing else.
+
+    Raises:
+        OpenQuestion: P501, P505 no value of an attribute is known.
+    """
+    given = {
+        one.name: session.given.get(one.name, _NOTHING)
+        for one in core.given
+        if one.name in session.given or not one.optional
+    }
+    found = {
+        one.name: _json(System.spare("session", one))
+        if given[one.name] is _NOTHING
+        else given[one.name]
+        for one in core.given
+        if one.name in given
+    }
+    return replace(session, given=found)
 
 
 def _json(value: Any) -> Any:

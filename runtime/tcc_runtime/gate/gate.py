@@ -819,7 +819,7 @@ class Gate(Budgeted):
             call = shared.pending.get(ticket)
             if call is None or call.seq not in shared.session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
-            if outcome == "done" and observed is None and type(result) is str:
+            if outcome == "done" and observed is None and isinstance(result, str):
                 tool = shared.session.made[call.seq - 1].offer.tool
                 outcome, reason, read = as_told(self._policy.core.tools[tool], result, reason)
                 result = result if outcome == "done" else None

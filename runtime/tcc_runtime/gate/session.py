@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from blake3 import blake3
+from msgspec import Raw
 from msgspec.json import Encoder
 
 from tcc_certs.errors import Code, Rejected
@@ -51,7 +52,8 @@ from tcc_runtime.gate.policy import Asked, Given, Policy, ToolTable, json_bytes
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
-_canonical: Final = Encoder(order="sorted").encode  # a tenth of the time of codec.encode
+# A tenth of the time of codec.encode, which writes what is of a type derived from text or numbers.
+_canonical: Final = Encoder(order="sorted", enc_hook=lambda value: Raw(encode(value))).encode
 _BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 

@@ -93,9 +93,9 @@ class ErrorRules:
 
 def is_error_text(pattern: str | None, answer: object) -> bool | None:
     """See :meth:`ErrorRules.is_error`."""
-    if pattern is None or type(answer) is not str:
+    if pattern is None or not isinstance(answer, str):
         return False
-    return matched(pattern, answer)
+    return matched(pattern, str.__str__(answer))  # a text alone, whatever type is derived from it
 
 
 _MAX_STEPS: Final = 1 << 20  # characters times positions

@@ -719,9 +719,8 @@ class Relay:
 
     def _give_up(self, opened: OpenCall, reason: str) -> None:
         """A call that was let through, and not sent: its server had just gone."""
-        if opened.rounds:
-            # What the server did when it was asked first, nobody knows.
-            self._settle(opened, unknown("a later round was not sent", reason))
+        if opened.rounds:  # earlier rounds of it came to the server
+            self._settle(opened, unknown(reason))
             return
         self._open.pop(opened.identity, None)
         self._blocked = None

@@ -17,7 +17,6 @@ VERSION = "2026-07-28"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}}
 TOOLS = [{"name": name, "inputSchema": SCHEMA} for name in ("open_case", "refund", "look")]
 out = sys.stdout.buffer
-DEAD = Path(os.environ["EXECUTED"] + ".dead")
 
 
 def say(identity: object, result: dict[str, Any]) -> None:
@@ -61,10 +60,6 @@ def call(identity: object, params: dict[str, Any]) -> None:
                 return
             out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
             out.flush()
-        case ["dies"]:
-            DEAD.touch()  # it does not come back
-            say(identity, asks)
-            os._exit(3)
         case ["many", size]:
             say(identity, {**more, "inputRequests": {str(at): form() for at in range(int(size))}})
         case ["method", *method]:
@@ -108,8 +103,6 @@ def call(identity: object, params: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    if DEAD.exists():
-        return
     for raw in sys.stdin:
         message = json.loads(raw)
         identity, method, params = (message.get(name) for name in ("id", "method", "params"))

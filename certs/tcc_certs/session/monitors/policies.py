@@ -232,8 +232,8 @@ class BanRule(Statement):
 
 def _counting_errors(tree: Any) -> Any:
     """Terms and relations whose look-ups count calls that failed with an error that was read."""
-    if not isinstance(tree, tuple) or tree[:1] == ("s",):  # a text, whatever it says
-        return tree
+    if not isinstance(tree, tuple) or (tree[:1] == ("s",) and isinstance(tree[1], str)):
+        return tree  # a text, whatever it says; behind a key of that name stands a term
     found = tuple([_counting_errors(part) for part in tree])
     return (*found, True) if found[:1] == ("look",) and len(found) == 4 else found
 

@@ -1,0 +1,269 @@
+"""Fields of version 1.2 in exact questions: which are covered, and the JSON that they stand in.
+
+A field whose values are compared is a text, a number, a flag, or listed.  One of another type may
+be there where no statement names it, and both sides have it alike.  An argument at a place stands
+in a whole JSON value, which holds nothing but such arguments.
+Normative text: docs/spec/proof.md, section 1.  Cost: linear in the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tcc_certs.core.derived import is_newer_tool
+from tcc_certs.core.model import Core, Parameter, Tool
+from tcc_certs.core.opened import field_of
+from tcc_certs.errors import Rejected
+from tcc_certs.values.declared import PLAIN, JsonType, OpenParameter
+from tcc_certs.values.places import (
+    DateType,
+    ListType,
+    Missing,
+    RecordType,
+    TimeType,
+    Wrong,
+    read,
+    typed,
+)
+from tcc_certs.values.types import FlagType, NumberType, TextType
+from tcc_certs.values.types import check as of_type
+
+Declared: TypeAlias = "Parameter | OpenParameter"
+_SCALARS = (TextType, NumberType, FlagType)
+_MOST_BYTES = 12  # of a character in canonical JSON
+_MOST_NUMBER = 1200  # bytes of a number there
+ANY = "*"  # the listed value that stands for all that are not listed
+
+
+class Uncovered(Exception):
+    """What exact questions do not cover, and why."""
+
+
+def is_scalar(kind: object) -> bool:
+    """Whether values of a type can be compared."""
+    return isinstance(kind, _SCALARS)
+
+
+def is_of(kind: Any, value: object) -> bool:
+    """Whether a JSON value is one of a type."""
+    if isinstance(kind, PLAIN):
+        return of_type(kind, value) is None
+    try:
+        typed(value, kind)
+    except (Missing, Wrong, Rejected):
+        return False
+    return True
+
+
+# What is covered.
+
+
+def ensure_covered(core: Core) -> None:
+    """The fields of a core are those that exact questions know.
+
+    Raises:
+        Uncovered: they are not.
+    """
+    for tool in core.tools:
+        if tool.parallel:
+            raise Uncovered(f"calls of {tool.name} under way beside others")
+        arguments = _arguments(tool)
+        whole = {one.name for one in tool.opened if isinstance(one.type, JsonType) and not one.at}
+        for one in arguments:
+            if one.at is not None and (len(one.at) < 2 or one.at[0] not in whole):
+                raise Uncovered(f"{tool.name}.{one.name} at a place of no JSON value")
+        _ensure_apart(tool, [one.at for one in arguments if one.at is not None])
+        answers = _answers(tool)
+        _ensure_apart(tool, [(one.name,) if one.at is None else one.at for one in answers])
+    for given in core.given:
+        if given.at is not None:
+            raise Uncovered(f"the attribute {given.name} at a place")
+
+
+def _ensure_apart(tool: Tool, places: Iterable[tuple[str, ...]]) -> None:
+    """No field stands in another one, or in each element of something."""
+    order = sorted(places)
+    for number, one in enumerate(order):
+        after = order[number + 1 : number + 2]
+        if not one or "*" in one or (after and after[0][: len(one)] == one):
+            raise Uncovered(f"fields of {tool.name} that stand in one another")
+
+
+def ensure_alike(mine: Tool, theirs: Tool) -> None:
+    """A tool has the same fields of version 1.2 on both sides; types of those compared may differ.
+
+    Raises:
+        Uncovered: it has not.
+    """
+    if not is_newer_tool(mine) and not is_newer_tool(theirs):
+        return
+    if {one.name: one for one in mine.answers} != {one.name: one for one in theirs.answers}:
+        raise Uncovered(f"{mine.name} gives other answers on the two sides")
+    if mine.error_text != theirs.error_text:
+        raise Uncovered(f"{mine.name} has other errors on the two sides")
+    ours, others = _by_name(mine), _by_name(theirs)
+    placed = any(one.at is not None for one in [*ours.values(), *others.values()])
+    if placed and ours.keys() != others.keys():
+        raise Uncovered(f"{mine.name} has other fields at places on the two sides")
+    heads = containers(mine).keys() | containers(theirs).keys()
+    for name in ours.keys() & others.keys():
+        one, other = ours[name], others[name]
+        if one.at != other.at or (one.at is not None and type(one) is not type(other)):
+            raise Uncovered(f"{mine.name}.{name} stands at another place on the other side")
+        if isinstance(one, Parameter) and isinstance(other, Parameter):
+            if ANY in (*one.values, *other.values) and one.values != other.values:
+                raise Uncovered(f"{mine.name}.{name} lists other values on the other side")
+            continue
+        kinds = [of for of in (one, other) if isinstance(of, OpenParameter)]
+        newer = any(not isinstance(of.type, PLAIN) for of in kinds)
+        if (newer or name in heads) and one != other:
+            raise Uncovered(f"{mine.name}.{name} is of another type on the other side")
+        if [of.null for of in kinds] == [True, False] or (
+            len(kinds) == 1 and kinds[0] is one and kinds[0].null
+        ):
+            raise Uncovered(f"{mine.name}.{name} may be null on one side alone")
+
+
+def _by_name(tool: Tool) -> dict[str, Declared]:
+    found: list[Declared] = [*tool.parameters, *tool.opened]
+    return {one.name: one for one in found}
+
+
+def _arguments(tool: Tool) -> list[Declared]:
+    return [*[one for one in tool.parameters if not one.observed], *tool.opened]
+
+
+def _answers(tool: Tool) -> list[Declared]:
+    return [*[one for one in tool.parameters if one.observed], *tool.answers]
+
+
+# The JSON that fields stand in.
+
+
+def containers(tool: Tool) -> Mapping[str, Sequence[Declared]]:
+    """The arguments in which others stand, with these."""
+    found: dict[str, list[Declared]] = {}
+    for one in _arguments(tool):
+        if one.at is not None:
+            found.setdefault(one.at[0], []).append(one)
+    return found
+
+
+def arguments_of(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, as JSON, in which fields have these values.
+
+    Args:
+        values: by name; those that stand at places make the values in which they stand.
+    """
+    placed = containers(tool)
+    found: dict[str, Any] = {}
+    for one in _arguments(tool):
+        if one.at is None and one.name in values and one.name not in placed:
+            found[one.name] = values[one.name]
+    for name, inside in placed.items():
+        of = next(one for one in tool.opened if one.name == name)
+        there = [one for one in inside if one.name in values]
+        if there or not of.optional:
+            found[name] = {}
+        for one in there:
+            _put(found, one.at or (), values[one.name])
+    return found
+
+
+def answer_of(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer in which fields have these values; None: the tool gives none."""
+    fields = _answers(tool)
+    found: dict[str, Any] = {}
+    for one in fields:
+        if one.name in values:
+            _put(found, (one.name,) if one.at is None else one.at, values[one.name])
+    return found if fields else None
+
+
+def _put(within: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+    for step in steps[:-1]:
+        within = within.setdefault(step, {})
+    within[steps[-1]] = value
+
+
+def stands_there(tool: Tool, values: Mapping[str, Any]) -> bool:
+    """Whether each open argument at a place is what stands in the one that it lies in.
+
+    Args:
+        values: of arguments by name, listed and open ones, containers among them.
+    """
+    for one in _arguments(tool):
+        if one.at is None:
+            continue
+        whole = {name: values[name] for name in (one.at[0],) if name in values}
+        try:
+            found = _read(one, whole)
+            due = None if one.name not in values else _read(one, _at(one.at, values[one.name]))
+        except (Missing, Wrong, Rejected):
+            return False
+        if found != due:
+            return False
+    return True
+
+
+def _read(one: Declared, value: object) -> object:
+    """The value of a field in arguments; None: it is left out."""
+    from tcc_certs.values.places import NONE, Field
+
+    if isinstance(one, Parameter):
+        field = Field(
+            name=one.name, steps=one.at or (one.name,), values=one.values, optional=one.optional
+        )
+    else:
+        field = field_of(one)
+    found = read(value, field)
+    return None if found == NONE else found
+
+
+def _at(steps: Sequence[str], value: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    _put(found, steps, value)
+    return found
+
+
+# What surely has a value.
+
+
+def surely_fit(tool: Tool) -> bool:
+    """Whether all values of arguments at places fit into the ones that they stand in."""
+    for name, inside in containers(tool).items():
+        of = next(one for one in tool.opened if one.name == name)
+        size = 2 + sum([_most_of(one) for one in inside])
+        if not isinstance(of.type, JsonType) or size > of.type.most:
+            return False
+    return True
+
+
+def _most_of(one: Declared) -> int:
+    """The bytes that a value at a place takes at most, with its way there."""
+    way = sum([_MOST_BYTES * len(step) + 6 for step in one.at or ()])
+    if isinstance(one, Parameter):
+        return way + max([_MOST_BYTES * len(text) + 2 for text in one.values])
+    kind = one.type
+    if isinstance(kind, TextType):
+        return way + _MOST_BYTES * kind.most + 2
+    return way + (_MOST_NUMBER if isinstance(kind, NumberType) else 5)
+
+
+def some_value(kind: Any) -> Any:
+    """A JSON value of a type of version 1.2 that has no others in it.
+
+    Raises:
+        Uncovered: none is known.
+    """
+    match kind:
+        case TimeType():
+            return "2026-01-01T00:00:00Z"
+        case DateType():
+            return "2026-01-01"
+        case ListType(least=0):
+            return []
+        case RecordType(fields=fields) if all(one.optional for one in fields):
+            return {}
+    raise Uncovered("a list or a record that has to have something in it")

@@ -1,0 +1,249 @@
+"""Exact questions about fields of language 1.2, and about what a session is given and learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc.library import artifact_bytes, artifact_of
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
+from tcc_certs.proof.check import check_proof
+from tcc_runtime.exact import certificate
+from tests.exact.test_proofs import changed_at, code_of, lines_of
+
+NEWER = 'grammar g version "1"\n'
+ENDS = "plan = any*\nlimit depth <= 2\n"
+LIST = "tool a gives (; all: list of text)\ntool b(; x: text max 9)\n"
+DECLINED = [
+    "tool a { parallel\n}\n",
+    'tool a(; j: json, x: text max 9 at "/j/x", y?: text max 9 at "/j/x/y")\n',
+    'tool a(; j: json, x: list of text at "/j/*")\n',
+    'tool a(; j: json, x: text at "/j")\n',
+    'tool a gives (; x: text at "/x/y", y: json at "/x")\n',
+    'given c: json, u: text at "/c/u"\ntool a\nrequire a where session.u = "x"\n',
+    "tool a(; x: text max 9, y?: text max 9)\nlet of(x) = a\nrequire a where of(x).y = y\n",
+    f"{LIST}require a where x in seen.all before b\n",
+    "given l: list of text\ntool b(; x: text max 9)\nrequire b where x in session.l\n",
+    "tool a gives (; t: time)\ntool b(; x: time utc)\nrequire a where seen.t < x before b\n",
+    'tool b(; x: text)\nrequire b where x ~ "aaaaaaaaaaaaaaaaaaaa+"\n',
+    "tool a gives (; t: time)\ntool b\nrequire a where seen.t < now before b\n",
+    "tool a gives (s: ok | *)\ntool b(; x: text)\nlet w = a.s\nrequire b where x = session.w\n",
+]
+
+
+@pytest.mark.parametrize("text", DECLINED)
+def test_what_is_not_covered_is_left_open_and_declined(text: str) -> None:
+    """By the search and by the kernel, each by itself."""
+    made = tcc.compile_text(f"{NEWER}{text}{ENDS}")
+    digest = certificate.core_digest(made.file)
+    tool = made.core.tools[-1].name
+    for asked in ({"statement": f"never {tool}"}, {"implies": made}, {"finishable": True}):
+        kind = next(iter(asked))
+        found = tcc.prove(made, **asked)  # type: ignore[arg-type]
+        if kind != "implies":  # of the same statements nothing is asked
+            codes = ("P502",) if "now" in text and kind == "finishable" else ("P501",)
+            assert (found.verdict, found.codes) == ("undecided", codes), found.whys
+            assert found.certificate is None
+        head = {"format": "tcc.proof", "format_version": "1.0", "proof": "proved"}
+        of = {"kind": kind, "text": f"never {tool}"} if kind == "statement" else {"kind": kind}
+        sides = [made, made] if kind == "implies" else [made]
+        line = {**head, "question": of, "cores": [digest] * len(sides), "parts": []}
+        data = encode(line) + b"\n"
+        refused = check_proof(data, [artifact_bytes(one) for one in sides]).finding
+        assert refused is not None and refused.code.value in ("D101", "T101")
+        if kind != "implies":
+            assert refused.code.value == "D101"
+
+
+@pytest.mark.parametrize(
+    ("text", "session"),
+    [
+        ("tool a gives (s: ok | *)\n", [{}]),
+        ("tool a gives (s?: ok | bad)\n", [{}]),
+        ("tool a gives (; s: text max 9, t?: time, d: date, all: list of text)\n", [{}]),
+        ("tool a(; x?: text max 9 or null)\n", [{}]),
+        ("tool a(; t: time, d: date utc, all: list of text)\n", None),
+        ('tool a { errors mean failed ~ "Error.*"\n}\n', [{}]),
+        (
+            'tool a(k: m | n at "/j/k"; j: json, x: text ~ "b" at "/j/x/y")\n',
+            [{"j": {"k": "m", "x": {"y": "b"}}}],
+        ),
+    ],
+)
+def test_fields_that_no_statement_names_are_covered(
+    text: str, session: list[dict[str, Any]] | None
+) -> None:
+    made = tcc.compile_text(f"{NEWER}{text}{ENDS}limit uses(a) <= 1\n")
+    never, other = tcc.prove(made, "never a"), tcc.prove(made, implies=made)
+    ends = tcc.prove(made, finishable=True)
+    assert (never.verdict, other.verdict) == ("refuted", "proved")
+    assert never.session is not None
+    if session is not None:
+        assert [call.arguments for call in never.session.calls] == session
+    for found, artifacts in ((never, [made]), (other, [made, made]), (ends, [made])):
+        if found.verdict == "undecided":
+            assert "/j" in text and found.codes == ("P501",)  # it may not fit
+            continue
+        assert found.certificate is not None
+        report = check_proof(found.certificate, [artifact_bytes(one) for one in artifacts])
+        assert (report.verdict, report.proof) == (0, found.verdict), report.finding
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("tool a gives (s: ok | *)", "tool a gives (s: ok | bad | *)"),
+        ("tool a gives (; s: text max 8)", "tool a gives (; s: text max 9)"),
+        ("tool a(; x?: text max 9 or null)", "tool a(; x?: text max 9)"),
+        ("tool a(; x: list of text)", "tool a(; x: list of flag)"),
+        ('tool a(; j: json, x: flag at "/j/x")', 'tool a(; j: json, x: flag at "/j/y")'),
+        ('tool a(; j: json, x: flag at "/j/x")', 'tool a(; j: json max 99, x: flag at "/j/x")'),
+        ('tool a(; j: json, x: flag at "/j/x")', "tool a(; j: json)"),
+        ('tool a { errors mean failed ~ "E.*"\n}', 'tool a { errors mean failed ~ "F.*"\n}'),
+    ],
+)
+def test_tools_whose_fields_are_not_alike_are_left_open(mine: str, theirs: str) -> None:
+    both = [tcc.compile_text(f"{NEWER}{text}\n{ENDS}") for text in (mine, theirs)]
+    found = tcc.prove(both[0], implies=both[1])
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+    asked = certificate.ProvedQuestion(
+        kind="implies", text=None, artifacts=tuple(map(artifact_of, both))
+    )
+    with pytest.raises(Rejected) as refusal:
+        asked.system()
+    assert refusal.value.code.value == "D101"
+
+
+LEARNED = """grammar g version "1"
+given u: text
+tool find(k: a | b; id: text) gives (; owner: text, rows: list of (no: text, free: integer 0 .. 9))
+tool "seek it"(; id: text) gives (; owner: text)
+tool pay(; id: text, owner: text, no: text)
+let who = find.owner or "seek it".owner
+let found(id) = find(k=a) | "seek it"
+let row(no) = find.rows
+plan = any*
+limit depth <= 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "decided"),
+    [
+        ("require pay where owner = session.who", True),
+        ("require pay where found(id).owner = owner", False),
+        ("require pay where row(no).free >= 1", False),
+        ("limit uses(pay) per session.who <= 1", True),
+    ],
+)
+def test_statements_of_what_is_looked_up_are_read_and_left_open(
+    statement: str, decided: bool, tmp_path: Path
+) -> None:
+    """By a question, and by the lints, which ask about each statement of the grammar."""
+    artifact = tcc.compile_text(f"{LEARNED}{statement}\n")
+    for one in (statement, artifact.core.monitors[0].text):
+        found = tcc.prove(artifact, one)
+        due = ("proved", ()) if decided else ("undecided", ("P501",))
+        assert (found.verdict, found.codes) == due
+    with pytest.raises(tcc.CompileError, match="nothing"):
+        tcc.prove(artifact, "require pay where owner = session.nothing")
+    path = tmp_path / "g.tcg"
+    path.write_text(f"{LEARNED}{statement}\n", "utf-8")
+    code = "TCC704" if statement.startswith("limit") else "TCC705"
+    left = [one.message for one in tcc.lint(path).undecided]
+    assert any(one.startswith(f"not decided: {code}: ") for one in left) != decided
+
+
+GIVEN = f"""{NEWER}given user: text max 9, old?: text max 9 or null
+tool find(; id: text max 9) gives (s: ok | *; owner: text max 9, rank?: flag at "/of/rank")
+tool pay(; j: json, id: text max 9 at "/j/id", to: text max 9 at "/j/to")
+plan = any*
+limit depth <= 2
+let who = find.owner
+require find same id where seen.owner = session.user before pay
+"""
+FORGED_SESSIONS: list[tuple[str, Callable[[list[Any]], object], str]] = [
+    ("nothing is given", lambda x: x[0].pop("given"), "T101"),
+    ("less is given", lambda x: x[0].update(given=[]), "T301"),
+    ("more is given", lambda x: x[0]["given"].append(["who", "x"]), "T301"),
+    ("another is given", lambda x: x[0]["given"][0].__setitem__(1, "z"), "T301"),
+    ("an answer that is not told", lambda x: x[1][2].pop(1), "T301"),
+    ("an answer of another type", lambda x: x[1][2][1].__setitem__(1, "0123456789"), "T301"),
+    ("another answer", lambda x: x[1][2][1].__setitem__(1, "zz"), "T301"),
+    ("an answer that the tool has not", lambda x: x[1][2].append(["z", "x"]), "T301"),
+    ("an answer that is not listed", lambda x: x[1][1][0].__setitem__(1, "*"), "VALID"),
+    ("an answer that nobody lists", lambda x: x[1][1][0].__setitem__(1, "bad"), "T301"),
+    ("what stands elsewhere", lambda x: x[2][2][1].__setitem__(1, '{"id":"","to":"y"}'), "T301"),
+    ("what stands nowhere", lambda x: x[2][2][1].__setitem__(1, "{}"), "T301"),
+    ("nothing that it stands in", lambda x: x[2][2].pop(1), "T301"),
+    ("no value at a place", lambda x: x[2][2].pop(0), "T301"),
+]
+
+
+@pytest.mark.parametrize(("name", "forge", "code"), FORGED_SESSIONS)
+def test_a_forged_session_with_fields_is_refused(
+    name: str, forge: Callable[[list[Any]], object], code: str
+) -> None:
+    made = tcc.compile_text(GIVEN)
+    found = tcc.prove(made, "never pay")
+    assert found.session is not None and found.certificate is not None
+    assert found.session.given == {"user": ""}
+    assert [call.arguments for call in found.session.calls] == [
+        {"id": ""},
+        {"j": {"id": "", "to": ""}},
+    ]
+    given = [artifact_bytes(made)]
+    assert code_of(changed_at(lines_of(found.certificate), lambda lines: None), given) == "VALID"
+    assert code_of(changed_at(lines_of(found.certificate), forge), given) == code
+
+
+def _steps(lines: list[Any]) -> int:
+    """The line that says where the start is."""
+    return int(1 + lines[0]["parts"][0]["states"])
+
+
+FORGED_LISTS: list[tuple[str, Callable[[list[Any]], object], tuple[str, ...]]] = [
+    ("a start less", lambda x: x[_steps(x)].pop(), ("T201",)),
+    ("one start", lambda x: x.__setitem__(_steps(x), x[_steps(x)][0]), ("T101", "T201")),
+    ("another start", lambda x: x[_steps(x)].reverse(), ("T201", "T203", "T204", "T205")),
+    ("no attributes", lambda x: x[1][2].clear(), ("T101", "T201")),
+    ("attributes twice", lambda x: x[1][2][-1].__setitem__(3, 2), ("T101", "T201")),
+    ("another attribute", lambda x: x[1][2][-1].__setitem__(2, [9]), ("T201", "T203", "T204")),
+    ("attributes of another tool", lambda x: x[1][2][-1].__setitem__(1, 1 << 12), ("T101",)),
+    ("a number of attributes", lambda x: x[1][2][-1].__setitem__(1, 63), ("T101",)),
+    ("a text for an attribute", lambda x: x[1][2][-1][2].__setitem__(0, "x"), ("T101",)),
+]
+
+
+ALSO = "require pay where to != session.who\nlimit uses(pay) per session.old <= 1\n"
+
+
+@pytest.mark.parametrize(("name", "forge", "codes"), FORGED_LISTS)
+def test_a_forged_list_with_attributes_is_refused(
+    name: str, forge: Callable[[list[Any]], object], codes: tuple[str, ...]
+) -> None:
+    artifact = artifact_of(tcc.compile_text(f"{GIVEN}{ALSO}"))
+    text = "require find same id where seen.owner = session.user before pay"
+    found = tcc.prove(artifact, text)
+    assert found.proved and found.certificate is not None
+    given = [artifact_bytes(artifact)]
+    assert code_of(found.certificate, given) == "VALID"
+    assert code_of(changed_at(lines_of(found.certificate), forge), given) in codes
+
+
+def test_an_attribute_that_is_learned_is_not_the_one_of_another_let() -> None:
+    """Two sides that learn from other fields have two attributes."""
+    mine = tcc.compile_text(f"{GIVEN}require pay where to = session.who\n")
+    other = GIVEN.replace("let who = find.owner", "let who = find.id")
+    theirs = tcc.compile_text(f"{other}require pay where to = session.who\n")
+    found = tcc.prove(mine, implies=theirs)
+    assert (found.verdict, found.codes) == ("refuted", ())
+    assert found.certificate is not None
+    both = [artifact_bytes(mine), artifact_bytes(theirs)]
+    assert check_proof(found.certificate, both).verdict == 0
+    assert tcc.prove(mine, implies=mine).proved
