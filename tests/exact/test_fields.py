@@ -119,6 +119,39 @@ def test_tools_whose_fields_are_not_alike_are_left_open(mine: str, theirs: str) 
     assert refusal.value.code.value == "D101"
 
 
+NULL = """tool a(; x?: text max 9 or null)
+require a where x? = "p"
+require a where x? != "p"
+"""
+
+
+def test_a_field_that_is_null_is_not_left_out_where_the_other_side_has_it_not() -> None:
+    """The one side lets null alone through; the other has no such parameter, and refuses it."""
+    both = [tcc.compile_text(f"{NEWER}{text}{ENDS}") for text in (NULL, "tool a\n")]
+    made = []
+    for artifact in both:
+        with tcc.Gate(artifact) as gate:
+            try:
+                with gate.call("a", {"x": None}) as permit:
+                    permit.done()
+                made.append("done")
+            except tcc.Refused as refused:
+                made.append(str(refused.code))
+            gate.finish(abandon=True)
+    assert made == ["done", "R102"]
+    found = tcc.prove(both[0], implies=both[1])
+    assert (found.verdict, found.codes) == ("undecided", ("P501",))
+    asked = certificate.ProvedQuestion(
+        kind="implies", text=None, artifacts=tuple(map(artifact_of, both))
+    )
+    with pytest.raises(Rejected) as refusal:
+        asked.system()
+    assert refusal.value.code.value == "D101"
+    # What no statement names it is refused for, whatever it is.
+    bare = tcc.compile_text(f"{NEWER}tool a(; x?: text max 9 or null)\n{ENDS}")
+    assert tcc.prove(bare, implies=both[1]).verdict == "refuted"
+
+
 LEARNED = """grammar g version "1"
 given u: text
 tool find(k: a | b; id: text) gives (; owner: text, rows: list of (no: text, free: integer 0 .. 9))

@@ -244,8 +244,9 @@ class Compared:
         listed: dict[str, Sequence[str]] = {}
         theirs: dict[str, OpenType] = {}
         if other is not None and number is not None:
+            compared |= {name for of, name in self.spoken.compared if of == tool.name}
             try:
-                ensure_alike(tool, other)
+                ensure_alike(tool, other, compared)
             except Uncovered as why:
                 raise Rejected(Code.UNKNOWN_FEATURE, tool.name, "fields alike", str(why)) from None
             answers = [sorted(p.name for p in of.parameters if p.observed) for of in (tool, other)]
@@ -258,10 +259,6 @@ class Compared:
             )
             theirs = {p.name: p.type for p in other.opened}
             compared |= set(self.right.monitors.compared.get(number, ()))
-            names = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
-            names |= {p.name for p in other.parameters} | {p.name for p in other.opened}
-            names |= {p.name for p in tool.answers}
-            compared |= {name for name in names if (tool.name, name) in self.spoken.compared}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
                 added = (tool.name, mine.name) in self.right.caps

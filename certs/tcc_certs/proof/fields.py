@@ -8,7 +8,7 @@ Normative text: docs/spec/proof.md, section 1.  Cost: linear in the core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tcc_certs.core.derived import is_newer_tool
@@ -90,8 +90,12 @@ def _ensure_apart(tool: Tool, places: Iterable[tuple[str, ...]]) -> None:
             raise Uncovered(f"fields of {tool.name} that stand in one another")
 
 
-def ensure_alike(mine: Tool, theirs: Tool) -> None:
+def ensure_alike(mine: Tool, theirs: Tool, compared: Collection[str]) -> None:
     """A tool has the same fields of version 1.2 on both sides; types of those compared may differ.
+
+    Args:
+        compared: names of fields whose values are compared.  One that may be null, and that the
+            other side has not, is refused there when it is null, and not when it is left out.
 
     Raises:
         Uncovered: it has not.
@@ -106,6 +110,9 @@ def ensure_alike(mine: Tool, theirs: Tool) -> None:
     placed = any(one.at is not None for one in [*ours.values(), *others.values()])
     if placed and ours.keys() != others.keys():
         raise Uncovered(f"{mine.name} has other fields at places on the two sides")
+    for of in mine.opened:
+        if of.null and of.name in compared and of.name not in others:
+            raise Uncovered(f"{mine.name}.{of.name} may be null, and the other side has it not")
     heads = containers(mine).keys() | containers(theirs).keys()
     for name in ours.keys() & others.keys():
         one, other = ours[name], others[name]

@@ -273,14 +273,14 @@ class System:
         compared = set(self.left.monitors.compared.get(at, ()))
         listed: dict[str, Sequence[str]] = {}
         if other is not None and number is not None:
+            compared |= {name for of, name in self._spoken.compared if of == tool.name}
             try:
-                ensure_alike(tool, other)
+                ensure_alike(tool, other, compared)
             except Uncovered as why:
                 raise OpenQuestion("P501", str(why)) from None
             self._same_answers(tool, other)
             theirs = {p.name: p for p in other.opened}
             compared |= self.right.monitors.compared.get(number, set())
-            compared |= {name for of, name in self._spoken.compared if of == tool.name}
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
                 if (tool.name, mine.name) in self.right.caps:
