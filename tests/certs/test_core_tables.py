@@ -70,6 +70,7 @@ def parallel_core() -> Document:
 
 
 PLACED = """grammar placed version "1"
+pass input, resources
 given user: text max 9, role?: x | y
 let who = b.t or a.o
 tool a(k?: x | y at "/z/k"; z: json)

@@ -10,8 +10,8 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.kernel import check
 from tcc_certs.race.arrivals import WORD
-from tcc_certs.replay import children as lists
 from tcc_certs.replay.language import read_language, root_of
+from tcc_certs.replay.races import children as lists
 from tcc_certs.replay.races.children import Children, Listing, listing_of, whole
 from tcc_certs.replay.races.rest import remaining
 from tcc_certs.replay.tree import below, child_digest, root_node, slots
