@@ -179,7 +179,7 @@ def honest(many: int) -> tuple[Records, ...]:
     return tuple(sorted(kept, key=len, reverse=True)[:many])
 
 
-@pytest.mark.parametrize("many", [2, pytest.param(40, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("many", [1, pytest.param(40, marks=pytest.mark.campaign)])
 def test_every_forged_field_is_judged_alike(many: int) -> None:
     seen: Counter[str] = Counter()
     for records in honest(many):
@@ -192,14 +192,14 @@ def test_every_forged_field_is_judged_alike(many: int) -> None:
 
 
 def test_records_moved_and_cut_and_bytes_flipped_are_judged_alike() -> None:
-    for records in honest(3):
+    for records in honest(2):
         moved = []
         for at in range(len(records)):
             moved.append([*records[: at + 1], *records[at:]])
             moved.append([*records[:at], *records[at : at + 2][::-1], *records[at + 2 :]])
             moved.append([*records[:at], *records[at + 1 :]])
         data = sealed(records)
-        step = max(1, len(data) // 300)
+        step = max(1, len(data) // 150)
         cut = [data[:end] for end in range(0, len(data), step)]
         flipped = [
             data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(0, len(data), step)
