@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
+from tcc_runtime.mcp.calls import is_kept
 from tcc_runtime.mcp.upstream import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,
@@ -77,6 +80,89 @@ def test_bytes_are_a_message_or_unreadable(data: bytes) -> None:
             read_line(line)
         except MalformedMessage as error:
             assert error.code in (-32700, -32600)
+
+
+_CALL = (
+    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":1.50}}}'
+)
+_PIECES = (
+    _CALL,
+    "",
+    " ",
+    "\t\r",
+    "\x0b",
+    "\ufeff",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "1",
+    "1" * 401,
+    "1e999",
+    "NaN",
+    '"id":8',
+    '"id":8,',
+    ',"id":8',
+    '"result":{"a":1}',
+    ',"result":{"a":1}',
+    ',"re\\u0073ult":{}',
+    '"method":1',
+    ',"error":{"code":1,"message":"m"}',
+    '"params":{"a":1,"a":2}',
+    ',"params":[]',
+    '"\\ud800"',
+    "null",
+    "[" * 510 + "]" * 510,
+    ',"deep":' + "[" * 501 + "]" * 501,
+    ',"flat":' + "[" * 499 + "]" * 499,
+    "x",
+)
+
+
+def read(line: bytes) -> object:
+    try:
+        return read_line(line)
+    except MalformedMessage as error:
+        return error.code, str(error), error.identity
+
+
+def test_what_is_read_at_once_is_what_is_read_member_by_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, lines = random.Random(1), [_CALL + tail for tail in _PIECES]
+    lines += [_CALL[:-1] + piece + "}" for piece in _PIECES]
+    for _ in range(3000):
+        text = rng.choice((_CALL, '{"jsonrpc":"2.0","id":7,"result":{"a":[1.0]}}'))
+        for _ in range(rng.randrange(1, 3)):
+            at = rng.randrange(len(text) + 1)
+            text = text[:at] + rng.choice(_PIECES) + text[at + rng.randrange(4) :]
+        lines.append(text)
+    data = [line.encode("utf-8", "surrogatepass") for line in lines]
+    found = [read(line) for line in data]
+    assert sum(isinstance(one, Request) for one in found) > 100
+    monkeypatch.setattr(wire, "_at_once", lambda text: None)
+    assert found == [read(line) for line in data]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("0.1", True),
+        ("0.10", True),
+        ("1e2", True),
+        ("0.10000000000000000000001", False),
+        ("7", True),
+        ("9007199254740993.5", False),
+        ("123456789012345678901234567890", True),
+    ],
+)
+def test_numbers_are_kept_at_any_depth_or_not(text: str, kept: bool) -> None:
+    for depth in (0, 1, 2, 40):
+        assert is_kept(read_json(f"{'[' * depth}{text}{']' * depth}".encode())) is kept
+        nested = '{"a":[],"b":' * depth + text + "}" * depth
+        assert is_kept(read_json(nested.encode())) is kept
 
 
 @pytest.mark.parametrize(
