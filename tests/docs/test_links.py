@@ -52,11 +52,10 @@ def test_every_module_and_every_test_that_a_page_names_is_there() -> None:
     missing = []
     for page in pages():
         code = re.sub(r"^(```|~~~).*?^\1", "", _text(page), flags=re.DOTALL | re.MULTILINE)
-        for named in re.findall(r"`([^`\n]+)`", code):
-            if MODULE.fullmatch(named) and Path(named).name not in modules:
-                missing.append(f"{page.relative_to(ROOT)}: {named}")
-            elif re.fullmatch(r"test_\w+", named) and named not in tests:
-                missing.append(f"{page.relative_to(ROOT)}: {named}")
+        named = set(re.findall(r"`([^`\n]+)`", code))
+        gone = {name for name in named if MODULE.fullmatch(name) and Path(name).name not in modules}
+        gone |= {name for name in named if re.fullmatch(r"test_\w+", name)} - tests
+        missing += [f"{page.relative_to(ROOT)}: {name}" for name in sorted(gone)]
     assert not missing
 
 
