@@ -194,7 +194,7 @@ class Rounds:
         requests = {} if requests is None else requests
         state = result["requestState"].value if "requestState" in result else None
         if not isinstance(requests, dict) or not (state is None or isinstance(state, str)):
-            raise NotAsked("the server asks for more in a form that is none")
+            raise NotAsked("the server's request for input is malformed")
         if not requests and state is None:
             raise NotAsked("the server asks for more, and says not what")
         if state is not None and len(state) > _MOST_STATE:
@@ -245,7 +245,7 @@ def is_same(call: ClientCall, opened: OpenCall) -> bool:
 
 
 def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
-    """What the client answers to what was asked; else why that is none."""
+    """The client's answers to the requests of this round; else why they are rejected."""
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"
