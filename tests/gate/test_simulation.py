@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -518,6 +519,12 @@ def _processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "turns_of", lambda device, inode: Turns())
 
 
+def _played(seed: int, folder: Path) -> World:
+    world = World(seed, folder)
+    world.run()
+    return world
+
+
 def schedules(first: int, more: Callable[[int], bool]) -> Counter[str]:
     """Runs schedules from a seed on, as long as there are to be more, and counts what happened."""
     counts, seed = Counter[str](), first
@@ -525,8 +532,8 @@ def schedules(first: int, more: Callable[[int], bool]) -> Counter[str]:
     while more(seed - first):
         folder = Path(tempfile.mkdtemp(dir=memory))
         try:
-            world = World(seed, folder)
-            world.run()
+            # In a context of its own: turns of the killed are never given back, and would be kept.
+            world = copy_context().run(_played, seed, folder)
         except BaseException as error:
             error.add_note(f"seed {seed}; so far {dict(counts)}")
             raise
