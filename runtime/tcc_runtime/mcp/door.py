@@ -193,6 +193,18 @@ def notification(method: str, params: Mapping[str, Any]) -> bytes:
     return wire.write_line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
+class BusyLine(bytes):
+    """The line of an answer that is the gate's own: not taken now, and may be sent again.
+
+    A server's error may have the same code, and its call may have happened.
+    """
+
+
+def busy_line(identity: wire.Id, message: str) -> BusyLine:
+    """The answer to a request that is not taken now; nothing was done for it."""
+    return BusyLine(error_line(identity, wire.BUSY, message))
+
+
 def error_line(identity: wire.Id | None, code: int, message: str, data: Any = None) -> bytes:
     """The line of an answer that is an error."""
     # JSON-RPC asks for an id of null where none could be read.

@@ -30,7 +30,13 @@ from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
-from tcc_runtime.mcp.door import ClientCall, ClientConnection, PassedRequest, error_line
+from tcc_runtime.mcp.door import (
+    ClientCall,
+    ClientConnection,
+    PassedRequest,
+    busy_line,
+    error_line,
+)
 from tcc_runtime.mcp.upstream import Upstream, canonical_text
 
 _MOST = 64
@@ -89,9 +95,9 @@ class PassedRequests:
         """
         identity = request.identity
         if identity in taken:
-            return error_line(identity, wire.BUSY, "a request has this id already")
+            return busy_line(identity, "a request has this id already")
         if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
-            return error_line(identity, wire.BUSY, "too many requests wait; not passed on")
+            return busy_line(identity, "too many requests wait; not passed on")
         if wire.is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
             return error_line(identity, wire.INVALID_PARAMS, said)
