@@ -25,13 +25,12 @@ if TYPE_CHECKING:
         Artifact,
         CompileError,
         check,
-        compile_file,
         compile_graph,
-        compile_text,
         format_text,
         load,
         save,
     )
+    from tcc.library.expecting import compile_file, compile_text
     from tcc.library.linting import Linted, lint
     from tcc.library.proving import Proof, prove
     from tcc.library.questions import Picked, Why, cheapest, sample, why
@@ -104,14 +103,13 @@ _MODULES: Final = {
         "Artifact",
         "CompileError",
         "check",
-        "compile_file",
         "compile_graph",
-        "compile_text",
         "format_text",
         "load",
         "save",
     ),
     "tcc.describe": ("to_json",),
+    "tcc.library.expecting": ("compile_file", "compile_text"),
     "tcc.library.linting": ("Linted", "lint"),
     "tcc.library.proving": ("Proof", "prove"),
     "tcc.library.questions": ("Picked", "Why", "cheapest", "sample", "why"),

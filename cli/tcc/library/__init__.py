@@ -8,7 +8,6 @@ nothing of networkx; :class:`Artifact` imports it when a graph is asked for.
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -134,33 +133,18 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
 
     Raises:
         TypeError: there is no option of that name, or it takes another type.
-        CompileError: the grammar was refused, does not keep what it expects, or a limit was
-            reached; it carries the diagnostics.
+        CompileError: the grammar was refused, or a limit was reached; it carries the diagnostics.
     """
     from tcc_compiler.pipeline import compile_file as compiled
 
-    begun = time.monotonic()
-    made = compiled(Path(path), _options("compile_file", options))
-    return _held(made, Path(path).parent, options.get("timeout"), begun)
+    return opened(compiled(Path(path), _options("compile_file", options)))
 
 
 def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
-    """Compile the text of a grammar, which comes from no file; see :func:`compile_file`."""
+    """Compile the text of a grammar; see :func:`compile_file`."""
     from tcc_compiler.pipeline import compile_text as compiled
 
-    begun = time.monotonic()
-    made = compiled(text, _options("compile_text", options))
-    return _held(made, None, options.get("timeout"), begun)
-
-
-def _held(compiled: Compiled, folder: Path | None, seconds: float | None, begun: float) -> Artifact:
-    """The artifact of a grammar that keeps what it expects of sessions."""
-    if compiled.exacts and compiled.artifact is not None:
-        from tcc.library.expecting import held
-
-        left = None if seconds is None else max(0.001, seconds - (time.monotonic() - begun))
-        compiled = held(compiled, folder, left)
-    return opened(compiled)
+    return opened(compiled(text, _options("compile_text", options)))
 
 
 def compile_graph(
@@ -384,8 +368,6 @@ def artifact_bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
 def artifact_of(given: Given) -> RuntimeArtifact:
     """Open an artifact, or compile a grammar, by the ending of the file.
 
-    What a grammar expects of sessions is not asked.
-
     Raises:
         CompileError: a grammar was refused, or a limit was reached.
         tcc_certs.errors.Rejected: an artifact is refused or declined.
@@ -394,11 +376,7 @@ def artifact_of(given: Given) -> RuntimeArtifact:
     if isinstance(given, RuntimeArtifact):
         return given
     path = Path(given)
-    if path.suffix not in GRAMMAR_ENDINGS:
-        return load(path)
-    from tcc_compiler.pipeline import compile_file as compiled
-
-    return opened(compiled(path, _options("compile_file", {})))
+    return compile_file(path) if path.suffix in GRAMMAR_ENDINGS else load(path)
 
 
 def require_known(function: str, told: Mapping[str, object], table: Iterable[Option]) -> None:

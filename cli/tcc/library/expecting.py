@@ -11,11 +11,12 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 from tcc import library
 
 if TYPE_CHECKING:
+    from tcc.library import Artifact, OptionsByName
     from tcc.library.proving import Proof
     from tcc_compiler.frontend import ExactExpect
     from tcc_compiler.language.diagnostics import Diagnostic
@@ -23,6 +24,40 @@ if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact as Opened
 
 _REMARK: Final = re.compile(r'("(?:[^"\\]|\\.)*")|#[^\n]*')
+
+
+def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact:
+    """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
+
+    Args:
+        path: the file.
+        options: those of :class:`tcc_compiler.options.Options`, by name: ``beta``, ``tilt``,
+            ``max_states``, ``timeout``, ``count_bits``, ``relax``, ``round_counts`` and
+            ``purpose``.
+
+    Raises:
+        TypeError: there is no option of that name, or it takes another type.
+        CompileError: the grammar was refused, does not keep what it expects, or a limit was
+            reached; it carries the diagnostics.
+    """
+    begun = time.monotonic()
+    artifact = library.compile_file(path, **options)
+    return _held(artifact, Path(path).parent, options.get("timeout"), begun)
+
+
+def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
+    """Compile the text of a grammar, which comes from no file; see :func:`compile_file`."""
+    begun = time.monotonic()
+    artifact = library.compile_text(text, **options)
+    return _held(artifact, None, options.get("timeout"), begun)
+
+
+def _held(artifact: Artifact, folder: Path | None, seconds: float | None, begun: float) -> Artifact:
+    compiled = artifact.kept["written"]
+    if not getattr(compiled, "exacts", ()):
+        return artifact
+    left = None if seconds is None else max(0.001, seconds - (time.monotonic() - begun))
+    return library.opened(held(compiled, folder, left))  # type: ignore[arg-type]
 
 
 def out_of_time(compiled: Compiled) -> Compiled:
