@@ -44,8 +44,17 @@ from tcc_certs.core.atoms import (
     SubsampledGaussian,
 )
 from tcc_certs.errors import Code, ensure
-from tcc_certs.privacy import gaussians
 from tcc_certs.privacy.curves import Curve, Part, curve_of, from_bits
+from tcc_certs.privacy.gaussians import (
+    BITS,
+    ONE,
+    PER_DEVIATION,
+    TENTHS,
+    Enclosure,
+    gaussian_epsilon,
+    gaussian_shift,
+    normal_cells,
+)
 from tcc_certs.privacy.moments import ORDERS, UNITS, WORK_BITS, sampled_at
 from tcc_certs.race.numbers import exp_enclosure, log_enclosure
 
@@ -58,13 +67,9 @@ from tcc_certs.race.numbers import exp_enclosure, log_enclosure
 POINTS = 1024  # of a grid, at most
 
 
-def fall(x: int) -> gaussians.Enclosure:
+def fall(x: int) -> Enclosure:
     """e^-x, for x >= 0."""
-    return (
-        (0, 1)
-        if x >> gaussians.BITS >= 1024
-        else exp_enclosure((-x, -x), gaussians.BITS, gaussians.BITS)
-    )
+    return (0, 1) if x >> BITS >= 1024 else exp_enclosure((-x, -x), BITS, BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,23 +100,21 @@ class Work:
 
     def rounded(self, mass: int) -> int:
         """A probability of 192 bits, rounded up."""
-        return -(-mass << self.bits >> gaussians.BITS)
+        return -(-mass << self.bits >> BITS)
 
 
 class Shares:
     """What of a loss u above a point of a grid goes to the next: (1 - e^-u) / (1 - e^-step)."""
 
     def __init__(self, step: int) -> None:
-        self._whole = gaussians.ONE - fall(step)[1]
+        self._whole = ONE - fall(step)[1]
         self._known = {0: 0}
 
     def __call__(self, above: int) -> int:
         """The share, rounded up."""
         if above not in self._known:
-            part = gaussians.ONE - fall(above)[0]
-            self._known[above] = (
-                -(-(part << gaussians.BITS) // self._whole) if part < self._whole else gaussians.ONE
-            )
+            part = ONE - fall(above)[0]
+            self._known[above] = -(-(part << BITS) // self._whole) if part < self._whole else ONE
         return self._known[above]
 
 
@@ -138,7 +141,7 @@ def _on_grid(losses: Losses, step: int) -> Losses:
     masses = [0] * ((len(losses.masses) - 1) * losses.step // step + 2)
     for i, mass in enumerate(losses.masses):
         at, above = divmod(i * losses.step, step)
-        top = -(-mass * share(above) >> gaussians.BITS)
+        top = -(-mass * share(above) >> BITS)
         masses[at + 1] += top
         masses[at] += mass - top
     return Losses(base=losses.base, step=step, masses=masses, lost=losses.lost)
@@ -179,7 +182,7 @@ _MOST_WORK = 2000  # compositions of two, of which one on two grids is worth man
 def losses_epsilon(parts: frozenset[tuple[Part, int]], delta: Exact) -> int | None:
     """An epsilon of all parts, in units of 10^-10; None: they have none, or are too many."""
     known = dict(parts)
-    mu = gaussians.gaussian_shift(known)
+    mu = gaussian_shift(known)
     others: dict[_Spread, int] = {}
     for part, times in known.items():
         if isinstance(part, int | Laplace | RandomizedResponse):
@@ -220,12 +223,9 @@ def _losses(part: _Spread, work: Work) -> Losses:
 
 def _plain(nano: int, work: Work) -> Losses:
     """The losses e and -e, the first e^e times as likely: no pure epsilon e tells more apart."""
-    base, top = -((nano << gaussians.BITS) // 10**9), -(-(nano << gaussians.BITS) // 10**9)
+    base, top = -((nano << BITS) // 10**9), -(-(nano << BITS) // 10**9)
     low, high = fall(top)[0], fall(-base)[1]
-    masses = [
-        -(-(high << gaussians.BITS) // (gaussians.ONE + high)),
-        -(-gaussians.ONE * gaussians.ONE // (gaussians.ONE + low)),
-    ]
+    masses = [-(-(high << BITS) // (ONE + high)), -(-ONE * ONE // (ONE + low))]
     return Losses(base=base, step=top - base or 1, masses=[work.rounded(mass) for mass in masses])
 
 
@@ -235,7 +235,7 @@ def _response(part: RandomizedResponse, work: Work) -> Losses:
     truth = part.probability.numerator * (part.choices - 1)
     other = 10**part.probability.places - part.probability.numerator
     great, least = max(truth, other), min(truth, other)
-    low, high = log_enclosure(great, least, gaussians.BITS)
+    low, high = log_enclosure(great, least, BITS)
     rest = (part.choices - 2) * other
     masses = [-(-(mass << work.bits) // one) for mass in (least, rest, great)]
     return Losses(base=-low, step=max(high, 1), masses=masses)
@@ -249,33 +249,33 @@ def _laplace(part: Laplace, work: Work) -> Losses:
     """
     over = part.sensitivity.numerator * 10**part.scale.places
     under = part.scale.numerator * 10**part.sensitivity.places
-    low, high = (over << gaussians.BITS) // under, -(-(over << gaussians.BITS) // under)
-    count = 2 * min(POINTS // 8, max(8, 8 * high >> gaussians.BITS))
+    low, high = (over << BITS) // under, -(-(over << BITS) // under)
+    count = 2 * min(POINTS // 8, max(8, 8 * high >> BITS))
     step = -(-2 * high // count)
     ratio = fall(low // count)
-    ends = -(-gaussians.ONE * gaussians.ONE // (gaussians.ONE + ratio[0]))
-    inner = -(-(gaussians.ONE - ratio[0] << gaussians.BITS) // (gaussians.ONE + ratio[0]))
-    masses, power = [ends], gaussians.ONE
+    ends = -(-ONE * ONE // (ONE + ratio[0]))
+    inner = -(-(ONE - ratio[0] << BITS) // (ONE + ratio[0]))
+    masses, power = [ends], ONE
     for k in range(count):
-        power = -(-power * ratio[1] >> gaussians.BITS)
-        masses.append(-(-power * (inner if k < count - 1 else ends) >> gaussians.BITS))
+        power = -(-power * ratio[1] >> BITS)
+        masses.append(-(-power * (inner if k < count - 1 else ends) >> BITS))
     return Losses(base=-low, step=step, masses=[work.rounded(mass) for mass in reversed(masses)])
 
 
 def _gaussian_losses(mu: int, work: Work) -> Losses:
     """A loss is mu^2/2 + mu x; the share of a cell for its upper end is greatest at its mean."""
-    *cells, (beyond, _, _) = gaussians.normal_cells((work.spare << gaussians.BITS) >> work.bits)
-    width, count = gaussians.ONE // gaussians.PER_DEVIATION, len(cells)
-    step = -(-mu // gaussians.PER_DEVIATION)
+    *cells, (beyond, _, _) = normal_cells((work.spare << BITS) >> work.bits)
+    width, count = ONE // PER_DEVIATION, len(cells)
+    step = -(-mu // PER_DEVIATION)
     share = Shares(step)
     masses = [0] * (2 * count + 1)
     masses[0] = beyond
     for i, (mass, nearest, furthest) in enumerate(cells):
         for at, inside in ((count + i, furthest), (count - i - 1, width - nearest)):
-            top = -(-mass * share(-(-mu * inside >> gaussians.BITS)) >> gaussians.BITS)
+            top = -(-mass * share(-(-mu * inside >> BITS)) >> BITS)
             masses[at + 1] += top
             masses[at] += mass - top
-    base = -(-mu * (mu - 2 * count * width) >> gaussians.BITS + 1)
+    base = -(-mu * (mu - 2 * count * width) >> BITS + 1)
     rounded = [work.rounded(mass) for mass in masses]
     return Losses(base=base, step=step, masses=rounded, lost=work.rounded(beyond))
 
@@ -292,23 +292,18 @@ def _epsilon(losses: Losses, delta: Exact, work: Work) -> int | None:
     power, above, weighed = fall(losses.step)[0], losses.lost, 0
     for at in range(len(losses.masses) - 1, 0, -1):
         mass = losses.masses[at]
-        above, weighed = (
-            above + mass,
-            (weighed + (mass << gaussians.BITS)) * power >> gaussians.BITS,
-        )
-        if above - (weighed >> gaussians.BITS) > most:
+        above, weighed = above + mass, (weighed + (mass << BITS)) * power >> BITS
+        if above - (weighed >> BITS) > most:
             lift = losses.step
             if weighed:
-                lift = min(
-                    lift, log_enclosure(above - most << gaussians.BITS, weighed, gaussians.BITS)[1]
-                )
+                lift = min(lift, log_enclosure(above - most << BITS, weighed, BITS)[1])
             return max(0, tenths(losses.base + (at - 1) * losses.step + lift))
     return max(0, tenths(losses.base))
 
 
 def tenths(value: int) -> int:
     """A number of 192 fractional bits in units of 10^-10, rounded up."""
-    return -(-value * gaussians.TENTHS >> gaussians.BITS)
+    return -(-value * TENTHS >> BITS)
 
 
 # Composition and conversion.
@@ -395,7 +390,7 @@ def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
         return _between(sampled, delta, at, found)
     exact = all(isinstance(part, Gaussian) for part in parts)
     if exact:
-        epsilon: int | None = gaussians.gaussian_epsilon(gaussians.gaussian_shift(parts), delta)
+        epsilon: int | None = gaussian_epsilon(gaussian_shift(parts), delta)
     else:
         epsilon = losses_epsilon(frozenset(parts.items()), delta)
     if epsilon is None or epsilon >= found.epsilon:
