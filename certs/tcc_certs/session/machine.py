@@ -81,13 +81,26 @@ class Offer:
         return tuple(found)
 
 
-@dataclass(slots=True, kw_only=True)
 class _Look:
-    """A call at the places that are held: why not, and what is held after it."""
+    """A call at the places that are held: why not, where it leads, and what is held after it.
 
-    code: Code | None
-    unknown: Held
-    done: dict[Observed, Held]
+    What is held after an unknown outcome is put together when it is asked for: most calls are
+    known to be done by then.
+    """
+
+    __slots__ = ("_after", "_held", "_unknown", "code", "done")
+
+    def __init__(self, held: Held, after: list[Place], done: dict[Observed, Held]) -> None:
+        self._held, self._after, self.done = held, after, done
+        self._unknown: Held | None = None
+        self.code: Code | None = None
+
+    @property
+    def unknown(self) -> Held:
+        """What is held where nobody knows whether it was done."""
+        if self._unknown is None:
+            self._unknown = tuple(sorted({*self._held, *self._after}))
+        return self._unknown
 
 
 class SessionMachine:
@@ -257,14 +270,18 @@ class SessionMachine:
 
     def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
         """Where a call leads to from any of these states, whatever the statements; increasing."""
-        automaton, found = self._automaton, set[int]()
-        for q in states:
-            end = automaton.edge_start[q + 1]
-            at = bisect_left(automaton.edge_call, call, automaton.edge_start[q], end)
-            while at < end and automaton.edge_call[at] == call:
-                found.add(automaton.edge_target[at])
-                at += 1
-        return tuple(sorted(found))
+        if len(states) == 1:
+            return self._from(states[0], call)
+        return tuple(sorted({target for q in states for target in self._from(q, call)}))
+
+    def _from(self, q: int, call: int) -> tuple[int, ...]:
+        """Where a call leads to from a state; the kernel has checked the order of its edges."""
+        calls, starts = self._automaton.edge_call, self._automaton.edge_start
+        end = starts[q + 1]
+        at = last = bisect_left(calls, call, starts[q], end)
+        while last < end and calls[last] == call:
+            last += 1
+        return tuple(self._automaton.edge_target[at:last])
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
@@ -289,7 +306,7 @@ class SessionMachine:
         return found
 
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
-        found, code, calls = set(held), None, offer.calls.values()
+        code, calls, every = None, offer.calls.values(), list[Place]()
         done: dict[Observed, Held] = {}
         for place in held:
             after = [self.step(place, call) or NOWHERE for call in calls]
@@ -298,12 +315,14 @@ class SessionMachine:
                 code = Code.STATEMENT_FORBIDS if planned else Code.NOT_PLANNED
             if len(held) == 1:
                 done = {answer: (to,) for answer, to in zip(offer.calls, after, strict=True)}
-            found.update(after)
             if len(after) < offer.answers:
-                found.add(NOWHERE)
-        if code is None and len(found) > MAX_PLACES:
+                after.append(NOWHERE)
+            every += after
+        look = _Look(held, every, done)
+        if code is None and len(held) + len(every) > MAX_PLACES and len(look.unknown) > MAX_PLACES:
             code = Code.MANY_STATES
-        return _Look(code=code, unknown=tuple(sorted(found)), done=done)
+        look.code = code
+        return look
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""
