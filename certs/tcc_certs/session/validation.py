@@ -22,7 +22,7 @@ become known late; memory: the artifact, and what monitors and keys need of each
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tcc_certs.core.model import SumMonitor
@@ -236,6 +236,7 @@ def validate(
     *,
     pin: str | None = None,
     key: bytes | None = None,
+    tell: Callable[[Record, ReplayedSession], None] | None = None,
 ) -> SessionValidation:
     """What the ledger of a session shows, by going through it with the artifact.
 
@@ -245,6 +246,8 @@ def validate(
         pin: the artifact digest to require, hex.
         key: 32 bytes, of the digests; with it digests of shown values, the keys of calls and the
             MACs of records are derived again.
+        tell: is called with each record that passes, and the session after it; no verdict rests on
+            it.
 
     Returns:
         a verdict, never an exception, whatever the bytes are.
@@ -258,13 +261,17 @@ def validate(
         return conclude(findings, None, reader)
     replay = SessionReplay(checked, machine_of(checked), key)
     try:
-        _read(replay, reader)
+        _read(replay, reader, tell)
     except Rejected as refusal:
         replay.findings.refuse(refusal, replay.line)
     return conclude(replay.findings, replay.session, reader)
 
 
-def _read(replay: SessionReplay, reader: LedgerReader) -> None:
+def _read(
+    replay: SessionReplay,
+    reader: LedgerReader,
+    tell: Callable[[Record, ReplayedSession], None] | None = None,
+) -> None:
     """Every record, and the end of the input.
 
     Raises:
@@ -272,8 +279,10 @@ def _read(replay: SessionReplay, reader: LedgerReader) -> None:
     """
     head = reader.head
     for line in reader.lines():
-        replay.step(line, head, line.body)
+        record = replay.step(line, head, line.body)
         head = reader.head
+        if tell is not None and replay.session is not None:
+            tell(record, replay.session)
     replay.line = reader.records + 1
     ended = replay.session is not None and replay.session.ended
     if ended and reader.tail:

@@ -35,8 +35,9 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
 from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
+from tcc_certs.session.replay import ReplayedSession
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.gate.transcript import transcript_of
+from tcc_runtime.gate.transcript import Teller
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.process import collection_put_off
 
@@ -117,20 +118,37 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
         given: keyword arguments of :func:`tcc.library.validation.validate`.
 
     Raises:
-        tcc.pages.records.Changed: the ledger was changed between the two times it was read.
+        tcc.pages.records.Changed: the ledger of a run was changed between the two times it was
+            read; that of a session is read once.
         SettingsError: what was given is for the other kind of ledger.
         OSError: a file cannot be read.
     """
-    found = validate(ledger, artifact, **given)
+    teller, kept = Teller(), ShownRecords()
+
+    def tell(record: Record, session: ReplayedSession) -> None:
+        kept.add(record)
+        teller.tell(record, session)
+
+    found = validate(ledger, artifact, tell=tell, **given)
     kind = "session" if isinstance(found, SessionValidation) else "run"
-    page = _told(ledger, artifact, found) or _untold(ledger, found, kind)
+    page = _told(ledger, artifact, found, teller, kept) or _untold(ledger, found, kind)
     return BuiltPage(
         page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
     )
 
 
-def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> pages.Page | None:
-    """The page of a ledger that holds as far as it goes; None of any other."""
+def _told(
+    ledger: Path,
+    data: bytes,
+    found: Validation | SessionValidation,
+    teller: Teller,
+    kept: ShownRecords,
+) -> pages.Page | None:
+    """The page of a ledger that holds as far as it goes; None of any other.
+
+    Args:
+        teller, kept: have the records of a session.
+    """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
 
@@ -140,10 +158,9 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> p
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        kept = ShownRecords()
         with collection_put_off(True):
-            told = transcript_of(artifact, kept.passing(read()))
-        page = with_proof(session_page(artifact, told, kept, found, verdict), data)
+            told = teller.transcript(artifact)
+            page = with_proof(session_page(artifact, told, kept, found, verdict), data)
     else:
         page = run_page(artifact, read, verdict)
     if found.findings:
