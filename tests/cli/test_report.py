@@ -485,3 +485,21 @@ def test_programs_are_told_the_verdict(
     assert (found["format"], found["format_version"]) == ("tcc.report", "1.0")
     assert (found["kind"], found["verdict"], found["output"]) == ("run", "VALID", str(out))
     assert found["summary"].startswith("claim upheld")
+
+
+def test_a_session_is_told_from_the_bytes_that_were_validated(
+    tcc: Tcc, played: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, artifact = played
+    before, after = tmp_path / "before.html", tmp_path / "after.html"
+    report(tcc, ledger, "--artifact", artifact, out=before)
+    validate = report_command.validate
+
+    def swapped(*arguments: Any, **given: Any) -> object:
+        found = validate(*arguments, **given)
+        ledger.write_bytes(b"another file")
+        return found
+
+    monkeypatch.setattr(report_command, "validate", swapped)
+    report(tcc, ledger, "--artifact", artifact, out=after)
+    assert after.read_bytes() == before.read_bytes()

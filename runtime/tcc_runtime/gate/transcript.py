@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
+from tcc_certs.session.machine import Held
 from tcc_certs.session.monitors.digested import decimal_of
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.places import State
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import policy_of
+
+_NOTHING: Final[Mapping[str, str]] = {}  # shared by events; nobody writes into it
 
 
 class TranscriptEvent(Struct, frozen=True, kw_only=True):
@@ -99,7 +103,9 @@ class Teller:
         self._header: Record | None = None
         self._events: list[TranscriptEvent] = []
         self._session: ReplayedSession | None = None
-        self._states: Sequence[int] = ()  # that it may be in after the last record
+        self._held: Held | None = None  # after the last record, but for a call under way
+        self._states: Sequence[int] = ()  # as a record has them
+        self._parallel = False
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
         self._calls: dict[int, str] = {}  # their texts by number
         self._lets: Sequence[str] = ()
@@ -114,7 +120,7 @@ class Teller:
         session = self._session
         if self._header is None or session is None:
             raise ValueError("a session has a record")
-        self._leave_open()
+        self._leave(list(self._open))
         over = session.ended or session.lost
         offers = () if over else policy_of(artifact).next_offers(session.course.held)
         return Transcript(
@@ -135,25 +141,49 @@ class Teller:
 
     def tell(self, record: Record, session: ReplayedSession) -> None:
         """The next record, and the session after it."""
-        kind = str(record["kind"])
-        if kind == "end":
-            self._leave_open()
-        elif kind == "resolve" and int(str(record["seq"])) in self._open:
-            self._settle(int(str(record["seq"])), "open")
-        before, since = self._now(), self._states
-        self._states = session.machine.shown(session.course.held)
-        if kind == "call":
-            seq = int(str(record["seq"]))
-            self._open[seq] = record, since
-            self._calls[seq] = str(record["call"])
-        elif kind == "outcome":
-            self._outcome(record)
-        elif kind == "session":
+        kind = record["kind"]
+        if kind == "session":
             self._header, self._session = record, session
             self._lets = [one.name for one in session.core.lets]
-        else:
-            self._tell(kind, record, before)
-        known = session.course.attributes if self._lets else {}
+            self._parallel = any(tool.parallel for tool in session.core.tools)
+        elif kind == "call":
+            self._open[_seq(record)] = record, self._states
+            self._calls[_seq(record)] = str(record["call"])
+        elif kind == "end":
+            self._leave(list(self._open))
+        elif kind == "resolve":
+            self._leave([_seq(record)])
+        before = self._now()
+        # What is held behind a call under way is asked for where another may begin beside it.
+        if kind != "call" or self._parallel:
+            held = session.course.held
+            if held is not self._held:
+                self._held, self._states = held, session.machine.shown(held)
+        if kind == "outcome":
+            self._outcome(record)
+        elif kind not in ("session", "call"):
+            self._tell(str(kind), record, before)
+        if self._lets:
+            self._learn(session)
+
+    def _leave(self, seqs: Sequence[int]) -> None:
+        """What has no outcome, or had none when it was said, is unknown."""
+        left = [seq for seq in seqs if seq in self._open]
+        if left and not self._parallel:
+            self._states = self._unknown(self._open[left[0]][0])
+        for seq in left:
+            self._settle(seq, "open")
+
+    def _unknown(self, call: Record) -> Sequence[int]:
+        """The states behind the one call that is under way, whatever comes of it."""
+        if self._session is None or self._held is None:
+            return self._states
+        machine = self._session.machine
+        offer = machine.offer(str(call["call"]))
+        return self._states if offer is None else machine.shown(machine.unknown(self._held, offer))
+
+    def _learn(self, session: ReplayedSession) -> None:
+        known = session.course.attributes
         new = {name for name in self._lets if name in known and name not in self._learned}
         if new:
             found = {name: _state_text(known[name]) for name in sorted(new)}
@@ -161,17 +191,12 @@ class Teller:
             if self._events:
                 self._events[-1] = replace(self._events[-1], learned=found)
 
-    def _leave_open(self) -> None:
-        """A call without an outcome is unknown."""
-        for seq in list(self._open):
-            self._settle(seq, "open")
-
     def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
         """Of a record that is no call's."""
         code = str(record.get("code", ""))
         match kind:
             case "resolve":
-                seq, outcome = int(str(record["seq"])), str(record["outcome"])
+                seq, outcome = _seq(record), str(record["outcome"])
                 told = _answered(record)
                 self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
                 if "who" in record:
@@ -192,7 +217,7 @@ class Teller:
     def _outcome(self, record: Record) -> None:
         outcome, ms = str(record["outcome"]), record["ms"]
         self._settle(
-            int(str(record["seq"])),
+            _seq(record),
             f"{outcome}, unforeseen" if record.get("unforeseen") is True else outcome,
             ms if isinstance(ms, int) else None,
             _answered(record),
@@ -250,14 +275,19 @@ class Teller:
             outcome=outcome,
             ms=ms,
             why=why,
-            opened=opened or {},
-            observed=observed or {},
+            opened=opened or _NOTHING,
+            observed=observed or _NOTHING,
             before=states if before is None else before,
             after=states,
             model=model,
-            took=took or {},
+            took=took or _NOTHING,
         )
         self._events.append(event)
+
+
+def _seq(record: Record) -> int:
+    found = record["seq"]
+    return found if isinstance(found, int) else 0
 
 
 def _texts(value: Json | None) -> Mapping[str, str]:
@@ -266,13 +296,18 @@ def _texts(value: Json | None) -> Mapping[str, str]:
 
 def _answered(record: Record) -> Mapping[str, str]:
     """What came back: observed values, and what the ledger has of open answers."""
-    return {**_texts(record.get("observed")), **_shown(record.get("answers", {}))}
+    observed, answers = record.get("observed"), record.get("answers")
+    if observed is None and answers is None:
+        return _NOTHING
+    return {**_texts(observed), **_shown(answers)}
 
 
-def _shown(opened: Json) -> Mapping[str, str]:
+def _shown(opened: Json | None) -> Mapping[str, str]:
     """Of each open argument or answer what the ledger shows."""
+    if not opened or not isinstance(opened, dict):
+        return _NOTHING
     found: dict[str, str] = {}
-    for name, item in opened.items() if isinstance(opened, dict) else ():
+    for name, item in opened.items():
         members = item if isinstance(item, dict) else {}
         elements = members.get("of")
         if "value" in members:
@@ -307,8 +342,9 @@ def _state_text(state: State) -> str:
 
 
 def _took(value: Json | None) -> Mapping[str, str]:
-    members = value if isinstance(value, dict) else {}
-    return {name: str(members[name]) for name in ("price", "latency", "epsilon") if name in members}
+    if not isinstance(value, dict):
+        return _NOTHING
+    return {name: str(value[name]) for name in ("price", "latency", "epsilon") if name in value}
 
 
 def _terms(record: Record) -> str:
