@@ -24,7 +24,7 @@ from tcc.options import (
     pin_option,
 )
 from tcc.pages.artifact_page import Known, artifact_page
-from tcc.pages.proved import with_proof
+from tcc.pages.proved import MOST, HeldLedger, with_proof
 from tcc.pages.records import ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
@@ -129,9 +129,10 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage
         kept.add(record)
         teller.tell(record, session)
 
-    found = validate(ledger, artifact, tell=tell, **given)
+    whole = _at_most(ledger, MOST - len(artifact))
+    found = validate(ledger if whole is None else whole, artifact, tell=tell, **given)
     kind = "session" if isinstance(found, SessionValidation) else "run"
-    page = _told(ledger, artifact, found, teller, kept) or _untold(ledger, found, kind)
+    page = _told(ledger, artifact, found, whole, teller, kept) or _untold(ledger, found, kind)
     return BuiltPage(
         page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
     )
@@ -141,31 +142,53 @@ def _told(
     ledger: Path,
     data: bytes,
     found: Validation | SessionValidation,
+    whole: bytes | None,
     teller: Teller,
     kept: ShownRecords,
 ) -> pages.Page | None:
     """The page of a ledger that holds as far as it goes; None of any other.
 
     Args:
+        whole: what was validated, where that is little enough for a page to hold it.
         teller, kept: have the records of a session.
     """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
-
-    def read() -> Iterator[Record]:
-        return records(ledger, found.head)
 
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
         with collection_put_off(True):
             told = teller.transcript(artifact)
-            page = with_proof(session_page(artifact, told, kept, found, verdict), data)
+            page = session_page(artifact, told, kept, found, verdict)
+        page = with_proof(page, data, _held(whole, found))
     else:
+
+        def read() -> Iterator[Record]:
+            return records(ledger, found.head)
+
         page = run_page(artifact, read, verdict)
     if found.findings:
         page = replace(page, sections=[ledger_findings(found, ()), *page.sections])
     return page
+
+
+def _at_most(path: Path, most: int) -> bytes | None:
+    """The bytes of a file, where there are `most` at most."""
+    if most <= 0:
+        return None
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    return data if len(data) <= most else None
+
+
+def _held(whole: bytes | None, found: SessionValidation) -> HeldLedger:
+    """What a page holds of the ledger that was validated: its records.
+
+    Bytes without an LF behind them are no record.
+    """
+    data = None if whole is None else whole[: whole.rfind(b"\n") + 1]
+    return HeldLedger(data=data, head=found.head, due=f"{found.word}: {found.claim_type}")
 
 
 def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:
