@@ -62,10 +62,10 @@ BOUNDS = {
     "validate": (9610, 5895),
     "validate asks": (10675, 6550),
     "validate atoms": (12030, 7385),
-    "validate session": (8660, 5535),
-    "validate monitors session": (9125, 5875),
-    "validate statements session": (13960, 9300),
-    "validate models session": (9865, 6295),
+    "validate session": (8670, 5535),
+    "validate monitors session": (9135, 5875),
+    "validate statements session": (13990, 9310),
+    "validate models session": (9875, 6295),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")

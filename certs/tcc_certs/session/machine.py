@@ -81,26 +81,17 @@ class Offer:
         return tuple(found)
 
 
+@dataclass(slots=True)
 class _Look:
-    """A call at the places that are held: why not, where it leads, and what is held after it.
+    """A call at the places that are held: where it leads, why not, and what is held after it.
 
-    What is held after an unknown outcome is put together when it is asked for: most calls are
-    known to be done by then.
+    After an unknown outcome that is put together when it is asked for: most are known by then.
     """
 
-    __slots__ = ("_after", "_held", "_unknown", "code", "done")
-
-    def __init__(self, held: Held, after: list[Place], done: dict[Observed, Held]) -> None:
-        self._held, self._after, self.done = held, after, done
-        self._unknown: Held | None = None
-        self.code: Code | None = None
-
-    @property
-    def unknown(self) -> Held:
-        """What is held where nobody knows whether it was done."""
-        if self._unknown is None:
-            self._unknown = tuple(sorted({*self._held, *self._after}))
-        return self._unknown
+    after: list[Place]
+    done: dict[Observed, Held]
+    code: Code | None = None
+    unknown: Held = ()
 
 
 class SessionMachine:
@@ -257,7 +248,9 @@ class SessionMachine:
 
     def unknown(self, held: Held, offer: Offer) -> Held:
         """What is held after a call of which it is not known whether it was done."""
-        return self._look(held, offer).unknown
+        look = self._look(held, offer)
+        look.unknown = look.unknown or tuple(sorted(set(look.after)))
+        return look.unknown
 
     def step(self, place: Place, call: int) -> Place | None:
         """Where a call of the artifact leads; None where it may not be made."""
@@ -270,18 +263,15 @@ class SessionMachine:
 
     def _targets(self, states: tuple[int, ...], call: int) -> tuple[int, ...]:
         """Where a call leads to from any of these states, whatever the statements; increasing."""
-        if len(states) == 1:
-            return self._from(states[0], call)
-        return tuple(sorted({target for q in states for target in self._from(q, call)}))
-
-    def _from(self, q: int, call: int) -> tuple[int, ...]:
-        """Where a call leads to from a state; the kernel has checked the order of its edges."""
-        calls, starts = self._automaton.edge_call, self._automaton.edge_start
-        end = starts[q + 1]
-        at = last = bisect_left(calls, call, starts[q], end)
-        while last < end and calls[last] == call:
-            last += 1
-        return tuple(self._automaton.edge_target[at:last])
+        automaton, found = self._automaton, list[int]()
+        calls, starts = automaton.edge_call, automaton.edge_start
+        for q in states:
+            end = starts[q + 1]
+            at = bisect_left(calls, call, starts[q], end)
+            while at < end and calls[at] == call:
+                found.append(automaton.edge_target[at])
+                at += 1
+        return tuple(found if len(states) == 1 else sorted(set(found)))
 
     def accepts(self, place: Place) -> bool:
         """Whether a plan may end at a place."""
@@ -306,7 +296,7 @@ class SessionMachine:
         return found
 
     def _looked_up(self, held: Held, offer: Offer) -> _Look:
-        code, calls, every = None, offer.calls.values(), list[Place]()
+        code, calls, every = None, offer.calls.values(), list(held)
         done: dict[Observed, Held] = {}
         for place in held:
             after = [self.step(place, call) or NOWHERE for call in calls]
@@ -318,11 +308,9 @@ class SessionMachine:
             if len(after) < offer.answers:
                 after.append(NOWHERE)
             every += after
-        look = _Look(held, every, done)
-        if code is None and len(held) + len(every) > MAX_PLACES and len(look.unknown) > MAX_PLACES:
+        if code is None and len(every) > MAX_PLACES and len(set(every)) > MAX_PLACES:
             code = Code.MANY_STATES
-        look.code = code
-        return look
+        return _Look(every, done, code)
 
     def row(self, q: int) -> Mapping[int, tuple[int, ...]]:
         """The edges of a state: for each call its targets, increasing."""

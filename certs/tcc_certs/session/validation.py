@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tcc_certs.core.model import SumMonitor
 from tcc_certs.errors import Code, Rejected, ensure
@@ -43,6 +44,8 @@ from tcc_certs.session.records import (
 )
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.values.canonical import RecordMacs
+
+Tell: TypeAlias = "Callable[[Record, ReplayedSession], None]"
 
 # What a session shows, in a verdict, a claim and plain words (session.md, section 7).
 
@@ -236,7 +239,7 @@ def validate(
     *,
     pin: str | None = None,
     key: bytes | None = None,
-    tell: Callable[[Record, ReplayedSession], None] | None = None,
+    tell: Tell | None = None,
 ) -> SessionValidation:
     """What the ledger of a session shows, by going through it with the artifact.
 
@@ -246,8 +249,7 @@ def validate(
         pin: the artifact digest to require, hex.
         key: 32 bytes, of the digests; with it digests of shown values, the keys of calls and the
             MACs of records are derived again.
-        tell: is called with each record that passes, and the session after it; no verdict rests on
-            it.
+        tell: is called with each record that passes, and the session after it.
 
     Returns:
         a verdict, never an exception, whatever the bytes are.
@@ -267,11 +269,7 @@ def validate(
     return conclude(replay.findings, replay.session, reader)
 
 
-def _read(
-    replay: SessionReplay,
-    reader: LedgerReader,
-    tell: Callable[[Record, ReplayedSession], None] | None = None,
-) -> None:
+def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None = None) -> None:
     """Every record, and the end of the input.
 
     Raises:
