@@ -62,10 +62,10 @@ BOUNDS = {
     "validate": (9610, 5895),
     "validate asks": (10675, 6550),
     "validate atoms": (12030, 7385),
-    "validate session": (8670, 5535),
-    "validate monitors session": (9135, 5875),
-    "validate statements session": (13990, 9310),
-    "validate models session": (9875, 6295),
+    "validate session": (8680, 5540),
+    "validate monitors session": (9145, 5880),
+    "validate statements session": (14045, 9355),
+    "validate models session": (9885, 6300),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/", "formats/schema")
