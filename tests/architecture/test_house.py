@@ -164,7 +164,7 @@ LARGE = {
     "session/monitors/digested.py": 586,
     "values/places.py": 530,
     "session/monitors/policies.py": 520,
-    "session/monitors/relations.py": 580,
+    "session/monitors/relations.py": 583,
 }
 
 
