@@ -64,7 +64,7 @@ BOUNDS = {
     "validate atoms": (12030, 7385),
     "validate session": (8680, 5540),
     "validate monitors session": (9145, 5880),
-    "validate statements session": (14045, 9355),
+    "validate statements session": (14085, 9385),
     "validate models session": (9885, 6300),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
