@@ -369,7 +369,7 @@ class Course:
         self._steps: list[Step] = []
         self._errors: Known = () if machine.errors is None else machine.errors.start
         # Of those that were gone through.
-        self._before: list[tuple[Held, Undo, Known]] = []
+        self._before: list[tuple[Held, Undo | tuple[()], Known]] = []
         # Steps that a reader of the records has gone through by now, and how many of them again.
         self._reached = self._repeated = 0
 
@@ -547,7 +547,8 @@ class Course:
 
     def _go_through(self, step: Step) -> None:
         held, machine = self._held, self.machine
-        self._before.append((held, self._memory.add(step), self._errors))
+        # Where there is nothing to undo no list is kept for each call.
+        self._before.append((held, self._memory.add(step) or (), self._errors))
         if self._errors and machine.errors is not None:
             how: How = "answered" if step.answered else "done" if step.done else "unknown"
             self._errors = machine.errors.after(self._errors, step.tool, step.values, how)

@@ -186,7 +186,7 @@ class ReplayedSession:
         self._unknown: dict[int, Offer] = {}
         known = header.key
         self._call_keys = None if known is None else CallKeys(known, header.name)
-        self._keys: set[str] = set()
+        self._keys: set[int] = set()  # as numbers: these take half of the room of their texts
         self._references: set[str] = set()
 
     @property
@@ -384,8 +384,9 @@ class ReplayedSession:
         if self._call_keys is not None:
             expected = self._call_keys.of(seq)
             self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
-        ensure(key not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
-        self._keys.add(key)
+        number = int(key, 16)
+        ensure(number not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
+        self._keys.add(number)
         if "ref" in record:
             ref = text(record, "ref")
             fresh = ref not in self._references

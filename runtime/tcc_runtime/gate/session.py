@@ -744,7 +744,11 @@ class Follower:
 
     def _bring(self, record: Record, line: int) -> None:
         session, kind = self.session, record["kind"]
-        if kind == "session":
+        if kind == "call":
+            self._call(record, line)
+        elif kind == "outcome":
+            self._outcome(record, line)
+        elif kind == "session":
             arguments = record["arguments"]
             names = arguments["show"] if isinstance(arguments, dict) else None
             shown = names if isinstance(names, list) else []
@@ -754,10 +758,6 @@ class Follower:
             if "parent" in record:
                 self.parent = text(record, "parent")
             self.shadow = "shadow" in record
-        elif kind == "call":
-            self._call(record, line)
-        elif kind == "outcome":
-            self._outcome(record, line)
         elif kind == "resolve":
             made = session.made[size(record, "seq") - 1]
             if size(record, "seq") in session.under_way:
@@ -824,16 +824,20 @@ class Follower:
         seq = size(record, "seq")
         made, answers = self.session.made[seq - 1], answers_of(record)
         observed = self._observed(made, record)
-        unforeseen = "unforeseen" in record or lacks_one(answers)
+        unforeseen = "unforeseen" in record or (bool(answers) and lacks_one(answers))
         read = record.get("answered") is True
         told = self.told(made.offer, answers)
         self.session.settle(outcome, observed, unforeseen, read=read, seq=seq, told=told)
-        self.returned(seq, read)
+        if outcome == "failed":
+            self.returned(seq, read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":
             return None
-        told, params = record.get("observed"), self._policy.table(made.offer.tool).observed
+        params = self._policy.table(made.offer.tool).observed
+        if not params:
+            return ()
+        told = record.get("observed")
         texts = told if isinstance(told, dict) else {}
         return tuple(
             [

@@ -738,7 +738,7 @@ class Shared:
             self._between = True
             follower.apply(news)
             self._between = False
-            if not news.own:
+            if self.durable and not news.own:
                 self.journal.sync_soon()
         keep_up(follower.session)
 
