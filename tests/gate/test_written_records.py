@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -194,3 +195,17 @@ def test_columns_of_more_values_than_a_record_has_are_refused() -> None:
             with suppress(Rejected):
                 found = members_of(form, one, DIGESTER)
             assert (found is None) is is_too_much
+
+
+def test_long_texts_are_digested_one_by_one() -> None:
+    kind = ListType(of=TextType())
+    form = Form(name="f", type=kind, is_list=True)
+    value = ["a" * 60_000, "\0" * 60_000, "é" * 60_000] * 100
+    assert columns_of(value, kind) is None
+    assert columns_of(["a" * 4096, "\0"], kind) is not None
+    tracemalloc.start()
+    found = members_of(form, typed(value, kind), DIGESTER)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found["of"] == [digest(b"k" * 32, b"s", one.encode()).hex()[:32] for one in value]
+    assert most < 1 << 20

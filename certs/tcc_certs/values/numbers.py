@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from fractions import Fraction
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -95,14 +94,3 @@ def _expanded(printed: str) -> str:
     if left == "0" and not right:
         return "0"
     return f"{sign}{left}.{right}" if right else f"{sign}{left}"
-
-
-def decimal_of(value: int | Fraction) -> str:
-    """The canonical decimal of an exact one."""
-    if isinstance(value, int):
-        return str(value)
-    places, scale = 0, 1
-    while scale % value.denominator:
-        places, scale = places + 1, scale * 10
-    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
-    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"

@@ -247,6 +247,17 @@ def exact_number(decimal: str) -> int | Fraction:
     return Fraction(decimal) if "." in decimal else int(decimal)
 
 
+def decimal_of(value: int | Fraction) -> str:
+    """The canonical decimal of an exact one."""
+    if isinstance(value, int):
+        return str(value)
+    places, scale = 0, 1
+    while scale % value.denominator:
+        places, scale = places + 1, scale * 10
+    units = str(abs(value.numerator) * (scale // value.denominator)).rjust(places + 1, "0")
+    return f"{'-' * (value < 0)}{units[:-places]}.{units[-places:]}"
+
+
 def _ensure_whole(text: str) -> None:
     lone = any("\ud800" <= char <= "\udfff" for char in text) if not text.isascii() else False
     ensure(not lone, Code.NO_VALUE, "value", "no lone surrogate", "one")
@@ -420,7 +431,11 @@ def _are_short(value: Sequence[object], of: FieldType | None) -> bool:
         return False
     texts: Sequence[Any] = value
     sizes = set(map(len, texts))
-    return of.least <= min(sizes) and max(sizes) <= of.most and "".join(texts).isascii()
+    most = min(of.most, _SHORT_TEXT)  # as they are copied, all at once
+    return of.least <= min(sizes) and max(sizes) <= most and "".join(texts).isascii()
+
+
+_SHORT_TEXT = 1 << 12
 
 
 # What a ledger has of a value: of a record the fields alone, by their names.

@@ -16,8 +16,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.session.validation import SessionReplay
-from tcc_certs.values.numbers import decimal_of
-from tcc_certs.values.places import State
+from tcc_certs.values.places import State, decimal_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy, policy_of
 

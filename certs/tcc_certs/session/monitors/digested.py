@@ -28,7 +28,6 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, digest, json_value, utf8
 from tcc_certs.values.declared import NumberType, OpenParameter, TextType
-from tcc_certs.values.numbers import decimal_of
 from tcc_certs.values.places import (
     MOST_WORK,
     NONE,
@@ -43,6 +42,7 @@ from tcc_certs.values.places import (
     TimeType,
     Wrong,
     constant,
+    decimal_of,
     ends_of,
     exact_number,
     flat,
@@ -305,6 +305,9 @@ def members_of(
 _MARKS: Mapping[bool | None, str] = {True: "1", False: "0", None: "-"}
 
 
+_AT_ONCE = 1 << 20  # characters that are copied to be digested
+
+
 class Leaves:
     """The values in the lists of one record, leaf by leaf."""
 
@@ -392,10 +395,10 @@ class Leaves:
     def _hashes(self, texts: Sequence[str]) -> list[str]:
         """Elements that are texts, of which an answer may have a thousand."""
         reset, update, made = self._hasher.reset, self._hasher.update, self._hasher.digest
-        # All at once, as a text with the mark in it is rare.
-        marked = "\0s".join(["", *texts]).encode().split(b"\0")[1:]
-        if len(marked) > len(texts):
-            marked = [TEXT + text.encode() for text in texts]
+        marked: Iterable[bytes] = (TEXT + text.encode() for text in texts)
+        if sum(map(len, texts)) <= _AT_ONCE:
+            short = "\0s".join(["", *texts]).encode().split(b"\0")[1:]
+            marked = short if len(short) == len(texts) else marked  # the mark in a text is rare
         whole = b"".join([made(SHORT) for data in marked if not reset() and update(data)]).hex()
         return [whole[at : at + 2 * SHORT] for at in range(0, len(whole), 2 * SHORT)]
 
