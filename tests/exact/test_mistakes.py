@@ -211,7 +211,7 @@ def test_a_mistake_about_fields_is_found(
     mistake(monkeypatch)
 
     def asked(seed: int, tally: dict[str, int]) -> None:
-        later.ask(seed, tally, timed=False, fields=True)
+        later.ask(seed, tally, "fields")
 
     assert found_by(range(first, first + 400), asked) is not None
 
@@ -236,7 +236,7 @@ def test_a_mistake_about_later_statements_is_found(
     mistake(monkeypatch)
 
     def asked(seed: int, tally: dict[str, int]) -> None:
-        later.ask(seed, tally, timed=timed)
+        later.ask(seed, tally, "timed" if timed else "later")
 
     assert found_by(range(first, first + 400), asked) is not None
 

@@ -176,6 +176,8 @@ class _Check:
             wide = [one.text for one in system.right.policies if is_across(one.policy)]
             ensure(not wide, Code.UNKNOWN_FEATURE, "core", "limits of one session", wide[:1])
         if kind == "finishable":
+            lists = system.lists  # of some sizes the call may not be there that leads to an end
+            ensure(not lists, Code.UNKNOWN_FEATURE, "core", "no lists compared", "some")
             self._finishable(system, head)
         elif self._listed:
             self._included(system, head)

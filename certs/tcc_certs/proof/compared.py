@@ -16,6 +16,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
 from tcc_certs.proof.histories import Histories
+from tcc_certs.proof.lists import LIST, MEMBERS, Elements, element_of
 from tcc_certs.proof.rules import attribute_of
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
@@ -25,6 +26,7 @@ from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import ListType
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
@@ -119,6 +121,7 @@ class Compared:
         self._types: dict[str, list[OpenType]] = {}
         self._constants: dict[str, set[str]] = {}
         self._tokens: dict[tuple[str, str], int] = {}
+        self._lists: dict[ListType, int] = {}  # by their types their atoms
         self.spoken = self._spoken()
         fields = [self._fields(at, tool) for at, tool in enumerate(left.core.tools)]
         self.given = self._given()
@@ -132,15 +135,40 @@ class Compared:
                 of_sort.setdefault(sort, []).append(len(self.atoms))
                 self.atoms.append(atom)
         self._of_sort = of_sort
+        self._elements = self._listed(fields)
         tools = enumerate(left.core.tools)
         self.kinds = [self._kind(at, tool, fields[at]) for at, tool in tools]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self.value_of, self.matches)
+            cores = [left.core, right.core]
+            self.histories = Histories(cores, self.value_of, self.matches, self._elements)
         except Uncovered as why:
             raise Rejected(Code.UNKNOWN_FEATURE, "core", "statements", str(why)) from None
 
     # What is compared.
+
+    def _listed(self, fields: Sequence[Sequence[OpenParameter]]) -> Elements:
+        """The lists that statements compare with values; each type of lists has an atom."""
+        names, domains = set[tuple[str, str]](), dict[int, tuple[int, ...]]()
+        for tool, some in zip(self.left.core.tools, fields, strict=True):
+            for one in some:
+                element = element_of(one.type)
+                if element is None:
+                    continue
+                names.add((tool.name, one.name))
+                if one.type not in self._lists:
+                    self._lists[one.type] = len(self.atoms)
+                    domains[len(self.atoms)] = self._domain(element)
+                    self.atoms.append(
+                        Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
+                    )
+        return Elements(
+            fields=frozenset(names),
+            domains=domains,
+            most={at: kind.most for kind, at in self._lists.items()},
+            constants=sorted(self._tokens.values()),
+            atom_of=lambda token: token % len(self.atoms),
+        )
 
     def _spoken(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
@@ -213,6 +241,8 @@ class Compared:
     def texts(self, tool: str, name: str) -> tuple[tuple[str, ...], bool]:
         """The texts that a field of a remembered call may have, and whether it has no tokens."""
         at = attribute_of(name)
+        if tool == MEMBERS:
+            return (), False
         if at is None:
             found = self.values(tool, name)
             return found, bool(found)
@@ -271,6 +301,13 @@ class Compared:
             spoken = (tool.name, opened.name) in self.spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
+            element = element_of(opened.type) if spoken else None
+            if element is not None:
+                self._type(element)
+                for text in sorted(self.spoken.constants):
+                    self._constant(element, text)
+                found.append(opened)
+                continue
             sort = sort_of(opened.type)
             ensure(
                 is_scalar(opened.type), Code.UNKNOWN_FEATURE, opened.name, "a text or number", sort
@@ -315,6 +352,8 @@ class Compared:
             self._constants.setdefault(sort_of(kind), set()).add(text)
 
     def _domain(self, kind: OpenType) -> tuple[int, ...]:
+        if isinstance(kind, ListType):
+            return (self._lists[kind],)
         sort = sort_of(kind)
         at = self._types[sort].index(kind)
         return tuple([n for n in self._of_sort.get(sort, ()) if at in self.atoms[n].types])
@@ -374,6 +413,8 @@ class Compared:
         return len(self.sums) - 1
 
     def _holds(self, atom: Atom, kind: OpenType) -> bool:
+        if atom.sort == LIST:  # of a tool with a list both sides have the same type
+            return element_of(kind) is not None
         types = self._types.get(atom.sort, [])
         return sort_of(kind) == atom.sort and kind in types and types.index(kind) in atom.types
 

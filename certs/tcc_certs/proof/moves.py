@@ -93,6 +93,11 @@ class System(KeyParts):
         now = self.histories.flat(past)
         return tuple(sorted([(LATER + group, *fact) for group, *fact in now]))  # type: ignore[misc]
 
+    @property
+    def lists(self) -> bool:
+        """Whether statements compare lists with values."""
+        return bool(self._elements.fields)
+
     # What has to be tried.
 
     def moves(self, part: Part, state: State) -> Iterator[Move]:
@@ -121,12 +126,33 @@ class System(KeyParts):
                 self._tried += weight * len(tries)
                 ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
                 for tokens, look in tries:
-                    move = self._move(
-                        part, state, past, counts, call, after, kind, tokens, look, onwards
-                    )
-                    if move is not None:
-                        move.sure = sure
-                        yield move
+                    for one in self._elements_chosen(past, held, call, kind, tokens, weight):
+                        move = self._move(
+                            part, state, one, counts, call, after, kind, tokens, look, onwards
+                        )
+                        if move is not None:
+                            move.sure = sure
+                            yield move
+
+    def _elements_chosen(
+        self,
+        past: Past,
+        held: Sequence[int],
+        call: int,
+        kind: Kind,
+        tokens: tuple[Choice, ...],
+        weight: int,
+    ) -> Iterator[Past]:
+        """What is remembered, for each choice of which values are elements of which lists."""
+        if not past or not self.lists:
+            yield past
+            return
+        made = self._made(call, kind, tokens)
+        for number, one in enumerate(self.histories.listed(past, made, held)):
+            self._tried += weight
+            ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
+            ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
+            yield one
 
     def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
         """What statements of version 1.2 remember, for each way in which time may have gone on.
@@ -237,7 +263,7 @@ class System(KeyParts):
                 chosen.pop()
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
-                for token in list(there):
+                for token in list(there) if atom not in self._elements.domains else ():
                     chosen.append(token)
                     yield from choose(at + 1)
                     chosen.pop()
@@ -304,7 +330,8 @@ class System(KeyParts):
         facts = _marked(state[2], left, right) if left or right else state[2]
         if later is not None:
             kept = [fact for fact in facts if fact[0] < LATER]
-            facts = (*kept, *self._facts(self.histories.after(past, later)))
+            after_it = self.histories.after(past, later, held_tokens(kept))
+            facts = (*kept, *self._facts(after_it))
         return Move(call, tokens, (after, place, facts, sums), "")
 
     def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:

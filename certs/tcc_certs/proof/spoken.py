@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import Core, Tool
 from tcc_certs.core.opened import fields_of
 from tcc_certs.core.policies import (
     Alternative,
@@ -29,7 +29,9 @@ from tcc_certs.core.policies import (
     tools_of,
 )
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
+from tcc_certs.proof.lists import element_of
 from tcc_certs.values.declared import text_of
+from tcc_certs.values.places import Field, ListType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 from tcc_certs.values.types import NumberType, TextType
 
@@ -70,6 +72,7 @@ class Spoken:
     patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
+    _tools: Mapping[str, Tool] = field(default_factory=dict)  # of the core that is read
 
     def read(self, core: Core, policy: Policy) -> None:
         """Gather what a statement tells apart.
@@ -77,6 +80,7 @@ class Spoken:
         Raises:
             Uncovered: it speaks of what no token stands for.
         """
+        self._tools = {tool.name: tool for tool in core.tools}
         for tool, names in named_by(core, policy).items():
             self.compared.update((core.tools[tool].name, name) for name in names)
             # A field that lists its values may be compared with one that is open.
@@ -89,7 +93,8 @@ class Spoken:
         for part in alternatives_of(policy):
             tools = frozenset() if part.calls is None else tools_of(part.calls, len(core.tools))
             sides = {"own": _tools(core, policy), "seen": tools}
-            for _, term in part.same:
+            for name, term in part.same:
+                self._plainly([(core.tools[tool].name, name) for tool in tools])
                 self._term(core, term, sides, exact=False)
             for relation in part.where:
                 self._relation(core, relation, sides)
@@ -103,7 +108,10 @@ class Spoken:
                 if isinstance(policy, Total):
                     self.exact.add((core.tools[policy.tool].name, policy.parameter))
             case Apart() | Owe():
-                for _, term in policy.same:
+                first = policy.one if isinstance(policy, Apart) else policy.first
+                tools = tools_of(first, len(core.tools))
+                for name, term in policy.same:
+                    self._plainly([(core.tools[tool].name, name) for tool in tools])
                     self._term(core, term, own, exact=False)
 
     def _attribute(self, core: Core, of: Attribute) -> None:
@@ -112,9 +120,9 @@ class Spoken:
             if not is_scalar(known.type):
                 raise Uncovered(f"session.{of.name}, which is no text, number or flag")
             self.compared.add((GIVEN, of.name))
-        tools = {tool.name: tool for tool in core.tools}
+        self._plainly(of.sources)
         for name, field_name in of.sources:
-            tool = tools[name]
+            tool = self._tools[name]
             self.compared.add((name, field_name))
             for listed in tool.parameters:
                 if listed.name == field_name:
@@ -142,6 +150,8 @@ class Spoken:
             case ("in" | "not in", one, ("list", _) as many):
                 self._term(core, one, sides, exact=False)
                 self._term(core, many, sides, exact=False)
+            case ("in" | "not in", one, ("own" | "seen", _) as many):
+                self._among(core, one, many, sides)
             case ("~" | "!~", one, str() as pattern):
                 self._term(core, one, sides, exact=False)
                 self.patterns.add(pattern)
@@ -154,6 +164,33 @@ class Spoken:
                     self._term(core, term, sides, exact=True)
             case _:
                 raise Uncovered(f"a relation of the kind {tree[0]!r}")
+
+    def _among(self, core: Core, one: Tree, many: Tree, sides: Mapping[str, frozenset[int]]) -> None:
+        """A value among the elements of a list."""
+        if one[0] not in ("own", "seen", "session", "s", "n", "b"):
+            raise Uncovered("what is computed, or a list, among the elements of a list")
+        self._term(core, one, sides, exact=False)
+        for name in self._names(core, many, sides):
+            if element_of(self._field(name).type) is None:
+                raise Uncovered(f"{'.'.join(name)}, which is no list of texts, numbers or flags")
+        # Whether what is not listed is an element would hang on elements that are not live.
+        for name in self._names(core, one, sides) if one[0] in ("own", "seen", "session") else ():
+            if name[0] != GIVEN and ANY in self._field(name).values:
+                raise Uncovered(f"{'.'.join(name)}, which may be what is not listed, in a list")
+
+    def _field(self, name: tuple[str, str]) -> Field:
+        tool = self._tools[name[0]]
+        return fields_of(tool)[name[1]]
+
+    def _plainly(self, names: Iterable[tuple[str, str]]) -> None:
+        """Fields are compared as they are: none is a list.
+
+        Raises:
+            Uncovered: one is.
+        """
+        for name in names:
+            if name[0] != GIVEN and isinstance(self._field(name).type, ListType):
+                raise Uncovered(f"{'.'.join(name)}, a list that is compared")
 
     def _cut(self, names: Iterable[tuple[str, str]], text: str) -> None:
         self.constants.add(text)
@@ -173,8 +210,10 @@ class Spoken:
                 for item in items:
                     self._term(core, item, sides, exact=False)
             case ("own" | "seen" | "session", _):
+                names = self._names(core, tree, sides)
+                self._plainly(names)
                 if exact:
-                    self.exact.update(self._names(core, tree, sides))
+                    self.exact.update(names)
             case ("max", one, other):
                 self._term(core, one, sides, exact=True)
                 self._term(core, other, sides, exact=True)

@@ -328,6 +328,8 @@ def finishing(
     Raises:
         OpenQuestion: P503, P507.
     """
+    if system.lists:  # the kernel takes none
+        return None
     part = Part(tracked=None, rule=None, uses=_monitors(system))
     made = closed(system, part, ends=False, max_states=max_states, check_time=check_time)
     if made is None:

@@ -21,17 +21,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
 from tcc_certs.proof.histories import CallParts, Histories, Past
+from tcc_certs.proof.lists import Elements, Pair, element_of
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
+from tcc_certs.values.places import ListType
 from tcc_certs.values.places import State as FieldState
 from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
@@ -69,6 +72,7 @@ class Move:
         over: the sum that it brings above the right side's cap.
         ages: of the calls in the line before it how many spans of time they have left.
         line: of the calls in the line after it each one's place before it, -1 of the call itself.
+        pairs: the lists that are remembered, and its own, with their elements as far as known.
     """
 
     call: int
@@ -78,6 +82,7 @@ class Move:
     over: int | None = None
     ages: tuple[int, ...] = ()
     line: tuple[int, ...] = ()
+    pairs: Sequence[Pair] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +115,7 @@ class Kind:
         refused: whether the right side refuses every call.
         sums: places of sums, each with its field, or None.
         told: which fields are answers.
+        lists: those fields that are lists.
     """
 
     tool: Tool
@@ -122,6 +128,7 @@ class Kind:
     refused: bool
     sums: list[tuple[int, int | None, str]]
     told: frozenset[str]
+    lists: dict[str, ListType]
 
 
 class System:
@@ -149,10 +156,14 @@ class System:
         self._cuts = self._cut()
         self._likes = self._like()
         self._make_atoms()
+        self._lists: dict[ListType, int] = {}  # by their types their atoms
+        self.elements = self._listed()
         self.kinds = [self._kind(at, tool) for at, tool in enumerate(left.core.tools)]
         self._ensure_exact()
         try:
-            self.histories = Histories([left.core, right.core], self._value_of, self._matches)
+            self.histories = Histories(
+                [left.core, right.core], self._value_of, self._matches, self.elements
+            )
         except Uncovered as why:
             raise OpenQuestion("P501", str(why)) from None
         self._every = frozenset(range(len(left.core.monitors)))
@@ -295,6 +306,13 @@ class System:
             spoken = named in self._spoken.compared
             if opened.name not in compared and opened.name not in listed and not spoken:
                 continue
+            element = element_of(opened.type) if spoken else None
+            if element is not None:
+                self._type(element)
+                for text in sorted(self._spoken.constants):
+                    self._constant(element, json_of(text))
+                found.append((opened.name, opened))
+                continue
             sort = sort_of(opened.type)
             if not is_scalar(opened.type) and sort != "json":
                 raise OpenQuestion("P501", f"{tool.name}.{opened.name} is compared: its type")
@@ -357,7 +375,30 @@ class System:
                 if only is not None:
                     self._constant_token[sort, text_of(only)] = (number, 0)
 
+    def _listed(self) -> Elements:
+        """The lists that statements compare with values; each type of lists has an atom."""
+        names, domains = set[tuple[str, str]](), dict[int, tuple[int, ...]]()
+        for at, some in self._fields.items():
+            for name, one in some:
+                element = element_of(one.type)
+                if element is None:
+                    continue
+                names.add((self.left.core.tools[at].name, name))
+                if one.type not in self._lists:
+                    self._lists[one.type] = len(self.atoms)
+                    domains[len(self.atoms)] = tuple(self._domain(element))
+                    self.atoms.append(Atom(types=frozenset(), only=None, _values=count()))
+        return Elements(
+            fields=frozenset(names),
+            domains=domains,
+            most={at: kind.most for kind, at in self._lists.items()},
+            constants=sorted(self._constant_token.values()),
+            atom_of=lambda token: token[0],
+        )
+
     def _domain(self, kind: OpenType) -> list[int]:
+        if isinstance(kind, ListType):
+            return [self._lists[kind]]
         sort = sort_of(kind)
         at = self._types[sort].index(kind)
         return [number for number in self._of_sort[sort] if at in self.atoms[number].types]
@@ -382,6 +423,7 @@ class System:
             or any(not p.optional and p.name not in mine for p in theirs.values()),
             sums=[],
             told=frozenset([one.name for one in tool.answers]),
+            lists={name: one.type for name, one in fields if isinstance(one.type, ListType)},
         )
         for one in tool.answers:
             if one.name not in named:
@@ -546,17 +588,37 @@ class System:
     ) -> Iterator[Move]:
         made = self.left.core.calls[call]
         kind = self.kinds[made.tool]
-        for count, tokens in enumerate(self._choices(kind, held)):
-            if count >= MAX_MOVES:
-                raise OpenQuestion("P503", f"too many choices of values for {made.text}")
+        tried = 0
+        for tokens in self._choices(kind, held):
             move = self._move(state, call, after, kind, tokens)
-            if move is not None and past is not None:
-                move = self._later(move, past, kind)
-            if move is not None:
-                yield move
+            if move is None:
+                tried += 1
+            for later in () if move is None else self._laters(move, past, kind, held):
+                tried += 1
+                if later is not None:
+                    yield later
+            if tried > MAX_MOVES:
+                raise OpenQuestion("P503", f"too many choices of values for {made.text}")
 
-    def _later(self, move: Move, past: Past, kind: Kind) -> Move | None:
-        """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
+    def _laters(
+        self, move: Move, past: Past | None, kind: Kind, held: dict[int, list[int]]
+    ) -> Iterator[Move | None]:
+        """A move, as statements of version 1.2 have it, for each choice of elements of lists.
+
+        None: those of the left refuse it.
+        """
+        if past is None:
+            yield move
+            return
+        made = self._parts(move, kind)
+        live = {(atom, number) for atom, numbers in held.items() for number in numbers}
+        for number, one in enumerate(self.histories.listed(past, made, live)):
+            if number > MAX_MOVES:
+                raise OpenQuestion("P503", f"too many choices of elements for {made.tool}")
+            yield self._later(move, one, made)
+
+    def _parts(self, move: Move, kind: Kind) -> CallParts:
+        """A call, as statements of version 1.2 see it."""
         call = self.left.core.calls[move.call]
         params = kind.tool.parameters
         parts: list[tuple[str, Any]] = [
@@ -567,16 +629,21 @@ class System:
         tokens = zip(kind.fields, move.tokens, strict=True)
         parts += [(name, token) for name, token in tokens if token is not None]
         answers = kind.told.union([param.name for param in params if param.observed])
-        made = CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+        return CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
+
+    def _later(self, move: Move, past: Past, made: CallParts) -> Move | None:
+        """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
         histories = self.histories
         if histories.refused(past, made, self._every, 0):
             return None
-        ages = histories.ages(past)
+        ages, pairs = histories.ages(past), histories.pairs(past)
         if move.state is None or histories.refused(past, made, self._every, 1):
-            return replace(move, state=None, ages=ages)
-        later = self._items(histories.after(past, made))
+            return replace(move, state=None, ages=ages, pairs=pairs)
+        live = held_tokens([move.state.mine, move.state.other])
+        later = self._items(histories.after(past, made, live))
         line = histories.sources(past, made)
-        return replace(move, state=replace(move.state, later=later), ages=ages, line=line)
+        state = replace(move.state, later=later)
+        return replace(move, state=state, ages=ages, line=line, pairs=pairs)
 
     def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens for a call."""
@@ -603,7 +670,7 @@ class System:
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
                 fresh = next(i for i in range(len(there) + 1) if i not in there)
-                options = list(there)
+                options = [] if atom in self.elements.domains else list(there)
                 if self.atoms[atom].value(len(there)) is not None:
                     options.append(fresh)
                 for number in options:
@@ -749,6 +816,8 @@ class System:
         return None if other is None else (place, other)
 
     def _is_of(self, token: Token, kind: OpenType) -> bool:
+        if token[0] in self.elements.domains:  # both sides have the same type
+            return element_of(kind) is not None
         sort = sort_of(kind)
         atom = self.atoms[token[0]]
         if token[0] not in self._of_sort.get(sort, ()):

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.proof.fields import ANY, answer_of, arguments_of
 from tcc_certs.values.declared import json_of, text_of
-from tcc_certs.values.places import Missing
+from tcc_certs.values.places import ListType, Missing
 from tcc_certs.values.places import at as found_at
 from tcc_runtime.exact.system import Move, System, Token, grid_value
 
@@ -86,8 +86,11 @@ class SessionWriter:
                 if token is not None and token not in values:
                     values[token] = self._fresh(token[0], values)
                 if token is not None and token not in held:
+                    listed = token[0] in self._system.elements.domains
                     value = self._system.atoms[token[0]].value(values[token])
-                    held[token] = _Named(atom=token[0], value=value)
+                    held[token] = _Named(atom=token[0], value=[] if listed else value)
+            for many, one in move.pairs:
+                held[many].value.append(held.get(one) or self._only(one))
             if move.call < 0:
                 pairs = zip(self._system.given, move.tokens, strict=True)
                 given = {one.name: held[token] for one, token in pairs if token is not None}
@@ -106,6 +109,28 @@ class SessionWriter:
             calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
         told = {name: _json(one.value) for name, one in given.items()}
         return WitnessSession(calls=tuple(calls), ends=ends, given=told)
+
+    def _only(self, constant: Token) -> _Named:
+        value = self._system.atoms[constant[0]].value(0)
+        return _Named(atom=constant[0], value=value)
+
+    def _elements(self, kind: ListType, atom: int, of: Sequence[_Named]) -> list[Any]:
+        """The elements of a list, each once, and as many as its type wants."""
+        found = list({(type(one.value), one.value): one.value for one in of}.values())
+        while len(found) < kind.least:
+            if found and not kind.distinct:
+                found.append(found[0])
+                continue
+            other = next(
+                (value for at in self._system.elements.domains[atom]
+                 if (value := self._system.atoms[at].value(self._fresh(at, {}))) is not None
+                 and value not in found),
+                None,
+            )  # fmt: skip
+            if other is None:  # whoever replays it sees that there is no such list
+                return found
+            found.append(other)
+        return found
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
         """Other values for numbers that are added up as well, so that the session may be one.
@@ -183,6 +208,8 @@ class SessionWriter:
         for name, token in zip(kind.fields, move.tokens, strict=True):
             if token is not None:
                 arguments[name] = values[token]
+            if token is not None and name in kind.lists:
+                arguments[name] = self._elements(kind.lists[name], token[0], values[token])
         for told in kind.tool.answers:
             if told.name not in kind.fields and not told.optional:
                 arguments[told.name] = kind.spare[told.name]
@@ -332,4 +359,6 @@ def opened(core: Core, session: WitnessSession) -> WitnessSession:
 
 def _json(value: Any) -> Any:
     """As :mod:`json` writes it: a decimal that is a value is what its double prints."""
+    if isinstance(value, list):
+        return [_json(one) for one in value]
     return float(value) if isinstance(value, Decimal) else value
