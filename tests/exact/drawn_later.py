@@ -373,13 +373,48 @@ def _among(
     lists: Sequence[tuple[str, str, str]],
     ones: Sequence[tuple[str, str, str]],
 ) -> l.Relation | None:
-    """Whether a value is an element of a list."""
+    """Whether a value is an element of a list, or what the elements are."""
     scope, name, kind = rng.choice(lists)
+    if rng.random() < 0.5:
+        return _each(rng, (scope, name, kind), lists, ones)
     terms = [_term(of, field) for of, field, its in ones if its == kind]
     constant = l.Const(value=_constant(rng, kind))
     left: l.Term = rng.choice(terms) if terms and rng.random() < 0.85 else constant
     many = l.Of(scope=scope, name=name)
     return l.In(left=left, right=many, negated=rng.random() < 0.4)
+
+
+def _each(
+    rng: random.Random,
+    of: tuple[str, str, str],
+    lists: Sequence[tuple[str, str, str]],
+    ones: Sequence[tuple[str, str, str]],
+) -> l.Relation:
+    """What each element of a list is, or some."""
+    every = rng.random() < 0.6
+    element = l.Of(scope=l.ELEMENT if every else "e", name=None)
+    others = [_term(*one[:2]) for one in lists if one[2] == of[2] and one[:2] != of[:2]]
+    terms = [_term(*one[:2]) for one in ones if one[2] == of[2]]
+    values = tuple(dict.fromkeys([_constant(rng, of[2]), _constant(rng, of[2])]))
+    negated = rng.random() < 0.4
+    ops = ["=", "!=", *(["<", "<=", ">", ">="] if of[2] == "integer" else [])]
+    ways: list[l.Compare | l.In | l.Like] = [
+        l.Compare(op=rng.choice(ops), left=element, right=l.Const(value=values[0])),
+    ]
+    if of[2] != "flag":
+        ways.append(l.In(left=element, right=l.Constants(values=values), negated=negated))
+    if of[2] == "text":
+        ways.append(l.Like(left=element, pattern=rng.choice(LIKES), negated=negated))
+    if terms:
+        op = rng.choice(["=", "!="])
+        ways += [l.Compare(op=op, left=element, right=rng.choice(terms))] * 2
+    if others:
+        other = rng.choice(others)
+        ways += [l.In(left=element, right=other, negated=negated)] * 4  # type: ignore[arg-type]
+    each, many = rng.choice(ways), l.Of(scope=of[0], name=of[1])
+    if every:
+        return l.Every(of=many, each=each)
+    return l.Group(every=rng.random() < 0.2, lists=((many, "e"),), relations=(each,))
 
 
 def _term(scope: str, name: str) -> l.Term:

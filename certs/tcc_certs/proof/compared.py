@@ -149,26 +149,35 @@ class Compared:
 
     def _listed(self, fields: Sequence[Sequence[OpenParameter]]) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains = set[tuple[str, str]](), dict[int, tuple[int, ...]]()
+        names, domains, closed = set[tuple[str, str]](), dict[int, tuple[int, ...]](), set[int]()
         for tool, some in zip(self.left.core.tools, fields, strict=True):
             for one in some:
                 element = element_of(one.type)
-                if element is None:
+                if not isinstance(one.type, ListType) or element is None:
                     continue
                 names.add((tool.name, one.name))
-                if one.type not in self._lists:
-                    self._lists[one.type] = len(self.atoms)
-                    domains[len(self.atoms)] = self._domain(element)
+                at = self._lists.setdefault(one.type, len(self.atoms))
+                if at == len(self.atoms):
+                    domains[at] = self._domain(element)
                     self.atoms.append(
                         Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
                     )
+                if (tool.name, one.name) in self.spoken.closed:
+                    closed.add(at)
         return Elements(
             fields=frozenset(names),
+            kinds={at: kind for kind, at in self._lists.items()},
             domains=domains,
-            most={at: kind.most for kind, at in self._lists.items()},
-            constants=sorted(self._tokens.values()),
+            closed=frozenset(closed),
+            constants=frozenset(self._tokens.values()),
             atom_of=lambda token: token % len(self.atoms),
+            token=lambda atom, number: atom + len(self.atoms) * number,
+            has=self._has,
         )
+
+    def _has(self, atom: int, count: int) -> bool:
+        most = self.atoms[atom].most
+        return most is None or count <= most
 
     def _spoken(self) -> Spoken:
         """What statements of version 1.2 tell apart."""

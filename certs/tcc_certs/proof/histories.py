@@ -31,6 +31,7 @@ from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
 Past: TypeAlias = "tuple[tuple[Entry, ...], ...]"  # for each group its calls
+Taken: TypeAlias = "Sequence[tuple[Part, Part]]"  # values and crowds, each of a crowd
 Flat: TypeAlias = "tuple[int, int, tuple[Part, ...], int]"  # group, slot, key, value
 MAX_ALIKE = 1 << 12  # calls with the same fields
 MAX_REMEMBERED = 1 << 15  # decisions that are kept
@@ -105,6 +106,11 @@ class Histories:
         """How many histories there are."""
         return len(self._groups)
 
+    @property
+    def lists(self) -> int:
+        """The place of the history of lists; that of none where there is none."""
+        return self._lists
+
     def begun(self, given: Mapping[int, Part]) -> Past:
         """Before the first call.
 
@@ -161,23 +167,26 @@ class Histories:
 
     # Lists.
 
-    def listed(self, past: Past, made: CallParts, live: Collection[Part]) -> Iterator[Past]:
+    def listed(
+        self, past: Past, made: CallParts, held: Collection[Part]
+    ) -> Iterator[tuple[Past, Taken]]:
         """A history for each choice of which values are elements of lists, as far as that is new.
+
+        Beside it the values and crowds that were of a crowd before.
 
         Args:
             made: the call that comes next.
-            live: the tokens that anything held before it.
+            held: the tokens that anything but pairs held before it.
         """
         if not self._elements.fields:
-            yield past
+            yield past, ()
             return
         values: tuple[list[Part], list[Part]] = [], []
         for name, part in made.parts:
             if not isinstance(part, str):
                 values[(made.tool, name) in self._elements.fields].append(part)
-        unknown = self._elements.unknown(values[1], values[0], live)
-        for pairs in self._elements.chosen(self.pairs(past), unknown):
-            yield self._with_pairs(past, pairs)
+        for one in self._elements.choices(self.pairs(past), held, values[1], values[0]):
+            yield self._with_pairs(past, sorted(one.pairs)), one.taken
 
     def pairs(self, past: Past) -> list[Pair]:
         """Which values are elements of which lists."""
@@ -187,16 +196,18 @@ class Histories:
         entries = tuple([(0, 0, 0, pair) for pair in pairs])
         return (*past[: self._lists], entries, *past[self._lists + 1 :])
 
-    def _pairs_held(self, past: Past, live: Collection[Part]) -> list[Pair]:
-        """The elements that may matter: lists that are remembered, and values that are live."""
+    def joined(self, past: Past, held: Collection[Part]) -> tuple[Past, Sequence[tuple[Part, Part]]]:
+        """A history without elements that do not matter, and crowds that became one with others.
+
+        Args:
+            held: the tokens that anything else holds.
+        """
+        if not self._elements.fields:
+            return past, ()
         rest = (*past[: self._lists], *past[self._lists + 1 :])
-        held = {*live, *[part for entries in rest for entry in entries for part in entry[3]]}
-        constants = self._elements.constants
-        return [
-            (many, one)
-            for many, one in self.pairs(past)
-            if many in held and (one in held or one in constants)
-        ]
+        every = {*held, *[part for entries in rest for entry in entries for part in entry[3]]}
+        pairs, joined = self._elements.kept(self.pairs(past), every)
+        return self._with_pairs(past, sorted(pairs)), joined
 
     # Time.
 
@@ -285,12 +296,8 @@ class Histories:
         )
         return memory.refuses(own) is not None
 
-    def after(self, past: Past, made: CallParts, live: Collection[Part] = ()) -> Past:
-        """What is remembered when a call is done.
-
-        Args:
-            live: the tokens that anything else holds then.
-        """
+    def after(self, past: Past, made: CallParts) -> Past:
+        """What is remembered when a call is done; of lists all is, see :meth:`joined`."""
         found = []
         whole = self._with_learned(past, made)
         for group, entries in zip(self._groups, past, strict=True):
@@ -305,10 +312,7 @@ class Histories:
             if kept is None:
                 kept = self._keep(key, self._settled(group, entries, whole, self._context(past)))
             found.append(kept)
-        made_past = tuple(found)
-        if not self._elements.fields:
-            return made_past
-        return self._with_pairs(made_past, self._pairs_held(made_past, live))
+        return tuple(found)
 
     def ages(self, past: Past) -> tuple[int, ...]:
         """Of the calls in the line, how many spans of time each has left."""

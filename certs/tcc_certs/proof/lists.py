@@ -1,10 +1,13 @@
-"""Lists in exact questions: which of the values that are live are elements of which list.
+"""Lists in exact questions: which values are elements of which list that is remembered.
 
-A remembered list has a token of its own, and facts that say which live values, and which constants,
-are among its elements.  Of any other value nothing is known: when a call brings it, it may or may
-not be an element of each list that is remembered; and each value that is live may or may not be one
-of a list that a call brings.  What is in no other fact is forgotten, because a value that comes
-anew is told apart from it by nothing.
+A remembered list has a token of its own, and facts that say which values are its elements: those
+that are live, and the constants.  Of an *open* list, in which values are looked for and no more,
+nothing else is known: a value that a call brings may or may not be in each of them.  Of a *closed*
+list, whose elements a statement goes through, the other elements are known as *crowds*: a crowd is
+a token of lists alone, and stands for one value of its atom or more, which are in the same closed
+lists.  A value that a call brings is one of a crowd, or in no closed list; what is left of the
+crowd is a crowd, if anything is.  Of each crowd a new closed list has none, all, or some: then it
+is two.
 Normative text: docs/spec/proof.md, section 1.  No Coq theorem covers these forms: they are held to
 brute force by tests/exact.
 Cost: 2 to the number of pairs of a list and a value that are new to each other.
@@ -13,15 +16,14 @@ Cost: 2 to the number of pairs of a list and a value that are new to each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tcc_certs.values.places import ListType
 from tcc_certs.values.types import FlagType, NumberType, TextType
 
 Token: TypeAlias = "Any"
-Pair: TypeAlias = "tuple[Token, Token]"  # a list, and a value that is one of its elements
+Pair: TypeAlias = "tuple[Token, Token]"  # a list, and a value or a crowd of its elements
 LIST = "list"  # the sort of a list's atom
 MEMBERS = "\1"  # in the place of a tool's name: which values are elements
 PAIR = (f"{MEMBERS}0", f"{MEMBERS}1")
@@ -34,54 +36,210 @@ def element_of(kind: object) -> TextType | NumberType | FlagType | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """Which values are elements of which lists when a call is decided.
+
+    Attributes:
+        crowds: tokens that lists alone hold.
+        taken: values and crowds that were of a crowd before the call, each with that.
+    """
+
+    pairs: frozenset[Pair]
+    crowds: tuple[Token, ...]
+    taken: tuple[tuple[Token, Token], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Elements:
     """The lists that statements compare with values.
 
     Attributes:
         fields: that have them, each a tool's name and its own.
-        domains: of the atom of a list those of its elements; most: how many it has at most.
+        kinds: of the atom of a list its type; domains: the atoms of its elements; closed: atoms of
+            closed lists.
         constants: tokens of atoms with one value.
-        atom_of: the atom of a token.
+        atom_of: the atom of a token; token: that of an atom with a number.
+        has: whether an atom may have so many values.
     """
 
     fields: frozenset[tuple[str, str]]
-    domains: Mapping[int, tuple[int, ...]]
-    most: Mapping[int, int]
-    constants: Sequence[Token]
+    kinds: Mapping[int, ListType]
+    domains: Mapping[int, Sequence[int]]
+    closed: frozenset[int]
+    constants: frozenset[Token]
     atom_of: Callable[[Token], int]
+    token: Callable[[int, int], Token]
+    has: Callable[[int, int], bool]
 
     def is_list(self, token: Token) -> bool:
         """Whether a token stands for a list."""
         return self.atom_of(token) in self.domains
 
-    def unknown(
-        self, new: Sequence[Token], values: Sequence[Token], live: Collection[Token]
-    ) -> list[Pair]:
-        """The pairs that a call makes of which it is not known whether they are there.
+    def choices(
+        self,
+        pairs: Collection[Pair],
+        held: Collection[Token],
+        new: Sequence[Token],
+        values: Sequence[Token],
+    ) -> Iterator[Membership]:
+        """Every choice of which values are elements, where a call comes.
 
         Args:
+            pairs: those before it.
+            held: the tokens that anything but pairs held before it.
             new: its lists.  values: its other tokens.
-            live: what was held before it.
         """
-        once = [one for one in dict.fromkeys(values) if one not in self.constants]
-        fresh = [one for one in once if one not in live]
-        known = sorted([one for one in live if self.is_list(one)])
-        pairs = [(of, one) for of in known for one in fresh]
-        there = [one for one in sorted(live) if one not in known and one not in self.constants]
-        pairs += [(of, one) for of in new for one in (*self.constants, *there, *fresh)]
-        return [pair for pair in pairs if self._fits(*pair)]
+        once = dict.fromkeys(values)
+        fresh = [one for one in once if one not in held and one not in self.constants]
+        crowds = self.crowds(pairs, held)
+        begun = Membership(pairs=frozenset(pairs), crowds=crowds)
+        before = sorted([one for one in held if self.is_list(one)])
+        rest = [one for one in held if not self.is_list(one) and one not in self.constants]
+        singles = sorted([*self.constants, *rest, *fresh])
 
-    def chosen(self, known: Collection[Pair], unknown: Sequence[Pair]) -> Iterator[tuple[Pair, ...]]:
-        """Every choice of the pairs that are there, first none but those that are known."""
-        for some in product((False, True), repeat=len(unknown)):
-            more = [pair for pair, there in zip(unknown, some, strict=True) if there]
-            found = tuple(sorted([*known, *more]))
-            sizes: dict[Token, int] = {}
-            for many, _ in found if more else ():
-                sizes[many] = sizes.get(many, 0) + 1
-            if all(size <= self.most[self.atom_of(many)] for many, size in sizes.items()):
-                yield found
+        def brought(at: int, now: Membership) -> Iterator[Membership]:
+            if at == len(fresh):
+                yield from listed(0, now)
+                return
+            for then in self._brought(now, fresh[at], before, [*rest, *fresh[:at]]):
+                yield from brought(at + 1, then)
 
-    def _fits(self, many: Token, one: Token) -> bool:
-        return self.atom_of(one) in self.domains[self.atom_of(many)]
+        def listed(at: int, now: Membership) -> Iterator[Membership]:
+            if at == len(new):
+                yield now
+                return
+            for then in self._listed(now, new[at], singles):
+                yield from listed(at + 1, then)
 
+        return brought(0, begun)
+
+    def crowds(self, pairs: Collection[Pair], held: Collection[Token]) -> tuple[Token, ...]:
+        """The tokens that pairs alone hold, without constants."""
+        found = {one for _, one in pairs if one not in held and one not in self.constants}
+        return tuple(sorted(found))
+
+    def _brought(
+        self, now: Membership, one: Token, lists: Sequence[Token], beside: Sequence[Token]
+    ) -> Iterator[Membership]:
+        """Where a value may be that comes anew."""
+        atom = self.atom_of(one)
+        mine = [of for of in lists if atom in self.domains[self.atom_of(of)]]
+        looked = [of for of in mine if self.atom_of(of) not in self.closed]
+        alike = [crowd for crowd in now.crowds if self.atom_of(crowd) == atom]
+        there = sum(self.atom_of(other) == atom for other in beside) + len(alike) + 1
+        ways = [now] if self.has(atom, there) else []
+        for crowd in alike:
+            pairs = now.pairs | {(of, one) for of, other in now.pairs if other == crowd}
+            taken = (*now.taken, (one, crowd))
+            if self.has(atom, there):
+                ways.append(replace(now, pairs=pairs, taken=taken))
+            without = frozenset([pair for pair in pairs if pair[1] != crowd])
+            left = tuple([other for other in now.crowds if other != crowd])
+            ways.append(Membership(pairs=without, crowds=left, taken=taken))
+        for way in ways:
+            yield from self._added(way, [(of, one) for of in looked])
+
+    def _added(self, now: Membership, unknown: Sequence[Pair]) -> Iterator[Membership]:
+        """Every choice of some pairs, first none, as far as the lists have room."""
+        if not unknown:
+            yield now
+            return
+        yield from self._added(now, unknown[1:])
+        with_it = replace(now, pairs=now.pairs | {unknown[0]})
+        if self._size(with_it, unknown[0][0]) <= self._kind(unknown[0][0]).most:
+            yield from self._added(with_it, unknown[1:])
+
+    def _listed(
+        self, now: Membership, many: Token, singles: Sequence[Token]
+    ) -> Iterator[Membership]:
+        """What the elements of a new list may be."""
+        atom = self.atom_of(many)
+        domain = self.domains[atom]
+        pairs = [(many, one) for one in singles if self.atom_of(one) in domain]
+        for then in self._added(now, pairs):
+            if atom not in self.closed:
+                yield then
+                continue
+            for whole in self._crowded(then, many, then.crowds, domain, singles):
+                if self._kind(many).least <= 0 or self._size(whole, many):
+                    yield whole
+
+    def _crowded(
+        self,
+        now: Membership,
+        many: Token,
+        crowds: Sequence[Token],
+        atoms: Sequence[int],
+        singles: Sequence[Token],
+    ) -> Iterator[Membership]:
+        """Of each of these crowds none, all or some in a new list; of each atom new values, or none."""
+        if crowds:
+            crowd, rest = crowds[0], crowds[1:]
+            yield from self._crowded(now, many, rest, atoms, singles)
+            if self.atom_of(crowd) not in self.domains[self.atom_of(many)]:
+                return
+            if self._size(now, many) == self._kind(many).most:
+                return
+            whole = replace(now, pairs=now.pairs | {(many, crowd)})
+            yield from self._crowded(whole, many, rest, atoms, singles)
+            part = self._crowd(now, self.atom_of(crowd), singles)
+            if part is not None:
+                mine = {(of, part) for of, other in now.pairs if other == crowd} | {(many, part)}
+                some = Membership(
+                    pairs=now.pairs | mine,
+                    crowds=(*now.crowds, part),
+                    taken=(*now.taken, (part, crowd)),
+                )
+                yield from self._crowded(some, many, rest, atoms, singles)
+            return
+        if not atoms:
+            yield now
+            return
+        yield from self._crowded(now, many, (), atoms[1:], singles)
+        part = self._crowd(now, atoms[0], singles)
+        if part is not None and self._size(now, many) < self._kind(many).most:
+            more = replace(now, pairs=now.pairs | {(many, part)}, crowds=(*now.crowds, part))
+            yield from self._crowded(more, many, (), atoms[1:], singles)
+
+    def _crowd(self, now: Membership, atom: int, singles: Sequence[Token]) -> Token | None:
+        """A token for a crowd more; None: the atom has not so many values."""
+        there = {one for one in (*singles, *now.crowds) if self.atom_of(one) == atom}
+        if not self.has(atom, len(there) + 1):
+            return None
+        taken = {*there, *[one for one, _ in now.taken], *[crowd for _, crowd in now.taken]}
+        numbers = range(len(taken) + 1)
+        return next(one for at in numbers if (one := self.token(atom, at)) not in taken)
+
+    def _kind(self, many: Token) -> ListType:
+        return self.kinds[self.atom_of(many)]
+
+    def _size(self, now: Membership, many: Token) -> int:
+        return sum(of == many for of, _ in now.pairs)
+
+    def kept(
+        self, pairs: Collection[Pair], held: Collection[Token]
+    ) -> tuple[list[Pair], list[Pair]]:
+        """The pairs that may matter after a call, and crowds that are as good as others, with these.
+
+        Args:
+            held: the tokens that anything but pairs holds after it.
+        """
+        found = [
+            (many, one)
+            for many, one in pairs
+            if many in held
+            and (one in held or one in self.constants or self.atom_of(many) in self.closed)
+        ]
+        crowds = self.crowds(found, held)
+        where: dict[Token, list[Token]] = {crowd: [] for crowd in crowds}
+        for many, one in sorted(found):
+            if one in where and self.atom_of(many) in self.closed:
+                where[one].append(many)
+        first: dict[Any, Token] = {}
+        joined = []
+        for crowd in crowds:
+            like = first.setdefault((self.atom_of(crowd), tuple(where[crowd])), crowd)
+            joined += [] if like == crowd else [(crowd, like)]
+        away = {crowd for crowd, _ in joined}
+        looked = [pair for pair in found if pair[1] not in away]
+        return looked, joined

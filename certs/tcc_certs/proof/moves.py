@@ -64,7 +64,7 @@ class System(KeyParts):
         }
         self._tried = 0
         self._looks: dict[tuple[Part, int, tuple[Choice, ...]], _Looks] = {}
-        self._tries: dict[tuple[Part, int, tuple[int, ...]], _Tries] = {}
+        self._tries: dict[tuple[Part, int, tuple[int, ...], tuple[int, ...]], _Tries] = {}
         self._tries_size = 0
         self._nexts: tuple[dict[Place, dict[int, Place]], ...] = ({}, {})
         self._next_size = 0
@@ -107,7 +107,9 @@ class System(KeyParts):
         stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         facts = state[2]
-        held = tuple(held_tokens(facts)) if part.tracked is None else part.tracked
+        held, crowds = (part.tracked or ()), tuple[int, ...]()
+        if part.tracked is None:
+            held, crowds = self._held(facts)
         counts: tuple[Counts, Counts] = {}, {}
         for side, slot, key, count in facts:
             if side < LATER:
@@ -120,9 +122,9 @@ class System(KeyParts):
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
-                tries = self._tries.get((part, call, held))
+                tries = self._tries.get((part, call, held, crowds))
                 if tries is None:
-                    tries = self._choices_of(part, call, kind, held)
+                    tries = self._choices_of(part, call, kind, held, crowds)
                 self._tried += weight * len(tries)
                 ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
                 for tokens, look in tries:
@@ -148,11 +150,20 @@ class System(KeyParts):
             yield past
             return
         made = self._made(call, kind, tokens)
-        for number, one in enumerate(self.histories.listed(past, made, held)):
+        for number, (one, _) in enumerate(self.histories.listed(past, made, held)):
             self._tried += weight
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
             yield one
+
+    def _held(self, facts: Sequence[Fact]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens that facts hold, and those that stand for crowds."""
+        if not self.lists:
+            return tuple(held_tokens(facts)), ()
+        at = LATER + self.histories.lists
+        held = tuple(held_tokens([fact for fact in facts if fact[0] != at]))
+        pairs = [fact[2] for fact in facts if fact[0] == at]
+        return held, self._elements.crowds(pairs, held)  # type: ignore[arg-type]
 
     def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
         """What statements of version 1.2 remember, for each way in which time may have gone on.
@@ -215,10 +226,12 @@ class System(KeyParts):
             ]
         return found
 
-    def _choices_of(self, part: Part, call: int, kind: Kind, held: tuple[int, ...]) -> _Tries:
+    def _choices_of(
+        self, part: Part, call: int, kind: Kind, held: tuple[int, ...], crowds: tuple[int, ...]
+    ) -> _Tries:
         """Every choice of tokens for a call where some are held, and how both sides see it."""
         found: list[tuple[tuple[Choice, ...], _Looks]] = []
-        for number, tokens in enumerate(self._choices(part, kind, held)):
+        for number, tokens in enumerate(self._choices(part, kind, held, crowds)):
             ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
             key = part, call, tokens
             look = self._looks.get(key)
@@ -231,11 +244,13 @@ class System(KeyParts):
         if self._tries_size > MAX_LOOKS:
             self._tries.clear()
             self._tries_size = 1 + len(held) + len(found)
-        self._tries[part, call, held] = found
+        self._tries[part, call, held, crowds] = found
         return found
 
-    def _choices(self, part: Part, kind: Kind, held: Sequence[int]) -> Iterator[tuple[Choice, ...]]:
-        return self._chosen(part, kind.domains, kind.optional, held)
+    def _choices(
+        self, part: Part, kind: Kind, held: Sequence[int], crowds: Sequence[int]
+    ) -> Iterator[tuple[Choice, ...]]:
+        return self._chosen(part, kind.domains, kind.optional, held, crowds)
 
     def _chosen(
         self,
@@ -243,8 +258,9 @@ class System(KeyParts):
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Sequence[int],
+        crowds: Sequence[int] = (),
     ) -> Iterator[tuple[Choice, ...]]:
-        """Every choice of tokens for fields with these atoms."""
+        """Every choice of tokens for fields with these atoms; crowds are the tokens of no value."""
         if not domains:
             return iter(((),))
         atoms = len(self.atoms)
@@ -275,8 +291,9 @@ class System(KeyParts):
                     yield from choose(at + 1)
                     chosen.pop()
                     continue
+                beyond = atom + atoms * (len(there) + len(crowds)) + 1
                 fresh = next(
-                    t for t in range(atom, atom + atoms * len(there) + 1, atoms) if t not in there
+                    t for t in range(atom, beyond, atoms) if t not in there and t not in crowds
                 )
                 there.append(fresh)
                 chosen.append(fresh)
@@ -330,8 +347,8 @@ class System(KeyParts):
         facts = _marked(state[2], left, right) if left or right else state[2]
         if later is not None:
             kept = [fact for fact in facts if fact[0] < LATER]
-            after_it = self.histories.after(past, later, held_tokens(kept))
-            facts = (*kept, *self._facts(after_it))
+            then, _ = self.histories.joined(self.histories.after(past, later), held_tokens(kept))
+            facts = (*kept, *self._facts(then))
         return Move(call, tokens, (after, place, facts, sums), "")
 
     def _made(self, call: int, kind: Kind, tokens: tuple[Choice, ...]) -> CallParts:

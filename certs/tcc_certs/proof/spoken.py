@@ -64,7 +64,7 @@ class Spoken:
         constants: canonical texts that any of them may be compared with.
         patterns: that any text may be held to.
         cuts: constants that a field is ordered against; exact: fields whose values are computed
-            with, or ordered among each other.
+            with, or ordered among each other; closed: lists whose elements are gone through.
     """
 
     compared: set[tuple[str, str]] = field(default_factory=set)
@@ -72,6 +72,7 @@ class Spoken:
     patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
+    closed: set[tuple[str, str]] = field(default_factory=set)
     _tools: Mapping[str, Tool] = field(default_factory=dict)  # of the core that is read
 
     def read(self, core: Core, policy: Policy) -> None:
@@ -152,6 +153,10 @@ class Spoken:
                 self._term(core, many, sides, exact=False)
             case ("in" | "not in", one, ("own" | "seen", _) as many):
                 self._among(core, one, many, sides)
+            case ("every", many, inner):
+                self._each(core, many, ("it",), [inner], sides)
+            case ("all" | "some", ((many, name),), relations):
+                self._each(core, many, ("as", name), relations, sides)
             case ("~" | "!~", one, str() as pattern):
                 self._term(core, one, sides, exact=False)
                 self.patterns.add(pattern)
@@ -167,16 +172,58 @@ class Spoken:
 
     def _among(self, core: Core, one: Tree, many: Tree, sides: Mapping[str, frozenset[int]]) -> None:
         """A value among the elements of a list."""
-        if one[0] not in ("own", "seen", "session", "s", "n", "b"):
+        if not _is_simple(one):
             raise Uncovered("what is computed, or a list, among the elements of a list")
         self._term(core, one, sides, exact=False)
-        for name in self._names(core, many, sides):
-            if element_of(self._field(name).type) is None:
-                raise Uncovered(f"{'.'.join(name)}, which is no list of texts, numbers or flags")
+        self._ensure_lists(self._names(core, many, sides))
         # Whether what is not listed is an element would hang on elements that are not live.
         for name in self._names(core, one, sides) if one[0] in ("own", "seen", "session") else ():
             if name[0] != GIVEN and ANY in self._field(name).values:
                 raise Uncovered(f"{'.'.join(name)}, which may be what is not listed, in a list")
+
+    def _each(
+        self,
+        core: Core,
+        many: Tree,
+        element: Tree,
+        relations: Sequence[Tree],
+        sides: Mapping[str, frozenset[int]],
+    ) -> None:
+        """Relations of each element of a list, which hold of all of a crowd or of none."""
+        names = self._lists(core, many, sides)
+        for relation in relations:
+            op, one, *others = relation[1] if relation[0] == "?" else relation
+            terms = [term for term in (one, *others) if term != element and op not in ("~", "!~")]
+            match op, one, others:
+                case ("=" | "!=", _, _) if all(map(_is_simple, terms)):
+                    for term in terms:
+                        self._term(core, term, sides, exact=False)
+                case ("in" | "not in", _, [("list", _) as constants]) if one == element:
+                    self._term(core, constants, sides, exact=False)
+                case ("in" | "not in", _, [("own" | "seen", _) as other]) if one == element:
+                    self._lists(core, other, sides)
+                case ("~" | "!~", _, [str() as pattern]) if one == element:
+                    self.patterns.add(pattern)
+                case ("<" | "<=" | ">" | ">=", _, _) if [term[0] for term in terms] == ["n"]:
+                    self._cut(names, terms[0][1])
+                case _:
+                    raise Uncovered("a relation of elements that is computed, or of other lists")
+
+    def _lists(
+        self, core: Core, many: Tree, sides: Mapping[str, frozenset[int]]
+    ) -> Sequence[tuple[str, str]]:
+        """The fields that a list is whose elements are gone through."""
+        if many[0] not in ("own", "seen") or len(many) != 2:
+            raise Uncovered(f"a list of the kind {many[0]!r}")
+        names = list(self._names(core, many, sides))
+        self._ensure_lists(names)
+        self.closed.update(names)
+        return names
+
+    def _ensure_lists(self, names: Iterable[tuple[str, str]]) -> None:
+        for name in names:
+            if element_of(self._field(name).type) is None:
+                raise Uncovered(f"{'.'.join(name)}, which is no list of texts, numbers or flags")
 
     def _field(self, name: tuple[str, str]) -> Field:
         tool = self._tools[name[0]]
@@ -285,6 +332,10 @@ class Between:
         return self.low > other.low if isinstance(other, Between) else bool(self.low >= other)
 
     __le__, __ge__ = __lt__, __gt__
+
+
+def _is_simple(term: Tree) -> bool:
+    return term[0] in ("own", "seen", "session", "s", "n", "b") and len(term) == 2
 
 
 def constant_text(tree: Tree) -> str:

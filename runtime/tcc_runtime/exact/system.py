@@ -17,7 +17,7 @@ No theorem is claimed; held to brute force by tests/exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 from tcc_certs.core.model import Tool
 from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
-from tcc_certs.proof.histories import CallParts, Histories, Past
+from tcc_certs.proof.histories import CallParts, Histories, Past, Taken
 from tcc_certs.proof.lists import Elements, Pair, element_of
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
@@ -73,6 +73,8 @@ class Move:
         ages: of the calls in the line before it how many spans of time they have left.
         line: of the calls in the line after it each one's place before it, -1 of the call itself.
         pairs: the lists that are remembered, and its own, with their elements as far as known.
+        taken: values and crowds that were of a crowd before it; joined: crowds that became one
+            with others after it.
     """
 
     call: int
@@ -83,6 +85,8 @@ class Move:
     ages: tuple[int, ...] = ()
     line: tuple[int, ...] = ()
     pairs: Sequence[Pair] = ()
+    taken: Taken = ()
+    joined: Taken = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,14 @@ class Sum:
     both: Span | None
     step: int
     odd: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What memories hold: for each atom the numbers of its tokens, and tokens of lists alone."""
+
+    tokens: Mapping[int, Sequence[int]]
+    crowds: frozenset[Token]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -377,23 +389,29 @@ class System:
 
     def _listed(self) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains = set[tuple[str, str]](), dict[int, tuple[int, ...]]()
+        names, domains, closed = set[tuple[str, str]](), dict[int, list[int]](), set[int]()
         for at, some in self._fields.items():
             for name, one in some:
                 element = element_of(one.type)
-                if element is None:
+                if not isinstance(one.type, ListType) or element is None:
                     continue
-                names.add((self.left.core.tools[at].name, name))
-                if one.type not in self._lists:
-                    self._lists[one.type] = len(self.atoms)
-                    domains[len(self.atoms)] = tuple(self._domain(element))
+                whole = self.left.core.tools[at].name, name
+                names.add(whole)
+                atom = self._lists.setdefault(one.type, len(self.atoms))
+                if atom == len(self.atoms):
+                    domains[atom] = self._domain(element)
                     self.atoms.append(Atom(types=frozenset(), only=None, _values=count()))
+                if whole in self._spoken.closed:
+                    closed.add(atom)
         return Elements(
             fields=frozenset(names),
+            kinds={at: kind for kind, at in self._lists.items()},
             domains=domains,
-            most={at: kind.most for kind, at in self._lists.items()},
-            constants=sorted(self._constant_token.values()),
+            closed=frozenset(closed),
+            constants=frozenset(self._constant_token.values()),
             atom_of=lambda token: token[0],
+            token=lambda atom, number: (atom, number),
+            has=lambda atom, many: self.atoms[atom].value(many - 1) is not None,
         )
 
     def _domain(self, kind: OpenType) -> list[int]:
@@ -568,15 +586,16 @@ class System:
             return of.walk.accepts(place)
         return not self.histories.owes(self._past(state), self._every, side)
 
-    def _held(self, state: State) -> dict[int, list[int]]:
-        """For each atom the tokens that memories hold."""
-        found: dict[int, set[int]] = {}
-        for memory in (state.mine, state.other, state.later):
-            for (_, key), _ in memory:
-                for part in key:
-                    if isinstance(part, tuple):
-                        found.setdefault(part[0], set()).add(part[1])
-        return {atom: sorted(numbers) for atom, numbers in found.items()}
+    def _held(self, state: State) -> Held:
+        """The tokens that memories hold, and those that stand for crowds."""
+        size, at = self.histories.size, self.histories.lists
+        later = frozenset([item for item in state.later if item[0][0] % size != at])
+        held = list(held_tokens([state.mine, state.other, later]))
+        found: dict[int, list[int]] = {}
+        for atom, number in sorted(held):
+            found.setdefault(atom, []).append(number)
+        pairs: list[Any] = [key for (_, key), _ in state.later - later]
+        return Held(tokens=found, crowds=frozenset(self.elements.crowds(pairs, held)))
 
     def _calls(
         self,
@@ -584,7 +603,7 @@ class System:
         past: Past | None,
         call: int,
         after: Place,
-        held: dict[int, list[int]],
+        held: Held,
     ) -> Iterator[Move]:
         made = self.left.core.calls[call]
         kind = self.kinds[made.tool]
@@ -601,7 +620,7 @@ class System:
                 raise OpenQuestion("P503", f"too many choices of values for {made.text}")
 
     def _laters(
-        self, move: Move, past: Past | None, kind: Kind, held: dict[int, list[int]]
+        self, move: Move, past: Past | None, kind: Kind, held: Held
     ) -> Iterator[Move | None]:
         """A move, as statements of version 1.2 have it, for each choice of elements of lists.
 
@@ -611,11 +630,11 @@ class System:
             yield move
             return
         made = self._parts(move, kind)
-        live = {(atom, number) for atom, numbers in held.items() for number in numbers}
-        for number, one in enumerate(self.histories.listed(past, made, live)):
+        live = {(atom, number) for atom, numbers in held.tokens.items() for number in numbers}
+        for number, (one, taken) in enumerate(self.histories.listed(past, made, live)):
             if number > MAX_MOVES:
                 raise OpenQuestion("P503", f"too many choices of elements for {made.tool}")
-            yield self._later(move, one, made)
+            yield self._later(move, one, made, taken)
 
     def _parts(self, move: Move, kind: Kind) -> CallParts:
         """A call, as statements of version 1.2 see it."""
@@ -631,31 +650,36 @@ class System:
         answers = kind.told.union([param.name for param in params if param.observed])
         return CallParts(tool=kind.tool.name, parts=tuple(parts), answers=answers)
 
-    def _later(self, move: Move, past: Past, made: CallParts) -> Move | None:
+    def _later(self, move: Move, past: Past, made: CallParts, taken: Taken) -> Move | None:
         """A move, as statements of version 1.2 have it; None: those of the left refuse it."""
         histories = self.histories
         if histories.refused(past, made, self._every, 0):
             return None
-        ages, pairs = histories.ages(past), histories.pairs(past)
+        pairs = histories.pairs(past)
+        told = replace(move, ages=histories.ages(past), pairs=pairs, taken=taken)
         if move.state is None or histories.refused(past, made, self._every, 1):
-            return replace(move, state=None, ages=ages, pairs=pairs)
-        live = held_tokens([move.state.mine, move.state.other])
-        later = self._items(histories.after(past, made, live))
-        line = histories.sources(past, made)
-        state = replace(move.state, later=later)
-        return replace(move, state=state, ages=ages, line=line, pairs=pairs)
+            return replace(told, state=None)
+        held = held_tokens([move.state.mine, move.state.other])
+        after, joined = histories.joined(histories.after(past, made), held)
+        state = replace(move.state, later=self._items(after))
+        return replace(told, state=state, line=histories.sources(past, made), joined=joined)
 
-    def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
+    def _choices(self, kind: Kind, held: Held) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens for a call."""
-        return self._chosen(kind.domains, kind.optional, held)
+        return self._chosen(kind.domains, kind.optional, held.tokens, held.crowds)
 
     def _chosen(
         self,
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Mapping[int, Sequence[int]],
+        crowds: Collection[Token] = (),
     ) -> Iterator[tuple[Choice, ...]]:
-        """Every choice of tokens: those that are held, one that is not; one field after another."""
+        """Every choice of tokens: those that are held, one that is not; one field after another.
+
+        Args:
+            crowds: the tokens of no value.
+        """
         chosen: list[Choice] = []
         used = {atom: list(numbers) for atom, numbers in held.items()}
 
@@ -669,7 +693,8 @@ class System:
                 chosen.pop()
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
-                fresh = next(i for i in range(len(there) + 1) if i not in there)
+                numbers = range(len(there) + len(crowds) + 1)
+                fresh = next(i for i in numbers if i not in there and (atom, i) not in crowds)
                 options = [] if atom in self.elements.domains else list(there)
                 if self.atoms[atom].value(len(there)) is not None:
                     options.append(fresh)

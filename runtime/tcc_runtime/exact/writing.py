@@ -59,6 +59,7 @@ class _Named:
 
     atom: int
     value: Any
+    number: int = 0  # of the value in its atom
 
 
 class SessionWriter:
@@ -69,6 +70,7 @@ class SessionWriter:
         begun = moves[:1] if moves and moves[0][0].call < 0 else ()
         self._begun, self._moves = begun, moves[len(begun) :]
         self._used: dict[int, set[int]] = {}
+        self._lists: list[list[_Named]] = []
 
     def session(self, ends: Ends) -> WitnessSession | None:
         """The calls; None where there are no times for them."""
@@ -77,28 +79,21 @@ class SessionWriter:
         if spans and times is None:
             return None
         added = self._sums(ends)
-        values: dict[Token, int] = {}
         named: list[dict[Token, _Named]] = []
-        held: dict[Token, _Named] = {}
+        held: dict[Token, list[_Named]] = {}  # of a crowd one value or more
         given: dict[str, _Named] = {}
         for move, renaming in (*self._begun, *self._moves):
-            for token in move.tokens:
-                if token is not None and token not in values:
-                    values[token] = self._fresh(token[0], values)
-                if token is not None and token not in held:
-                    listed = token[0] in self._system.elements.domains
-                    value = self._system.atoms[token[0]].value(values[token])
-                    held[token] = _Named(atom=token[0], value=[] if listed else value)
-            for many, one in move.pairs:
-                held[many].value.append(held.get(one) or self._only(one))
+            self._bring(move, held)
+            tokens = {token: held[token][0] for token in move.tokens if token is not None}
             if move.call < 0:
                 pairs = zip(self._system.given, move.tokens, strict=True)
-                given = {one.name: held[token] for one, token in pairs if token is not None}
+                given = {one.name: tokens[token] for one, token in pairs if token is not None}
             else:
-                named.append({token: held[token] for token in move.tokens if token is not None})
+                named.append(tokens)
+            for away, like in move.joined:
+                held[like] = [*held[like], *held[away]]
             # A constant that the left side lists is no token of the move: its atom has one value.
             held = {to: held[token] for token, to in renaming.items() if token in held}
-            values = {to: values.get(token, 0) for token, to in renaming.items()}
         if self._system.loose:
             self._fitted(named, ends)
         calls = [
@@ -110,9 +105,46 @@ class SessionWriter:
         told = {name: _json(one.value) for name, one in given.items()}
         return WitnessSession(calls=tuple(calls), ends=ends, given=told)
 
-    def _only(self, constant: Token) -> _Named:
-        value = self._system.atoms[constant[0]].value(0)
-        return _Named(atom=constant[0], value=value)
+    def _bring(self, move: Move, held: dict[Token, list[_Named]]) -> None:
+        """The values of a call's tokens, and what lists have by then."""
+        parted = {one for one, _ in move.taken}
+        for token in move.tokens:
+            if token is None or token in held or token in parted:
+                continue
+            if token[0] in self._system.elements.domains:
+                held[token] = [_Named(atom=token[0], value=[])]
+                self._lists.append(held[token][0].value)
+            else:
+                held[token] = [self._new(token[0], held)]
+        left = {one for _, one in move.pairs}
+        for at, (part, crowd) in enumerate(move.taken):
+            stays = crowd in left or any(of == crowd for _, of in move.taken[at + 1 :])
+            held[part] = self._parted(held, crowd, stays=stays)
+        for many, one in move.pairs:
+            if one not in held:
+                held[one] = [self._new(one[0], held)]
+            elements = held[many][0].value
+            elements += [leaf for leaf in held[one] if all(leaf is not of for of in elements)]
+
+    def _parted(
+        self, held: dict[Token, list[_Named]], crowd: Token, *, stays: bool
+    ) -> list[_Named]:
+        """A value out of a crowd, which has another one then if it is to stay one."""
+        values = held[crowd]
+        if not stays:
+            return values
+        if len(values) > 1:
+            return [values.pop()]
+        other = self._new(crowd[0], held)
+        for elements in self._lists:
+            if any(one is values[0] for one in elements):
+                elements.append(other)
+        return [other]
+
+    def _new(self, atom: int, held: Mapping[Token, Sequence[_Named]]) -> _Named:
+        """A value of an atom that no token has, best one that none has had."""
+        number = self._fresh(atom, held)
+        return _Named(atom=atom, value=self._system.atoms[atom].value(number), number=number)
 
     def _elements(self, kind: ListType, atom: int, of: Sequence[_Named]) -> list[Any]:
         """The elements of a list, each once, and as many as its type wants."""
@@ -188,12 +220,12 @@ class SessionWriter:
     def _units(self, one: _Named, number: int) -> int:
         return int(Fraction(str(one.value)) * 10 ** self._system.sums[number].places)
 
-    def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
-        """A value of an atom that no token has, best one that none has had."""
+    def _fresh(self, atom: int, held: Mapping[Token, Sequence[_Named]]) -> int:
+        """The number of a value of an atom that no token has, best one that none has had."""
         used = self._used.setdefault(atom, set())
         new = next(i for i in range(len(used) + 1) if i not in used)
         if self._system.atoms[atom].value(new) is None:
-            taken = {at for (of, _), at in values.items() if of == atom}
+            taken = {one.number for some in held.values() for one in some if one.atom == atom}
             new = next(i for i in range(len(taken) + 1) if i not in taken)
         used.add(new)
         return new
