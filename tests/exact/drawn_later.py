@@ -65,7 +65,9 @@ def _drawn(rng: random.Random, forms: Forms) -> l.Grammar:
         if rng.random() < 0.3:
             given = (l.Field(name="u", type=OPEN[rng.choice(kinds)]),)
     made = l.Grammar(tools=tools, statements=(), given=given, lets=lets)
-    says: list[l.Statement] = [l.Depth(most=rng.choice([2, 2, 3] if fields or forms == "lists" else [2, 3, 3]))]
+    says: list[l.Statement] = [
+        l.Depth(most=rng.choice([2, 2, 3] if fields or forms == "lists" else [2, 3, 3]))
+    ]
     for _ in range(rng.choice([1, 1, 2, 3])):
         if (say := statement(rng, tools, timed, attributes(made))) is not None:
             says.append(say)

@@ -181,11 +181,11 @@ class Compared:
 
     def _spoken(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
-        found = Spoken()
+        found, calls = Spoken(), self.left.longest - 1
         for side in (self.left, self.right):
             for one in side.policies:
                 try:
-                    found.read(side.core, one.policy)
+                    found.read(side.core, one.policy, calls)
                 except Uncovered as why:
                     raise Rejected(Code.UNKNOWN_FEATURE, "core", "a statement", str(why)) from None
         most = self.left.longest if self.right.policies else 0
@@ -511,6 +511,10 @@ def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
 def _has_value(kind: OpenType) -> bool:
     if isinstance(kind, JsonType):
         return kind.most >= 1
+    element = element_of(kind)
+    if element is not None and isinstance(kind, ListType):
+        count = sum(atom.least for atom in atoms_of(sort_of(element), [element], ()))
+        return count >= (kind.least if kind.distinct else min(1, kind.least))
     if not is_scalar(kind):
         try:
             some_value(kind)

@@ -196,7 +196,9 @@ class Histories:
         entries = tuple([(0, 0, 0, pair) for pair in pairs])
         return (*past[: self._lists], entries, *past[self._lists + 1 :])
 
-    def joined(self, past: Past, held: Collection[Part]) -> tuple[Past, Sequence[tuple[Part, Part]]]:
+    def joined(
+        self, past: Past, held: Collection[Part]
+    ) -> tuple[Past, Sequence[tuple[Part, Part]]]:
         """A history without elements that do not matter, and crowds that became one with others.
 
         Args:

@@ -31,7 +31,9 @@ from tcc_certs.core.policies import (
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
 from tcc_certs.proof.lists import element_of
 from tcc_certs.values.declared import text_of
-from tcc_certs.values.places import Field, ListType
+from tcc_certs.session.monitors.alternatives import MOST_KEPT
+from tcc_certs.session.monitors.relations import MAX_WAYS
+from tcc_certs.values.places import Field, FieldType, ListType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 from tcc_certs.values.types import NumberType, TextType
 
@@ -73,15 +75,21 @@ class Spoken:
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
     closed: set[tuple[str, str]] = field(default_factory=set)
-    _tools: Mapping[str, Tool] = field(default_factory=dict)  # of the core that is read
+    # Of the core that is read.
+    _tools: Mapping[str, Tool] = field(default_factory=dict)
+    _given: Mapping[str, FieldType] = field(default_factory=dict)
 
-    def read(self, core: Core, policy: Policy) -> None:
+    def read(self, core: Core, policy: Policy, calls: int) -> None:
         """Gather what a statement tells apart.
+
+        Args:
+            calls: so many there are at most before one that is decided.
 
         Raises:
             Uncovered: it speaks of what no token stands for.
         """
         self._tools = {tool.name: tool for tool in core.tools}
+        self._given = {one.name: one.type for one in core.given}
         for tool, names in named_by(core, policy).items():
             self.compared.update((core.tools[tool].name, name) for name in names)
             # A field that lists its values may be compared with one that is open.
@@ -97,8 +105,13 @@ class Spoken:
             for name, term in part.same:
                 self._plainly([(core.tools[tool].name, name) for tool in tools])
                 self._term(core, term, sides, exact=False)
+            asked = 0
             for relation in part.where:
                 self._relation(core, relation, sides)
+                asked += self._asked(core, relation, sides)
+            looked = min(max(MOST_KEPT, 2 * part.least), calls)
+            if asked * (looked - 1) >= MAX_WAYS:  # a gate would be sure of nothing then
+                raise Uncovered("relations that ask too much of each call")
         own = {"own": _tools(core, policy), "seen": _tools(core, policy)}
         match policy:
             case Count() | Total():
@@ -170,7 +183,9 @@ class Spoken:
             case _:
                 raise Uncovered(f"a relation of the kind {tree[0]!r}")
 
-    def _among(self, core: Core, one: Tree, many: Tree, sides: Mapping[str, frozenset[int]]) -> None:
+    def _among(
+        self, core: Core, one: Tree, many: Tree, sides: Mapping[str, frozenset[int]]
+    ) -> None:
         """A value among the elements of a list."""
         if not _is_simple(one):
             raise Uncovered("what is computed, or a list, among the elements of a list")
@@ -209,6 +224,32 @@ class Spoken:
                 case _:
                     raise Uncovered("a relation of elements that is computed, or of other lists")
 
+    def _asked(self, core: Core, tree: Tree, sides: Mapping[str, frozenset[int]]) -> int:
+        """How much a relation asks of a call at most: see :mod:`tcc_certs.session.monitors`."""
+        match tree:
+            case ("?", inner):
+                return self._asked(core, inner, sides)
+            case ("~" | "!~", ("own" | "seen" | "session", _) as term, str() as pattern):
+                return self._steps(self._names(core, term, sides), pattern)
+            case ("every", many, inner):
+                return self._asked_of(self._names(core, many, sides), [inner])
+            case ("all" | "some", ((many, _),), relations):
+                return self._asked_of(self._names(core, many, sides), relations)
+        return 0
+
+    def _asked_of(self, names: Iterable[tuple[str, str]], relations: Sequence[Tree]) -> int:
+        kinds = [self._field(name).type for name in names]
+        most = max([kind.most for kind in kinds if isinstance(kind, ListType)], default=0)
+        each = [one[2] for one in relations if one[0] in ("~", "!~")]
+        return most * (1 + sum([self._steps(names, pattern) for pattern in each]))
+
+    def _steps(self, names: Iterable[tuple[str, str]], pattern: str) -> int:
+        """How much the texts of fields, or in lists, ask of a pattern at most."""
+        found = [self._type_of(name) for name in names]
+        kinds = [element_of(kind) or kind for kind in found]
+        most = max([kind.most for kind in kinds if isinstance(kind, TextType)], default=0)
+        return most * pattern_of(pattern).size >> 6
+
     def _lists(
         self, core: Core, many: Tree, sides: Mapping[str, frozenset[int]]
     ) -> Sequence[tuple[str, str]]:
@@ -225,6 +266,9 @@ class Spoken:
             if element_of(self._field(name).type) is None:
                 raise Uncovered(f"{'.'.join(name)}, which is no list of texts, numbers or flags")
 
+    def _type_of(self, name: tuple[str, str]) -> FieldType | None:
+        return self._given[name[1]] if name[0] == GIVEN else self._field(name).type
+
     def _field(self, name: tuple[str, str]) -> Field:
         tool = self._tools[name[0]]
         return fields_of(tool)[name[1]]
@@ -236,7 +280,7 @@ class Spoken:
             Uncovered: one is.
         """
         for name in names:
-            if name[0] != GIVEN and isinstance(self._field(name).type, ListType):
+            if isinstance(self._type_of(name), ListType):
                 raise Uncovered(f"{'.'.join(name)}, a list that is compared")
 
     def _cut(self, names: Iterable[tuple[str, str]], text: str) -> None:

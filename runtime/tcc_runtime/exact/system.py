@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import count
+from itertools import count, islice, takewhile
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
@@ -215,11 +215,11 @@ class System:
 
     def _read(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
-        found = Spoken()
+        found, calls = Spoken(), self.left.longest - 1
         for side in (self.left, self.right):
             for one in side.policies:
                 try:
-                    found.read(side.core, one.policy)
+                    found.read(side.core, one.policy, calls)
                 except Uncovered as why:
                     raise OpenQuestion("P501", f"{one.text!r} has {why}") from None
         if self.right.policies and self.left.longest > MOST_KEPT:
@@ -477,7 +477,7 @@ class System:
         """Some value of a field that nothing compares."""
         try:
             known = is_scalar(of.type) or isinstance(of.type, JsonType)
-            spare = inside(of.type) if known else some_value(of.type)
+            spare = inside(of.type) if known else _some_list(of.type) or some_value(of.type)
         except Uncovered as why:
             raise OpenQuestion("P501", f"{whose}.{of.name}: {why}") from None
         if spare is None:
@@ -882,6 +882,20 @@ class System:
         found = self._right_calls.get((tool.name, frozenset(args.items()))) if fine else None
         self._paired[key] = found
         return found
+
+
+def _some_list(kind: Any) -> Any:
+    """A list of a type, of which its elements are values of; None: none is known, or it is empty."""
+    element = element_of(kind)
+    if element is None or not isinstance(kind, ListType):
+        return None
+    values = (
+        value
+        for atom in atoms_of(sort_of(element), [element], ())
+        for value in takewhile(lambda one: one is not None, map(atom.value, count()))
+    )
+    found = list(islice(values, kind.least if kind.distinct else min(1, kind.least)))
+    return found if len(found) >= kind.least else found * kind.least
 
 
 def _fits(total: int, cap: int | None) -> bool:
