@@ -18,7 +18,9 @@ from tests.exact.test_proofs import changed_at, code_of, lines_of
 
 NEWER = 'grammar g version "1"\n'
 ENDS = "plan = any*\nlimit depth <= 2\n"
-LIST = "tool a gives (; all: list of text)\ntool b(; x: text max 9, too: list of text, full: list min 1 of text)\n"
+LIST = """tool a gives (; all: list of text)
+tool b(; x: text max 9, too: list of text, full: list min 1 of text)
+"""
 ROWS = "tool a gives (; rows: list of (x: text max 9))\ntool b(; x: text max 9)\n"
 DECLINED = [
     "tool a { parallel\n}\n",
@@ -39,10 +41,14 @@ DECLINED = [
     f"{LIST}let l = a.all\nrequire b where x in session.l\n",
     f"{ROWS}require a where some seen.rows as r (r.x = x) before b\n",
     f"{ROWS}require a where x in seen.rows.x before b\n",
-    "tool a gives (s: ok | *; all: list of text)\ntool b(; x: text)\n"
-    "require a where seen.s in seen.all before b\n",
-    "tool a gives (; all: list of time)\ntool b(; x: time utc)\n"
-    "require a where x in seen.all before b\n",
+    (
+        "tool a gives (s: ok | *; all: list of text)\ntool b(; x: text)\n"
+        "require a where seen.s in seen.all before b\n"
+    ),
+    (
+        "tool a gives (; all: list of time)\ntool b(; x: time utc)\n"
+        "require a where x in seen.all before b\n"
+    ),
     'tool b(; all: list of text)\nrequire b where some all as a (a ~ "[a-z]{500}")\n',
     "given l: list of text\ntool b(; x: text max 9)\nrequire b where x in session.l\n",
     "tool a gives (; t: time)\ntool b(; x: time utc)\nrequire a where seen.t < x before b\n",

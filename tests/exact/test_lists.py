@@ -17,6 +17,7 @@ from tcc_runtime.exact.atoms import OpenQuestion
 from tcc_runtime.exact.system import System
 from tests.exact.test_proofs import changed_at, code_of, lines_of
 
+ONCE = "limit uses(find) <= 1\n"
 BASE = """grammar g version "1"
 tool find gives (; members: list of text max 9)
 tool pay(; to: list max 3 of text max 9, one: text max 9)
@@ -50,23 +51,23 @@ OF_TO = "require pay where one in to\n"
         (ALL + OF_TO, "require find where some seen.members as a (a = one) before pay", "proved"),
         (f'{ALL}require find where every seen.members ~ "[a-c]*" before pay\n',
          'require pay where every to ~ "[a-z]*"', "refuted"),  # another find than the one of to
-        (f'{ALL}limit uses(find) <= 1\nrequire find where every seen.members ~ "[a-c]*" before pay\n',
+        (f'{ALL}{ONCE}require find where every seen.members ~ "[a-c]*" before pay\n',
          'require pay where every to ~ "[a-z]*"', "proved"),
-        (f'{ALL}limit uses(find) <= 1\nrequire find where every seen.members in ("a", "b") before pay\n',
+        (f'{ALL}{ONCE}require find where every seen.members in ("a", "b") before pay\n',
          'require pay where every to in ("a", "b", "c")', "proved"),
         (ALL, "require pay where some to as a (a = one)", "refuted"),
         (ALL, "require find where every seen.members in to before pay", "refuted"),
         (f"{ALL}require pay where every to = one\n", "require find where one not in to before pay",
          "refuted"),
         # An empty list: nothing is in it, and each of its elements is anything.
-        ('require pay where every to = "a", every to = "b"\n', 'forbid pay where "a" in to before pay',
-         "proved"),
+        ('require pay where every to = "a", every to = "b"\n',
+         'forbid pay where "a" in to before pay', "proved"),
         ('require pay where every to = "a", every to = "b"\n', "require pay where one not in to",
          "proved"),
         # Elements that go on together, and apart.
-        ("require find where every to in seen.members before pay\n"
+        (("require find where every to in seen.members before pay\n"
          "forbid pay where every to in seen.to before pay\n"
-         "require pay where some to as a (a != one)\n",
+         "require pay where some to as a (a != one)\n"),
          "limit uses(pay) <= 1", "refuted"),
     ],
 )  # fmt: skip
@@ -126,7 +127,7 @@ def test_what_a_gate_may_be_unsure_of_is_left_open() -> None:
 def _pairs(lines: list[Any]) -> list[Any]:
     """The facts of the last history, of the first state that has some."""
     groups = {fact[0] for line in lines[1:] if len(line) == 4 for fact in line[2]}
-    states = [line for line in lines[1 : 1 + lines[0]["parts"][0]["states"]]]
+    states = list(lines[1 : 1 + lines[0]["parts"][0]["states"]])
     return next(
         facts
         for line in states

@@ -26,9 +26,8 @@ from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.places import ListType
+from tcc_certs.values.places import ListType, constant
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.types import check as of_type
 
@@ -149,7 +148,7 @@ class Compared:
 
     def _listed(self, fields: Sequence[Sequence[OpenParameter]]) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains, closed = set[tuple[str, str]](), dict[int, tuple[int, ...]](), set[int]()
+        names, domains, full = set[tuple[str, str]](), dict[int, tuple[int, ...]](), set[int]()
         for tool, some in zip(self.left.core.tools, fields, strict=True):
             for one in some:
                 element = element_of(one.type)
@@ -162,13 +161,13 @@ class Compared:
                     self.atoms.append(
                         Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
                     )
-                if (tool.name, one.name) in self.spoken.closed:
-                    closed.add(at)
+                if (tool.name, one.name) in self.spoken.full:
+                    full.add(at)
         return Elements(
             fields=frozenset(names),
             kinds={at: kind for kind, at in self._lists.items()},
             domains=domains,
-            closed=frozenset(closed),
+            full=frozenset(full),
             constants=frozenset(self._tokens.values()),
             atom_of=lambda token: token % len(self.atoms),
             token=lambda atom, number: atom + len(self.atoms) * number,

@@ -31,7 +31,7 @@ from tcc_certs.values.places import NONE, UNKNOWN, State, constant
 
 Entry: TypeAlias = "tuple[int, int, int, tuple[Part, ...]]"  # tool, fields left out, age, the rest
 Past: TypeAlias = "tuple[tuple[Entry, ...], ...]"  # for each group its calls
-Taken: TypeAlias = "Sequence[tuple[Part, Part]]"  # values and crowds, each of a crowd
+Taken: TypeAlias = "Sequence[tuple[Part, Part]]"  # values and summaries, each of a summary
 Flat: TypeAlias = "tuple[int, int, tuple[Part, ...], int]"  # group, slot, key, value
 MAX_ALIKE = 1 << 12  # calls with the same fields
 MAX_REMEMBERED = 1 << 15  # decisions that are kept
@@ -172,7 +172,7 @@ class Histories:
     ) -> Iterator[tuple[Past, Taken]]:
         """A history for each choice of which values are elements of lists, as far as that is new.
 
-        Beside it the values and crowds that were of a crowd before.
+        Beside it the values and summaries that were of a summary before.
 
         Args:
             made: the call that comes next.
@@ -199,7 +199,7 @@ class Histories:
     def joined(
         self, past: Past, held: Collection[Part]
     ) -> tuple[Past, Sequence[tuple[Part, Part]]]:
-        """A history without elements that do not matter, and crowds that became one with others.
+        """A history without elements that do not matter, and summaries that became one with others.
 
         Args:
             held: the tokens that anything else holds.

@@ -1,13 +1,12 @@
 """Lists in exact questions: which values are elements of which list that is remembered.
 
 A remembered list has a token of its own, and facts that say which values are its elements: those
-that are live, and the constants.  Of an *open* list, in which values are looked for and no more,
-nothing else is known: a value that a call brings may or may not be in each of them.  Of a *closed*
-list, whose elements a statement goes through, the other elements are known as *crowds*: a crowd is
-a token of lists alone, and stands for one value of its atom or more, which are in the same closed
-lists.  A value that a call brings is one of a crowd, or in no closed list; what is left of the
-crowd is a crowd, if anything is.  Of each crowd a new closed list has none, all, or some: then it
-is two.
+that are live, and the constants.  Of a *partial* list, in which values are looked for and no more,
+nothing else is known: a value that a call brings may or may not be in it.  Of a *full* list, whose
+elements a statement goes through, the other elements are there as *summaries*: tokens that lists
+alone hold, each of which stands for one value of its atom or more, all in the same full lists.  A
+value that a call brings is one of a summary's, or in no full list; what is left of the summary is
+a summary, if anything is.  Of each summary a new full list has none, all, or some: then it is two.
 Normative text: docs/spec/proof.md, section 1.  No Coq theorem covers these forms: they are held to
 brute force by tests/exact.
 Cost: 2 to the number of pairs of a list and a value that are new to each other.
@@ -23,7 +22,7 @@ from tcc_certs.values.places import ListType
 from tcc_certs.values.types import FlagType, NumberType, TextType
 
 Token: TypeAlias = "Any"
-Pair: TypeAlias = "tuple[Token, Token]"  # a list, and a value or a crowd of its elements
+Pair: TypeAlias = "tuple[Token, Token]"  # a list, and a value or a summary of its elements
 LIST = "list"  # the sort of a list's atom
 MEMBERS = "\1"  # in the place of a tool's name: which values are elements
 PAIR = (f"{MEMBERS}0", f"{MEMBERS}1")
@@ -40,12 +39,12 @@ class Membership:
     """Which values are elements of which lists when a call is decided.
 
     Attributes:
-        crowds: tokens that lists alone hold.
-        taken: values and crowds that were of a crowd before the call, each with that.
+        summaries: tokens that lists alone hold.
+        taken: values and summaries that were of a summary before the call, each with that.
     """
 
     pairs: frozenset[Pair]
-    crowds: tuple[Token, ...]
+    summaries: tuple[Token, ...]
     taken: tuple[tuple[Token, Token], ...] = ()
 
 
@@ -55,8 +54,8 @@ class Elements:
 
     Attributes:
         fields: that have them, each a tool's name and its own.
-        kinds: of the atom of a list its type; domains: the atoms of its elements; closed: atoms of
-            closed lists.
+        kinds: of the atom of a list its type; domains: the atoms of its elements; full: atoms of
+            full lists.
         constants: tokens of atoms with one value.
         atom_of: the atom of a token; token: that of an atom with a number.
         has: whether an atom may have so many values.
@@ -65,7 +64,7 @@ class Elements:
     fields: frozenset[tuple[str, str]]
     kinds: Mapping[int, ListType]
     domains: Mapping[int, Sequence[int]]
-    closed: frozenset[int]
+    full: frozenset[int]
     constants: frozenset[Token]
     atom_of: Callable[[Token], int]
     token: Callable[[int, int], Token]
@@ -91,8 +90,8 @@ class Elements:
         """
         once = dict.fromkeys(values)
         fresh = [one for one in once if one not in held and one not in self.constants]
-        crowds = self.crowds(pairs, held)
-        begun = Membership(pairs=frozenset(pairs), crowds=crowds)
+        summaries = self.summaries(pairs, held)
+        begun = Membership(pairs=frozenset(pairs), summaries=summaries)
         before = sorted([one for one in held if self.is_list(one)])
         rest = [one for one in held if not self.is_list(one) and one not in self.constants]
         singles = sorted([*self.constants, *rest, *fresh])
@@ -113,7 +112,7 @@ class Elements:
 
         return brought(0, begun)
 
-    def crowds(self, pairs: Collection[Pair], held: Collection[Token]) -> tuple[Token, ...]:
+    def summaries(self, pairs: Collection[Pair], held: Collection[Token]) -> tuple[Token, ...]:
         """The tokens that pairs alone hold, without constants."""
         found = {one for _, one in pairs if one not in held and one not in self.constants}
         return tuple(sorted(found))
@@ -124,18 +123,18 @@ class Elements:
         """Where a value may be that comes anew."""
         atom = self.atom_of(one)
         mine = [of for of in lists if atom in self.domains[self.atom_of(of)]]
-        looked = [of for of in mine if self.atom_of(of) not in self.closed]
-        alike = [crowd for crowd in now.crowds if self.atom_of(crowd) == atom]
+        looked = [of for of in mine if self.atom_of(of) not in self.full]
+        alike = [summary for summary in now.summaries if self.atom_of(summary) == atom]
         there = sum(self.atom_of(other) == atom for other in beside) + len(alike) + 1
         ways = [now] if self.has(atom, there) else []
-        for crowd in alike:
-            pairs = now.pairs | {(of, one) for of, other in now.pairs if other == crowd}
-            taken = (*now.taken, (one, crowd))
+        for summary in alike:
+            pairs = now.pairs | {(of, one) for of, other in now.pairs if other == summary}
+            taken = (*now.taken, (one, summary))
             if self.has(atom, there):
                 ways.append(replace(now, pairs=pairs, taken=taken))
-            without = frozenset([pair for pair in pairs if pair[1] != crowd])
-            left = tuple([other for other in now.crowds if other != crowd])
-            ways.append(Membership(pairs=without, crowds=left, taken=taken))
+            without = frozenset([pair for pair in pairs if pair[1] != summary])
+            left = tuple([other for other in now.summaries if other != summary])
+            ways.append(Membership(pairs=without, summaries=left, taken=taken))
         for way in ways:
             yield from self._added(way, [(of, one) for of in looked])
 
@@ -157,56 +156,56 @@ class Elements:
         domain = self.domains[atom]
         pairs = [(many, one) for one in singles if self.atom_of(one) in domain]
         for then in self._added(now, pairs):
-            if atom not in self.closed:
+            if atom not in self.full:
                 yield then
                 continue
-            for whole in self._crowded(then, many, then.crowds, domain, singles):
+            for whole in self._of_summaries(then, many, then.summaries, domain, singles):
                 if self._kind(many).least <= 0 or self._size(whole, many):
                     yield whole
 
-    def _crowded(
+    def _of_summaries(
         self,
         now: Membership,
         many: Token,
-        crowds: Sequence[Token],
+        summaries: Sequence[Token],
         atoms: Sequence[int],
         singles: Sequence[Token],
     ) -> Iterator[Membership]:
-        """Of each of these crowds none, all or some in a new list; of each atom new values, or none."""
-        if crowds:
-            crowd, rest = crowds[0], crowds[1:]
-            yield from self._crowded(now, many, rest, atoms, singles)
-            if self.atom_of(crowd) not in self.domains[self.atom_of(many)]:
+        """Of each of these summaries none, all or some; of each atom new values, or none."""
+        if summaries:
+            summary, rest = summaries[0], summaries[1:]
+            yield from self._of_summaries(now, many, rest, atoms, singles)
+            if self.atom_of(summary) not in self.domains[self.atom_of(many)]:
                 return
             if self._size(now, many) == self._kind(many).most:
                 return
-            whole = replace(now, pairs=now.pairs | {(many, crowd)})
-            yield from self._crowded(whole, many, rest, atoms, singles)
-            part = self._crowd(now, self.atom_of(crowd), singles)
+            whole = replace(now, pairs=now.pairs | {(many, summary)})
+            yield from self._of_summaries(whole, many, rest, atoms, singles)
+            part = self._summary(now, self.atom_of(summary), singles)
             if part is not None:
-                mine = {(of, part) for of, other in now.pairs if other == crowd} | {(many, part)}
+                mine = {(of, part) for of, other in now.pairs if other == summary} | {(many, part)}
                 some = Membership(
                     pairs=now.pairs | mine,
-                    crowds=(*now.crowds, part),
-                    taken=(*now.taken, (part, crowd)),
+                    summaries=(*now.summaries, part),
+                    taken=(*now.taken, (part, summary)),
                 )
-                yield from self._crowded(some, many, rest, atoms, singles)
+                yield from self._of_summaries(some, many, rest, atoms, singles)
             return
         if not atoms:
             yield now
             return
-        yield from self._crowded(now, many, (), atoms[1:], singles)
-        part = self._crowd(now, atoms[0], singles)
+        yield from self._of_summaries(now, many, (), atoms[1:], singles)
+        part = self._summary(now, atoms[0], singles)
         if part is not None and self._size(now, many) < self._kind(many).most:
-            more = replace(now, pairs=now.pairs | {(many, part)}, crowds=(*now.crowds, part))
-            yield from self._crowded(more, many, (), atoms[1:], singles)
+            more = replace(now, pairs=now.pairs | {(many, part)}, summaries=(*now.summaries, part))
+            yield from self._of_summaries(more, many, (), atoms[1:], singles)
 
-    def _crowd(self, now: Membership, atom: int, singles: Sequence[Token]) -> Token | None:
-        """A token for a crowd more; None: the atom has not so many values."""
-        there = {one for one in (*singles, *now.crowds) if self.atom_of(one) == atom}
+    def _summary(self, now: Membership, atom: int, singles: Sequence[Token]) -> Token | None:
+        """A token for a summary more; None: the atom has not so many values."""
+        there = {one for one in (*singles, *now.summaries) if self.atom_of(one) == atom}
         if not self.has(atom, len(there) + 1):
             return None
-        taken = {*there, *[one for one, _ in now.taken], *[crowd for _, crowd in now.taken]}
+        taken = {*there, *[one for one, _ in now.taken], *[summary for _, summary in now.taken]}
         numbers = range(len(taken) + 1)
         return next(one for at in numbers if (one := self.token(atom, at)) not in taken)
 
@@ -219,7 +218,7 @@ class Elements:
     def kept(
         self, pairs: Collection[Pair], held: Collection[Token]
     ) -> tuple[list[Pair], list[Pair]]:
-        """The pairs that may matter after a call, and crowds that are as good as others, with these.
+        """The pairs that may matter after a call, and summaries that are merged, each into another.
 
         Args:
             held: the tokens that anything but pairs holds after it.
@@ -228,18 +227,18 @@ class Elements:
             (many, one)
             for many, one in pairs
             if many in held
-            and (one in held or one in self.constants or self.atom_of(many) in self.closed)
+            and (one in held or one in self.constants or self.atom_of(many) in self.full)
         ]
-        crowds = self.crowds(found, held)
-        where: dict[Token, list[Token]] = {crowd: [] for crowd in crowds}
+        summaries = self.summaries(found, held)
+        where: dict[Token, list[Token]] = {summary: [] for summary in summaries}
         for many, one in sorted(found):
-            if one in where and self.atom_of(many) in self.closed:
+            if one in where and self.atom_of(many) in self.full:
                 where[one].append(many)
         first: dict[Any, Token] = {}
         joined = []
-        for crowd in crowds:
-            like = first.setdefault((self.atom_of(crowd), tuple(where[crowd])), crowd)
-            joined += [] if like == crowd else [(crowd, like)]
-        away = {crowd for crowd, _ in joined}
+        for summary in summaries:
+            like = first.setdefault((self.atom_of(summary), tuple(where[summary])), summary)
+            joined += [] if like == summary else [(summary, like)]
+        away = {summary for summary, _ in joined}
         looked = [pair for pair in found if pair[1] not in away]
         return looked, joined

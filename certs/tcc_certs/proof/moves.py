@@ -107,9 +107,9 @@ class System(KeyParts):
         stands for them, where the atom has so many values (Closed.v: every_choice_is_tried).
         """
         facts = state[2]
-        held, crowds = (part.tracked or ()), tuple[int, ...]()
+        held, summaries = (part.tracked or ()), tuple[int, ...]()
         if part.tracked is None:
-            held, crowds = self._held(facts)
+            held, summaries = self._held(facts)
         counts: tuple[Counts, Counts] = {}, {}
         for side, slot, key, count in facts:
             if side < LATER:
@@ -122,9 +122,9 @@ class System(KeyParts):
             ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
             for call, after in going:
                 kind = self.kinds[self.left.core.calls[call].tool]
-                tries = self._tries.get((part, call, held, crowds))
+                tries = self._tries.get((part, call, held, summaries))
                 if tries is None:
-                    tries = self._choices_of(part, call, kind, held, crowds)
+                    tries = self._choices_of(part, call, kind, held, summaries)
                 self._tried += weight * len(tries)
                 ensure(self._tried <= MAX_TRIED, Code.LIMIT, "choices", f"{MAX_TRIED}", "more")
                 for tokens, look in tries:
@@ -157,13 +157,13 @@ class System(KeyParts):
             yield one
 
     def _held(self, facts: Sequence[Fact]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The tokens that facts hold, and those that stand for crowds."""
+        """The tokens that facts hold, and those that stand for summaries."""
         if not self.lists:
             return tuple(held_tokens(facts)), ()
         at = LATER + self.histories.lists
         held = tuple(held_tokens([fact for fact in facts if fact[0] != at]))
         pairs = [fact[2] for fact in facts if fact[0] == at]
-        return held, self._elements.crowds(pairs, held)  # type: ignore[arg-type]
+        return held, self._elements.summaries(pairs, held)  # type: ignore[arg-type]
 
     def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
         """What statements of version 1.2 remember, for each way in which time may have gone on.
@@ -227,11 +227,11 @@ class System(KeyParts):
         return found
 
     def _choices_of(
-        self, part: Part, call: int, kind: Kind, held: tuple[int, ...], crowds: tuple[int, ...]
+        self, part: Part, call: int, kind: Kind, held: tuple[int, ...], summaries: tuple[int, ...]
     ) -> _Tries:
         """Every choice of tokens for a call where some are held, and how both sides see it."""
         found: list[tuple[tuple[Choice, ...], _Looks]] = []
-        for number, tokens in enumerate(self._choices(part, kind, held, crowds)):
+        for number, tokens in enumerate(self._choices(part, kind, held, summaries)):
             ensure(number < MAX_CHOICES, Code.LIMIT, "choices", f"{MAX_CHOICES}", "more")
             key = part, call, tokens
             look = self._looks.get(key)
@@ -244,13 +244,13 @@ class System(KeyParts):
         if self._tries_size > MAX_LOOKS:
             self._tries.clear()
             self._tries_size = 1 + len(held) + len(found)
-        self._tries[part, call, held, crowds] = found
+        self._tries[part, call, held, summaries] = found
         return found
 
     def _choices(
-        self, part: Part, kind: Kind, held: Sequence[int], crowds: Sequence[int]
+        self, part: Part, kind: Kind, held: Sequence[int], summaries: Sequence[int]
     ) -> Iterator[tuple[Choice, ...]]:
-        return self._chosen(part, kind.domains, kind.optional, held, crowds)
+        return self._chosen(part, kind.domains, kind.optional, held, summaries)
 
     def _chosen(
         self,
@@ -258,9 +258,9 @@ class System(KeyParts):
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Sequence[int],
-        crowds: Sequence[int] = (),
+        summaries: Sequence[int] = (),
     ) -> Iterator[tuple[Choice, ...]]:
-        """Every choice of tokens for fields with these atoms; crowds are the tokens of no value."""
+        """Every choice of tokens for fields with these atoms; summaries are of no one value."""
         if not domains:
             return iter(((),))
         atoms = len(self.atoms)
@@ -291,9 +291,9 @@ class System(KeyParts):
                     yield from choose(at + 1)
                     chosen.pop()
                     continue
-                beyond = atom + atoms * (len(there) + len(crowds)) + 1
+                beyond = atom + atoms * (len(there) + len(summaries)) + 1
                 fresh = next(
-                    t for t in range(atom, beyond, atoms) if t not in there and t not in crowds
+                    t for t in range(atom, beyond, atoms) if t not in there and t not in summaries
                 )
                 there.append(fresh)
                 chosen.append(fresh)

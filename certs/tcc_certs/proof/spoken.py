@@ -30,9 +30,9 @@ from tcc_certs.core.policies import (
 )
 from tcc_certs.proof.fields import ANY, Uncovered, is_scalar
 from tcc_certs.proof.lists import element_of
-from tcc_certs.values.declared import text_of
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import MAX_WAYS
+from tcc_certs.values.declared import text_of
 from tcc_certs.values.places import Field, FieldType, ListType
 from tcc_certs.values.text_pattern import MAX_STEPS, pattern_of
 from tcc_certs.values.types import NumberType, TextType
@@ -66,7 +66,7 @@ class Spoken:
         constants: canonical texts that any of them may be compared with.
         patterns: that any text may be held to.
         cuts: constants that a field is ordered against; exact: fields whose values are computed
-            with, or ordered among each other; closed: lists whose elements are gone through.
+            with, or ordered among each other; full: lists whose elements are gone through.
     """
 
     compared: set[tuple[str, str]] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Spoken:
     patterns: set[str] = field(default_factory=set)
     cuts: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     exact: set[tuple[str, str]] = field(default_factory=set)
-    closed: set[tuple[str, str]] = field(default_factory=set)
+    full: set[tuple[str, str]] = field(default_factory=set)
     # Of the core that is read.
     _tools: Mapping[str, Tool] = field(default_factory=dict)
     _given: Mapping[str, FieldType] = field(default_factory=dict)
@@ -204,7 +204,7 @@ class Spoken:
         relations: Sequence[Tree],
         sides: Mapping[str, frozenset[int]],
     ) -> None:
-        """Relations of each element of a list, which hold of all of a crowd or of none."""
+        """Relations of each element of a list, which hold of each value of a summary or of none."""
         names = self._lists(core, many, sides)
         for relation in relations:
             op, one, *others = relation[1] if relation[0] == "?" else relation
@@ -258,7 +258,7 @@ class Spoken:
             raise Uncovered(f"a list of the kind {many[0]!r}")
         names = list(self._names(core, many, sides))
         self._ensure_lists(names)
-        self.closed.update(names)
+        self.full.update(names)
         return names
 
     def _ensure_lists(self, names: Iterable[tuple[str, str]]) -> None:

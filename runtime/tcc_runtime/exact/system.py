@@ -34,9 +34,8 @@ from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
-from tcc_certs.values.places import ListType
+from tcc_certs.values.places import ListType, constant
 from tcc_certs.values.places import State as FieldState
-from tcc_certs.values.places import constant
 from tcc_certs.values.types import JsonType, NumberType, OpenType, TextType, check
 from tcc_runtime.exact.atoms import Atom, OpenQuestion, Value, atoms_of, inside, outside, sort_of
 from tcc_runtime.exact.sides import Items, Side, remembered
@@ -73,8 +72,8 @@ class Move:
         ages: of the calls in the line before it how many spans of time they have left.
         line: of the calls in the line after it each one's place before it, -1 of the call itself.
         pairs: the lists that are remembered, and its own, with their elements as far as known.
-        taken: values and crowds that were of a crowd before it; joined: crowds that became one
-            with others after it.
+        taken: values and summaries that were of a summary before it.
+        joined: summaries that are merged after it, each into another.
     """
 
     call: int
@@ -112,7 +111,7 @@ class Held:
     """What memories hold: for each atom the numbers of its tokens, and tokens of lists alone."""
 
     tokens: Mapping[int, Sequence[int]]
-    crowds: frozenset[Token]
+    summaries: frozenset[Token]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -389,7 +388,7 @@ class System:
 
     def _listed(self) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains, closed = set[tuple[str, str]](), dict[int, list[int]](), set[int]()
+        names, domains, full = set[tuple[str, str]](), dict[int, list[int]](), set[int]()
         for at, some in self._fields.items():
             for name, one in some:
                 element = element_of(one.type)
@@ -401,13 +400,13 @@ class System:
                 if atom == len(self.atoms):
                     domains[atom] = self._domain(element)
                     self.atoms.append(Atom(types=frozenset(), only=None, _values=count()))
-                if whole in self._spoken.closed:
-                    closed.add(atom)
+                if whole in self._spoken.full:
+                    full.add(atom)
         return Elements(
             fields=frozenset(names),
             kinds={at: kind for kind, at in self._lists.items()},
             domains=domains,
-            closed=frozenset(closed),
+            full=frozenset(full),
             constants=frozenset(self._constant_token.values()),
             atom_of=lambda token: token[0],
             token=lambda atom, number: (atom, number),
@@ -587,7 +586,7 @@ class System:
         return not self.histories.owes(self._past(state), self._every, side)
 
     def _held(self, state: State) -> Held:
-        """The tokens that memories hold, and those that stand for crowds."""
+        """The tokens that memories hold, and those that stand for summaries."""
         size, at = self.histories.size, self.histories.lists
         later = frozenset([item for item in state.later if item[0][0] % size != at])
         held = list(held_tokens([state.mine, state.other, later]))
@@ -595,7 +594,7 @@ class System:
         for atom, number in sorted(held):
             found.setdefault(atom, []).append(number)
         pairs: list[Any] = [key for (_, key), _ in state.later - later]
-        return Held(tokens=found, crowds=frozenset(self.elements.crowds(pairs, held)))
+        return Held(tokens=found, summaries=frozenset(self.elements.summaries(pairs, held)))
 
     def _calls(
         self,
@@ -666,19 +665,19 @@ class System:
 
     def _choices(self, kind: Kind, held: Held) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens for a call."""
-        return self._chosen(kind.domains, kind.optional, held.tokens, held.crowds)
+        return self._chosen(kind.domains, kind.optional, held.tokens, held.summaries)
 
     def _chosen(
         self,
         domains: Sequence[Sequence[int]],
         optional: Sequence[bool],
         held: Mapping[int, Sequence[int]],
-        crowds: Collection[Token] = (),
+        summaries: Collection[Token] = (),
     ) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens: those that are held, one that is not; one field after another.
 
         Args:
-            crowds: the tokens of no value.
+            summaries: the tokens of no value.
         """
         chosen: list[Choice] = []
         used = {atom: list(numbers) for atom, numbers in held.items()}
@@ -693,8 +692,8 @@ class System:
                 chosen.pop()
             for atom in domains[at]:
                 there = used.setdefault(atom, [])
-                numbers = range(len(there) + len(crowds) + 1)
-                fresh = next(i for i in numbers if i not in there and (atom, i) not in crowds)
+                numbers = range(len(there) + len(summaries) + 1)
+                fresh = next(i for i in numbers if i not in there and (atom, i) not in summaries)
                 options = [] if atom in self.elements.domains else list(there)
                 if self.atoms[atom].value(len(there)) is not None:
                     options.append(fresh)
@@ -885,7 +884,7 @@ class System:
 
 
 def _some_list(kind: Any) -> Any:
-    """A list of a type, of which its elements are values of; None: none is known, or it is empty."""
+    """A list with elements that can be compared; None: it is no such type, or may be empty."""
     element = element_of(kind)
     if element is None or not isinstance(kind, ListType):
         return None

@@ -80,7 +80,7 @@ class SessionWriter:
             return None
         added = self._sums(ends)
         named: list[dict[Token, _Named]] = []
-        held: dict[Token, list[_Named]] = {}  # of a crowd one value or more
+        held: dict[Token, list[_Named]] = {}  # of a summary one value or more
         given: dict[str, _Named] = {}
         for move, renaming in (*self._begun, *self._moves):
             self._bring(move, held)
@@ -117,9 +117,9 @@ class SessionWriter:
             else:
                 held[token] = [self._new(token[0], held)]
         left = {one for _, one in move.pairs}
-        for at, (part, crowd) in enumerate(move.taken):
-            stays = crowd in left or any(of == crowd for _, of in move.taken[at + 1 :])
-            held[part] = self._parted(held, crowd, stays=stays)
+        for at, (part, summary) in enumerate(move.taken):
+            stays = summary in left or any(of == summary for _, of in move.taken[at + 1 :])
+            held[part] = self._parted(held, summary, stays=stays)
         for many, one in move.pairs:
             if one not in held:
                 held[one] = [self._new(one[0], held)]
@@ -127,15 +127,15 @@ class SessionWriter:
             elements += [leaf for leaf in held[one] if all(leaf is not of for of in elements)]
 
     def _parted(
-        self, held: dict[Token, list[_Named]], crowd: Token, *, stays: bool
+        self, held: dict[Token, list[_Named]], summary: Token, *, stays: bool
     ) -> list[_Named]:
-        """A value out of a crowd, which has another one then if it is to stay one."""
-        values = held[crowd]
+        """A value out of a summary, which has another one then if it is to stay one."""
+        values = held[summary]
         if not stays:
             return values
         if len(values) > 1:
             return [values.pop()]
-        other = self._new(crowd[0], held)
+        other = self._new(summary[0], held)
         for elements in self._lists:
             if any(one is values[0] for one in elements):
                 elements.append(other)
