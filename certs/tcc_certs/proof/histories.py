@@ -190,7 +190,7 @@ class Histories:
 
     def pairs(self, past: Past) -> list[Pair]:
         """Which values are elements of which lists."""
-        return [key for _, _, _, key in past[self._lists]] if self._elements.fields else []  # type: ignore[misc]
+        return [key for _, _, _, key in past[self._lists]] if self._elements.fields else []
 
     def _with_pairs(self, past: Past, pairs: Sequence[Pair]) -> Past:
         entries = tuple([(0, 0, 0, pair) for pair in pairs])

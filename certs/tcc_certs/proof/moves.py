@@ -163,7 +163,7 @@ class System(KeyParts):
         at = LATER + self.histories.lists
         held = tuple(held_tokens([fact for fact in facts if fact[0] != at]))
         pairs = [fact[2] for fact in facts if fact[0] == at]
-        return held, self._elements.summaries(pairs, held)  # type: ignore[arg-type]
+        return held, self._elements.summaries(pairs, held)
 
     def _pasts(self, part: Part, state: State) -> Iterator[tuple[bool, Past]]:
         """What statements of version 1.2 remember, for each way in which time may have gone on.
