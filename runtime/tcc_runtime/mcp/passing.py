@@ -28,18 +28,16 @@ from blake3 import blake3
 
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.schemas import plain
+from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
-from tcc_runtime.mcp.door import ClientCall, ClientConnection, PassedRequest, error_line
-from tcc_runtime.mcp.upstream import Upstream, canonical_text
-from tcc_runtime.mcp.wire import (
-    BUSY,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    Id,
-    Member,
-    Response,
-    is_deeper,
+from tcc_runtime.mcp.door import (
+    ClientCall,
+    ClientConnection,
+    PassedRequest,
+    busy_line,
+    error_line,
 )
+from tcc_runtime.mcp.upstream import Upstream, canonical_text
 
 _MOST = 64
 _FULL = 1 << 20
@@ -88,7 +86,7 @@ class PassedRequests:
         self.open: dict[int, OpenRequest] = {}
 
     def send(
-        self, request: PassedRequest, upstream: Upstream, taken: Iterable[Id], until: float
+        self, request: PassedRequest, upstream: Upstream, taken: Iterable[wire.Id], until: float
     ) -> bytes | None:
         """Pass a request on; the error for the client where it is not.
 
@@ -97,12 +95,12 @@ class PassedRequests:
         """
         identity = request.identity
         if identity in taken:
-            return error_line(identity, BUSY, "a request has this id already")
+            return busy_line(identity, "a request has this id already")
         if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
-            return error_line(identity, BUSY, "too many requests wait; not passed on")
-        if is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
+            return busy_line(identity, "too many requests wait; not passed on")
+        if wire.is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
-            return error_line(identity, INVALID_PARAMS, said)
+            return error_line(identity, wire.INVALID_PARAMS, said)
         params: dict[str, Any] = plain(dict(request.params))
         if request.token is not None:
             params["_meta"] = {"progressToken": upstream.next_identity}
@@ -121,7 +119,7 @@ class PassedRequests:
         found = self.open.pop(number, None) if type(number) is int else None
         return None if found is None else found.request
 
-    def drop(self, identity: Id) -> int | None:
+    def drop(self, identity: wire.Id) -> int | None:
         """A request of this id is not wanted any longer: its number, where it was there."""
         for number, one in self.open.items():
             if one.request.identity == identity:
@@ -137,17 +135,17 @@ class PassedRequests:
         return tuple(found)
 
 
-def answer_line(door: ClientConnection, request: PassedRequest, answer: Response) -> bytes:
+def answer_line(door: ClientConnection, request: PassedRequest, answer: wire.Response) -> bytes:
     """The server's answer, for the client."""
     identity, members = request.identity, answer.result
     if answer.error is not None:
         return error_line(identity, *answer.error)
     if members is None:
         said = "the server answered with a result that is no object"
-        return error_line(identity, INTERNAL_ERROR, said)
+        return error_line(identity, wire.INTERNAL_ERROR, said)
     if "resultType" in members and members["resultType"].value != "complete":
         said = "the server asks for more, and nothing may be asked here"
-        return error_line(identity, INTERNAL_ERROR, said)
+        return error_line(identity, wire.INTERNAL_ERROR, said)
     return door.passed(request, members)
 
 
@@ -179,7 +177,7 @@ class Rounds:
         self._key = blake3(os.urandom(32), derive_key_context=_CONTEXT).digest()
         self._session = session.encode()
 
-    def asked(self, opened: OpenCall, result: Mapping[str, Member]) -> Round:
+    def asked(self, opened: OpenCall, result: Mapping[str, wire.Member]) -> Round:
         """The round that a server's result asks for.
 
         Raises:
@@ -189,7 +187,7 @@ class Rounds:
         requests = {} if requests is None else requests
         state = result["requestState"].value if "requestState" in result else None
         if not isinstance(requests, dict) or not (state is None or isinstance(state, str)):
-            raise NotAsked("the server asks for more in a form that is none")
+            raise NotAsked("the server's request for input is malformed")
         if not requests and state is None:
             raise NotAsked("the server asks for more, and says not what")
         if state is not None and len(state) > _MOST_STATE:
@@ -234,17 +232,17 @@ def is_same(call: ClientCall, opened: OpenCall) -> bool:
     if call.tool != opened.call.tool:
         return False
     # In the shadow a call may be under way that is nested more deeply than any that is compared.
-    if is_deeper([call.arguments, opened.call.arguments], MAX_DEPTH + 1):
+    if wire.is_deeper([call.arguments, opened.call.arguments], MAX_DEPTH + 1):
         return False
     return canonical_text(call.arguments) == canonical_text(opened.call.arguments)
 
 
 def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
-    """What the client answers to what was asked; else why that is none."""
+    """The client's answers to the requests of this round; else why they are rejected."""
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"
-    if is_deeper(answers, MAX_DEPTH) or not is_kept(answers):
+    if wire.is_deeper(answers, MAX_DEPTH) or not is_kept(answers):
         return "inputResponses nested too deeply, or with a number that the server would lose"
     return answers
 
