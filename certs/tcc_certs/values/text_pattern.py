@@ -13,7 +13,7 @@ that was not, whatever the text is; at most 1,000 positions a pattern.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from operator import or_
 
@@ -53,6 +53,20 @@ def like_of(source: str) -> Callable[[str], bool | None]:
     return lambda text: pattern.matches(text) if len(text) <= longest else None
 
 
+@lru_cache(maxsize=64)
+def likes_of(source: str) -> Callable[[Sequence[str]], Sequence[bool | None]]:
+    """The same of several texts."""
+    pattern, like = pattern_of(source), like_of(source)
+    longest = MAX_STEPS // pattern.size
+
+    def likes(texts: Sequence[str]) -> Sequence[bool | None]:
+        if max(map(len, texts), default=0) > longest:
+            return list(map(like, texts))
+        return pattern.match_each(texts)
+
+    return likes
+
+
 class TextPattern:
     """A pattern, ready to be asked."""
 
@@ -87,6 +101,17 @@ class TextPattern:
         for char in rest:
             state = state[char]
         return state.accepts
+
+    def match_each(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each matches; what its head tells is asked of all at once."""
+        head, free = self._head, self._free
+        if free is None:
+            return list(map(self.matches, texts))
+        if not free:
+            return [text.startswith(head) for text in texts]
+        return [
+            text.startswith(head) and (free not in text or self.matches(text)) for text in texts
+        ]
 
     def begins(self, text: str) -> bool:
         """Whether a text that matches may begin with `text`."""
