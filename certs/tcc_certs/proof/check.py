@@ -20,12 +20,12 @@ from tcc_certs.formats.artifact import ArtifactFile
 from tcc_certs.formats.codec import Json, blake, decode
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.proof.compared import Part, State, most_of
+from tcc_certs.proof.compared import Part, State
 from tcc_certs.proof.moves import System
 from tcc_certs.proof.question import statement_core
 from tcc_certs.proof.replay import Replay, SessionCall
 from tcc_certs.proof.sides import Side, compared_cores, grammar_side, statement_side
-from tcc_certs.proof.states import Renamed, StateReader, whole
+from tcc_certs.proof.states import Renamed, StateReader, most_of, whole
 
 FORMAT = "tcc.proof"
 MAX_PROOF_BYTES = 1 << 28

@@ -13,17 +13,16 @@ from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.proof.atoms import Atom, atoms_of, sort_of, within
-from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value, surely_fit
+from tcc_certs.proof.atoms import Atom, atoms_of, has_value, sort_of, within
+from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, surely_fit
 from tcc_certs.proof.histories import Histories
-from tcc_certs.proof.lists import LIST, MEMBERS, Elements, element_of
+from tcc_certs.proof.lists import LIST, MEMBERS, Elements, element_of, listed_of
 from tcc_certs.proof.rules import attribute_of
 from tcc_certs.proof.sides import Side
 from tcc_certs.proof.spoken import GIVEN, Between, Spoken
 from tcc_certs.proof.sums import Sum, sum_between, text_of_units
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
-from tcc_certs.session.monitors.keyed import Values
 from tcc_certs.session.monitors.relations import DIGESTED
 from tcc_certs.values.declared import OpenParameter, json_of, text_of
 from tcc_certs.values.places import ListType, constant
@@ -148,35 +147,22 @@ class Compared:
 
     def _listed(self, fields: Sequence[Sequence[OpenParameter]]) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains, full = set[tuple[str, str]](), dict[int, tuple[int, ...]](), set[int]()
-        for tool, some in zip(self.left.core.tools, fields, strict=True):
-            for one in some:
-                element = element_of(one.type)
-                if not isinstance(one.type, ListType) or element is None:
-                    continue
-                names.add((tool.name, one.name))
-                at = self._lists.setdefault(one.type, len(self.atoms))
-                if at == len(self.atoms):
-                    domains[at] = self._domain(element)
-                    self.atoms.append(
-                        Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
-                    )
-                if (tool.name, one.name) in self.spoken.full:
-                    full.add(at)
+        some = [[(one.name, one.type) for one in of] for of in fields]
+        tools = [tool.name for tool in self.left.core.tools]
+        names, kinds = listed_of(zip(tools, some, strict=True), self.spoken.full)
+        self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
+        bare = Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
+        self.atoms += [bare] * len(kinds)
         return Elements(
-            fields=frozenset(names),
+            fields=names,
             kinds={at: kind for kind, at in self._lists.items()},
-            domains=domains,
-            full=frozenset(full),
+            domains={at: self._domain(kind.of) for kind, at in self._lists.items()},
+            full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
             constants=frozenset(self._tokens.values()),
             atom_of=lambda token: token % len(self.atoms),
             token=lambda atom, number: atom + len(self.atoms) * number,
-            has=self._has,
+            has=lambda atom, many: many <= (self.atoms[atom].most or many),
         )
-
-    def _has(self, atom: int, count: int) -> bool:
-        most = self.atoms[atom].most
-        return most is None or count <= most
 
     def _spoken(self) -> Spoken:
         """What statements of version 1.2 tell apart."""
@@ -379,7 +365,7 @@ class Compared:
         told = {one.name for one in tool.answers}
         sums, possible = list[tuple[int, int | None]](), surely_fit(tool)
         rest = [one for one in tool.answers if one.name not in named]
-        possible = possible and all(one.optional or _has_value(one.type) for one in rest)
+        possible = possible and all(one.optional or has_value(one.type) for one in rest)
         for one in tool.opened:
             their = theirs.get(one.name)
             added = any((tool.name, one.name) in side.caps for side in (self.left, self.right))
@@ -387,7 +373,7 @@ class Compared:
                 if added:
                     sums.append((self._sum(tool.name, one, one), named.index(one.name)))
                 continue
-            possible = possible and (one.optional or _has_value(one.type))
+            possible = possible and (one.optional or has_value(one.type))
             if other is None:
                 continue
             if their is None:
@@ -495,34 +481,6 @@ class Compared:
         return [(int(total // 1), int(-(-total // 1))) for total in exact]
 
 
-def named(tool: Tool, values: Sequence[int]) -> tuple[str, frozenset[tuple[str, str]]]:
-    """A call by the names of its tool and of its listed values."""
-    pairs = zip(tool.parameters, values, strict=True)
-    return tool.name, frozenset([(p.name, p.values[i]) for p, i in pairs if p.values[i]])
-
-
-def chosen_values(tool: Tool, values: Sequence[int]) -> Values:
-    """The listed values of a call without its answers."""
-    pairs = zip(tool.parameters, values, strict=True)
-    return tuple([None if param.observed else value for param, value in pairs])
-
-
-def _has_value(kind: OpenType) -> bool:
-    if isinstance(kind, JsonType):
-        return kind.most >= 1
-    element = element_of(kind)
-    if element is not None and isinstance(kind, ListType):
-        count = sum(atom.least for atom in atoms_of(sort_of(element), [element], ()))
-        return count >= (kind.least if kind.distinct else min(1, kind.least))
-    if not is_scalar(kind):
-        try:
-            some_value(kind)
-        except Uncovered:
-            return False
-        return True
-    return any(atom.least for atom in atoms_of(sort_of(kind), [kind], ()))
-
-
 def held_tokens(facts: Iterable[Fact]) -> list[int]:
     """The tokens that facts hold, increasing."""
     return sorted({part for fact in facts for part in fact[2] if isinstance(part, int)})
@@ -538,9 +496,3 @@ def renamed(facts: Sequence[Fact], names: Mapping[int, int]) -> tuple[Fact, ...]
             ]
         )
     )
-
-
-def most_of(state: State) -> State:
-    """A state with the greatest of its sums."""
-    left, right, facts, sums = state
-    return left, right, facts, tuple([(high, high) for _, high in sums])

@@ -14,7 +14,7 @@ Cost: 2 to the number of pairs of a list and a value that are new to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -242,3 +242,20 @@ class Elements:
         away = {summary for summary, _ in joined}
         looked = [pair for pair in found if pair[1] not in away]
         return looked, joined
+
+
+def listed_of(
+    tools: Iterable[tuple[str, Iterable[tuple[str, object]]]], full: Collection[tuple[str, str]]
+) -> tuple[frozenset[tuple[str, str]], dict[ListType, bool]]:
+    """The fields that are lists, and the types of these, each with whether its lists are full.
+
+    Args:
+        tools: the names of tools, each with the names of its fields and their types.
+    """
+    names, kinds = set[tuple[str, str]](), dict[ListType, bool]()
+    for tool, fields in tools:
+        for name, kind in fields:
+            if isinstance(kind, ListType) and element_of(kind) is not None:
+                names.add((tool, name))
+                kinds[kind] = kinds.get(kind, False) or (tool, name) in full
+    return frozenset(names), kinds

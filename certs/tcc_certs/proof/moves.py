@@ -8,7 +8,6 @@ same; what monitors remember is looked up in one dict a side, made once for a st
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -18,19 +17,16 @@ from tcc_certs.proof.compared import (
     OTHER,
     Choice,
     Fact,
-    Key,
     Kind,
     Move,
     Part,
     State,
     Sums,
-    chosen_values,
     held_tokens,
-    named,
 )
 from tcc_certs.proof.histories import CallParts, Past
-from tcc_certs.proof.parts import KeyParts, known_keys, of_key
-from tcc_certs.proof.sides import Side
+from tcc_certs.proof.parts import KeyParts, Watched, known_keys, marked, marks, of_key
+from tcc_certs.proof.sides import Side, chosen_values, named
 from tcc_certs.proof.spoken import Attribute
 from tcc_certs.proof.sums import cut, fits, odd_fits
 from tcc_certs.session.machine import Place
@@ -48,8 +44,7 @@ NOT_WALKED: Place = ((), ())
 
 # What each rule sees of a call of the left and of the right's, which has that number; why the right
 # refuses it anyway; whether it is asked if the right's monitors allow it.
-_Watched: TypeAlias = "tuple[tuple[Seen, Values], ...]"
-_Looks: TypeAlias = "tuple[_Watched, _Watched, int, str, bool]"
+_Looks: TypeAlias = "tuple[Watched, Watched, int, str, bool]"
 _Tries: TypeAlias = "Sequence[tuple[tuple[Choice, ...], _Looks]]"
 
 
@@ -317,7 +312,7 @@ class System(KeyParts):
         onwards: Mapping[int, Place],
     ) -> Move | None:
         mine, theirs, pair, why, asked = look
-        left = _marks(mine, counts[0])
+        left = marks(mine, counts[0])
         if left is None:
             return None
         later = None if not past else self._made(call, kind, tokens)
@@ -331,7 +326,7 @@ class System(KeyParts):
             sums, over = summed
             if why or over:
                 return Move(call, tokens, None, why or over)
-        right = _marks(theirs, counts[1], asked=asked)
+        right = marks(theirs, counts[1], asked=asked)
         if right is None or (
             later is not None and self.histories.refused(past, later, part.uses, 1)
         ):
@@ -344,7 +339,7 @@ class System(KeyParts):
             if stepped is None:
                 return Move(call, tokens, None, "the other side's plans or statements")
             place = stepped
-        facts = _marked(state[2], left, right) if left or right else state[2]
+        facts = marked(state[2], left, right) if left or right else state[2]
         if later is not None:
             kept = [fact for fact in facts if fact[0] < LATER]
             then, _ = self.histories.joined(self.histories.after(past, later), held_tokens(kept))
@@ -490,42 +485,5 @@ class System(KeyParts):
         return "the other side has no such call" if pair is None else (pair, opened)
 
 
-def _with(seen: Sequence[Seen], values: Values) -> _Watched:
+def _with(seen: Sequence[Seen], values: Values) -> Watched:
     return tuple([(one, values) for one in seen])
-
-
-_Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
-
-
-def _marks(watched: _Watched, counts: Counts, *, asked: bool = True) -> _Marks | None:
-    """What monitors remember of a call from now on; None: one does not allow it.
-
-    Each has slots of its own, so none reads what another has just written.
-
-    Args:
-        asked: whether it is asked if they do.
-    """
-    if asked:
-        for seen, _ in watched:
-            if not seen.rule.allows(counts, seen):
-                return None
-    found: list[tuple[tuple[int, Key], int]] = []
-    for seen, values in watched:
-        found += seen.rule.marks(counts, seen, True, values)
-    return found
-
-
-def _marked(facts: tuple[Fact, ...], left: _Marks, right: _Marks) -> tuple[Fact, ...]:
-    """Facts, increasing, with what both sides remember from now on; a count of 0 is no fact."""
-    made = list(facts)
-    changed = False
-    for side, marks in ((0, left), (1, right)):
-        for (slot, key), count in marks:
-            name = side, slot, key
-            at = bisect_left(made, name)  # before a fact of that name, which has one part more
-            there = at < len(made) and made[at][:3] == name
-            if (made[at][3] if there else 0) == count:
-                continue
-            made[at : at + there] = [(*name, count)] if count else []
-            changed = True
-    return tuple(made) if changed else facts

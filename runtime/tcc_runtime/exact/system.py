@@ -25,10 +25,10 @@ from itertools import count, islice, takewhile
 from typing import Any, TypeAlias
 
 from tcc_certs.core.model import Tool
-from tcc_certs.proof.compared import chosen_values, named
 from tcc_certs.proof.fields import Uncovered, ensure_alike, is_scalar, some_value
 from tcc_certs.proof.histories import CallParts, Histories, Past, Taken
-from tcc_certs.proof.lists import Elements, Pair, element_of
+from tcc_certs.proof.lists import Elements, Pair, element_of, listed_of
+from tcc_certs.proof.sides import chosen_values, named
 from tcc_certs.proof.spoken import GIVEN, Attribute, Between, Spoken
 from tcc_certs.session.machine import Place
 from tcc_certs.session.monitors.alternatives import MOST_KEPT
@@ -388,25 +388,16 @@ class System:
 
     def _listed(self) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
-        names, domains, full = set[tuple[str, str]](), dict[int, list[int]](), set[int]()
-        for at, some in self._fields.items():
-            for name, one in some:
-                element = element_of(one.type)
-                if not isinstance(one.type, ListType) or element is None:
-                    continue
-                whole = self.left.core.tools[at].name, name
-                names.add(whole)
-                atom = self._lists.setdefault(one.type, len(self.atoms))
-                if atom == len(self.atoms):
-                    domains[atom] = self._domain(element)
-                    self.atoms.append(Atom(types=frozenset(), only=None, _values=count()))
-                if whole in self._spoken.full:
-                    full.add(atom)
+        tools = [(tool.name, self._fields[at]) for at, tool in enumerate(self.left.core.tools)]
+        typed = [(tool, [(name, one.type) for name, one in some]) for tool, some in tools]
+        names, kinds = listed_of(typed, self._spoken.full)
+        self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
+        self.atoms += [Atom(types=frozenset(), only=None, _values=count()) for _ in kinds]
         return Elements(
-            fields=frozenset(names),
+            fields=names,
             kinds={at: kind for kind, at in self._lists.items()},
-            domains=domains,
-            full=frozenset(full),
+            domains={at: self._domain(kind.of) for kind, at in self._lists.items()},  # type: ignore[arg-type]
+            full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
             constants=frozenset(self._constant_token.values()),
             atom_of=lambda token: token[0],
             token=lambda atom, number: (atom, number),
