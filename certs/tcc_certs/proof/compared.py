@@ -153,10 +153,12 @@ class Compared:
         self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
         bare = Atom(sort=LIST, types=frozenset(), only=None, least=0, most=None)
         self.atoms += [bare] * len(kinds)
+        lists = self._lists.items()
+        typed = {at: of for kind, at in lists if (of := element_of(kind)) is not None}
         return Elements(
             fields=names,
-            kinds={at: kind for kind, at in self._lists.items()},
-            domains={at: self._domain(kind.of) for kind, at in self._lists.items()},
+            kinds={at: kind for kind, at in lists},
+            domains={at: self._domain(typed[at]) for at in typed},
             full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
             constants=frozenset(self._tokens.values()),
             atom_of=lambda token: token % len(self.atoms),

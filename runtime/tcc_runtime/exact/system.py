@@ -389,14 +389,16 @@ class System:
     def _listed(self) -> Elements:
         """The lists that statements compare with values; each type of lists has an atom."""
         tools = [(tool.name, self._fields[at]) for at, tool in enumerate(self.left.core.tools)]
-        typed = [(tool, [(name, one.type) for name, one in some]) for tool, some in tools]
-        names, kinds = listed_of(typed, self._spoken.full)
+        kinds_of = [(tool, [(name, one.type) for name, one in some]) for tool, some in tools]
+        names, kinds = listed_of(kinds_of, self._spoken.full)
         self._lists = {kind: len(self.atoms) + at for at, kind in enumerate(kinds)}
         self.atoms += [Atom(types=frozenset(), only=None, _values=count()) for _ in kinds]
+        lists = self._lists.items()
+        typed = {at: of for kind, at in lists if (of := element_of(kind)) is not None}
         return Elements(
             fields=names,
-            kinds={at: kind for kind, at in self._lists.items()},
-            domains={at: self._domain(kind.of) for kind, at in self._lists.items()},  # type: ignore[arg-type]
+            kinds={at: kind for kind, at in lists},
+            domains={at: self._domain(typed[at]) for at in typed},
             full=frozenset([self._lists[kind] for kind, full in kinds.items() if full]),
             constants=frozenset(self._constant_token.values()),
             atom_of=lambda token: token[0],
