@@ -124,10 +124,12 @@ def pairs_of(
         there = (wanted >= 0) & (keys.take(place) == key)
         code = to * width + np.where(there, others_target.take(place) + 1, 0)
         found.append((codes, size, own, code))
-        after = code[there]
         ranks = rank.take(to[there])
-        for level in np.unique(ranks).tolist():
-            waiting[level].append(after[ranks == level])
+        order = np.argsort(ranks, kind="stable")
+        after, ranks = code[there][order], ranks[order]
+        cuts = np.flatnonzero(np.diff(ranks)) + 1
+        for some in np.split(after, cuts) if len(after) else ():
+            waiting[int(rank[some[0] // width])].append(some)
     found.reverse()
     every, sizes, own, code = (np.concatenate(parts) for parts in zip(*found, strict=True))
     at = np.searchsorted(every, code)
