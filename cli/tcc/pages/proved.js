@@ -4,26 +4,26 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(k){"use strict";var
-f6=" : flags Open_text and Open_binary are not compatible",fY="Invalid_argument",f5=0x7fffffff,cr='"',dl=1255,cp="REJECTED: ",a2=255,gd=0x800,aw=0xffff,di="tools",fK="jsError",at=0x8000,fR=12520,f4=160,bN=256,gk="rounded",gc="no member ",fJ="End_of_file",dh="DECLINED: too large",dv="Unix.Unix_error",gb="nondeterministic",dk="Failure",aG=0xff,dg="mkdir",bL=1000,gj="edge_start",gi="beta",dq=224,q="",f3="Stack_overflow",dx="ENOENT",fQ="^",cm=": No such file or directory",bi="0",f2="/static/",ga="([^/]+)",bg=0x3f,du=1000000000,f1="Not_found",dw=0xf,a3=128,fI=0xdc00,fX="Sys_blocked_io",go="grammar",gp="fd ",f_=125,f$="ENOTEMPTY",fP="Match_failure",S=248,f9="Division_by_zero",dy=252,gn=1027,fH="Sys_error",bM=0xFF,dp="+",dt="rmdir",gh=0xf0,f0="a call",fG="core",fW=246,gg=-64,fF="EEXIST",fZ=1026,fV="fraction_bits",f8="buffer.ml",cn="int_of_string",av=1024,f7="gate",fz="Pervasives.do_at_exit",fA="utf8",dB=" plans",bK=" ",am=0x80,gf=1023,fy="Undefined_recursive_module",fE=120,fT="limits",fU=" : flags Open_rdonly and Open_wronly are not compatible",fD=512,dr=240,bh="-",gm="DECLINED: ",bj=0x40000000,fC=0x7ff0,fO="0123456789abcdef",dA=": Not a directory",fN=0xe0,fS=" : file already exists",dn="relaxed",fM=0xdfff,aF=0xffffff,fB=144,au="/",ds="compare: functional value",ge="Assert_failure",dj="0x",gl="Out_of_memory",dm="ENOTDIR",fL=1073741823,cq=254,dz="index out of bounds",co=250,cs="_bigarr02";function
-oB(c,d){var
+f7=" : flags Open_text and Open_binary are not compatible",fZ="Invalid_argument",f6=0x7fffffff,cs='"',dn=1255,cq="REJECTED: ",a2=255,ge=0x800,aw=0xffff,dk="tools",fL="jsError",at=0x8000,fS=12520,f5=160,bN=256,gl="rounded",gd="no member ",fK="End_of_file",dj="DECLINED: too large",dx="Unix.Unix_error",gc="nondeterministic",dm="Failure",aG=0xff,di="mkdir",bL=1000,gk="edge_start",gj="beta",ds=224,p="",f4="Stack_overflow",dz="ENOENT",fR="^",cn=": No such file or directory",bi="0",f3="/static/",gb="([^/]+)",bg=0x3f,dw=1000000000,f2="Not_found",dy=0xf,a3=128,fJ=0xdc00,fY="Sys_blocked_io",gp="grammar",gq="fd ",f$=125,ga="ENOTEMPTY",fQ="Match_failure",S=248,f_="Division_by_zero",dA=252,go=1027,fI="Sys_error",bM=0xFF,dr="+",dv="rmdir",gi=0xf0,f1="a call",fH="core",fX=246,gh=-64,fG="EEXIST",f0=1026,fW="fraction_bits",f9="buffer.ml",co="int_of_string",av=1024,f8="gate",fA="Pervasives.do_at_exit",fB="utf8",dD=" plans",bK=" ",am=0x80,gg=1023,fz="Undefined_recursive_module",fF=120,fU="limits",fV=" : flags Open_rdonly and Open_wronly are not compatible",fE=512,dt=240,bh="-",gn="DECLINED: ",bj=0x40000000,fD=0x7ff0,fP="0123456789abcdef",dC=": Not a directory",fO=0xe0,fT=" : file already exists",dq="relaxed",fN=0xdfff,aF=0xffffff,fC=144,au="/",du="compare: functional value",gf="Assert_failure",dl="0x",gm="Out_of_memory",dp="ENOTDIR",fM=1073741823,cr=254,dB="index out of bounds",cp=250,ct="_bigarr02";function
+oF(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
-gr(e,f,d){var
+gs(e,f,d){var
 a=new
 Array(d+1);a[0]=0;for(var
 b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
-cB(c,b,a){var
+cC(c,b,a){var
 d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
-e=q;for(;0<a;b+=av,a-=av)e+=d.apply(null,c.slice(b,b+Math.min(a,av)));return e}function
-cu(b){if(k.Uint8Array)var
+e=p;for(;0<a;b+=av,a-=av)e+=d.apply(null,c.slice(b,b+Math.min(a,av)));return e}function
+cv(b){if(k.Uint8Array)var
 c=new(k.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cu(b);var
+bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cC(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cv(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -35,84 +35,84 @@ a4(a,b,c,d,e){bl(aQ(a),b,c,d,e);return 0}function
 bn(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-po(b,a){throw[0,b,a]}function
-dO(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
-d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a5(a){if(a.t==2)a.c+=dO(a.l-a.c.length,"\0");else
-a.c=cB(a.c,0,a.c.length);a.t=0}function
-gX(a){if(a.length<24){for(var
+ps(b,a){throw[0,b,a]}function
+dQ(b,a){if(b==0)return p;if(a.repeat)return a.repeat(b);var
+d=p,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a5(a){if(a.t==2)a.c+=dQ(a.l-a.c.length,"\0");else
+a.c=cC(a.c,0,a.c.length);a.t=0}function
+gY(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dS(e){for(var
-j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<am){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<am;d++);if(d-b>fD){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(f<<6);if(f<fN){a=g-0x3080;if(a<am)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(g<<6);if(f<gh){a=g-0xe2080;if(a<gd||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aw)c+=String.fromCharCode(0xd7c0+(a>>10),fI+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>av){c.substr(0,1);j+=c;c=q}}return j+c}function
+dT(e){for(var
+j=p,c=p,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<am){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<am;d++);if(d-b>fE){c.substr(0,1);j+=c;c=p;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(f<<6);if(f<fO){a=g-0x3080;if(a<am)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(g<<6);if(f<gi){a=g-0xe2080;if(a<ge||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aw)c+=String.fromCharCode(0xd7c0+(a>>10),fJ+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>av){c.substr(0,1);j+=c;c=p}}return j+c}function
 ax(c,a,b){this.t=c;this.c=a;this.l=b}ax.prototype.toString=function(){switch(this.t){case
 9:return this.c;default:a5(this);case
-0:if(gX(this.c)){this.t=9;return this.c}this.t=8;case
+0:if(gY(this.c)){this.t=9;return this.c}this.t=8;case
 8:return this.c}};ax.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dS(a)};ax.prototype.slice=function(){var
+a=this.toString();if(this.t==9)return a;return dT(a)};ax.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
 ax(this.t,a,this.l)};function
-gz(a){return new
+gA(a){return new
 ax(0,a,a.length)}function
-e(a){return gz(a)}function
-dN(b,a){po(b,e(a))}var
+e(a){return gA(a)}function
+dP(b,a){ps(b,e(a))}var
 J=[0];function
-P(a){dN(J.Invalid_argument,a)}function
-bm(){P(dz)}function
-oI(b,a){if(a>>>0>=b.l-1)bm();var
+P(a){dP(J.Invalid_argument,a)}function
+bm(){P(dB)}function
+oM(b,a){if(a>>>0>=b.l-1)bm();var
 c=bn(b,a),d=bn(b,a+1);return d<<8|c}var
-gI=Math.pow(2,-24);function
-gQ(a){throw a}function
-cz(){gQ(J.Division_by_zero)}function
-p(b,c,a){this.lo=b&aF;this.mi=c&aF;this.hi=a&aw}p.prototype.caml_custom="_j";p.prototype.copy=function(){return new
-p(this.lo,this.mi,this.hi)};p.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.neg=function(){var
+gJ=Math.pow(2,-24);function
+gR(a){throw a}function
+cA(){gR(J.Division_by_zero)}function
+q(b,c,a){this.lo=b&aF;this.mi=c&aF;this.hi=a&aw}q.prototype.caml_custom="_j";q.prototype.copy=function(){return new
+q(this.lo,this.mi,this.hi)};q.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-p(a,b,c)};p.prototype.add=function(a){var
+q(a,b,c)};q.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-p(b,c,d)};p.prototype.sub=function(a){var
+q(b,c,d)};q.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-p(b,c,d)};p.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*gI|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gI|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-p(b,c,d)};p.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};p.prototype.isNeg=function(){return this.hi<<16<0};p.prototype.and=function(a){return new
-p(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};p.prototype.or=function(a){return new
-p(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};p.prototype.xor=function(a){return new
-p(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};p.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-p(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-p(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-p(0,0,this.lo<<a-48)};p.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-p(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-p(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-p(this.hi>>a-48,0,0)};p.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+q(b,c,d)};q.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*gJ|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gJ|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+q(b,c,d)};q.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};q.prototype.isNeg=function(){return this.hi<<16<0};q.prototype.and=function(a){return new
+q(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};q.prototype.or=function(a){return new
+q(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};q.prototype.xor=function(a){return new
+q(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};q.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+q(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+q(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+q(0,0,this.lo<<a-48)};q.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+q(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+q(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+q(this.hi>>a-48,0,0)};q.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-p(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+q(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-p(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aw);return new
-p(this.hi<<16>>a-32,b,b)};p.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aF;this.lo=this.lo<<1&aF};p.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aF;this.mi=(this.mi>>>1|this.hi<<23)&aF;this.hi=this.hi>>>1};p.prototype.udivmod=function(e){var
+q(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aw);return new
+q(this.hi<<16>>a-32,b,b)};q.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aF;this.lo=this.lo<<1&aF};q.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aF;this.mi=(this.mi>>>1|this.hi<<23)&aF;this.hi=this.hi>>>1};q.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-p(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};p.prototype.div=function(a){var
-b=this;if(a.isZero())cz();var
+q(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};q.prototype.div=function(a){var
+b=this;if(a.isZero())cA();var
 d=b.hi^a.hi;if(b.hi&at)b=b.neg();if(a.hi&at)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&at)c=c.neg();return c};p.prototype.mod=function(b){var
-a=this;if(b.isZero())cz();var
+c=b.udivmod(a).quotient;if(d&at)c=c.neg();return c};q.prototype.mod=function(b){var
+a=this;if(b.isZero())cA();var
 d=a.hi;if(a.hi&at)a=a.neg();if(b.hi&at)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&at)c=c.neg();return c};p.prototype.toInt=function(){return this.lo|this.mi<<24};p.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};p.prototype.toArray=function(){return[this.hi>>8,this.hi&aG,this.mi>>16,this.mi>>8&aG,this.mi&aG,this.lo>>16,this.lo>>8&aG,this.lo&aG]};p.prototype.lo32=function(){return this.lo|(this.mi&aG)<<24};p.prototype.hi32=function(){return this.mi>>>8&aw|this.hi<<16};function
+c=a.udivmod(b).modulus;if(d&at)c=c.neg();return c};q.prototype.toInt=function(){return this.lo|this.mi<<24};q.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};q.prototype.toArray=function(){return[this.hi>>8,this.hi&aG,this.mi>>16,this.mi>>8&aG,this.mi&aG,this.lo>>16,this.lo>>8&aG,this.lo&aG]};q.prototype.lo32=function(){return this.lo|(this.mi&aG)<<24};q.prototype.hi32=function(){return this.mi>>>8&aw|this.hi<<16};function
 bp(a){return new
-p(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-oJ(d,c){if(c>>>0>=d.l-7)bm();var
+q(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+oN(d,c){if(c>>>0>=d.l-7)bm();var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[7-a]=bn(d,c+a);return bp(b)}function
-aH(a,c,b){b&=aG;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cu(a)}a.c[c]=b;return 0}function
-gA(b,a,c){if(a>>>0>=b.l)bm();return aH(b,a,c)}function
-gB(b,a,c){if(a>>>0>=b.l-3)bm();var
+aH(a,c,b){b&=aG;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cv(a)}a.c[c]=b;return 0}function
+gB(b,a,c){if(a>>>0>=b.l)bm();return aH(b,a,c)}function
+gC(b,a,c){if(a>>>0>=b.l-3)bm();var
 g=bM&c>>24,f=bM&c>>16,e=bM&c>>8,d=bM&c;aH(b,a+0,d);aH(b,a+1,e);aH(b,a+2,f);aH(b,a+3,g);return 0}function
 bq(a){return a.toArray()}function
-oM(c,b,e){if(b>>>0>=c.l-7)bm();var
+oQ(c,b,e){if(b>>>0>=c.l-7)bm();var
 d=bq(e);for(var
 a=0;a<8;a++)aH(c,b+7-a,d[a]);return 0}function
 bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
@@ -125,25 +125,25 @@ e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
 b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
-bO(){P(dz)}function
+bO(){P(dB)}function
 y(a,b){if(b>>>0>=a.length-1)bO();return a}function
 az(a){a.t&6&&a5(a);return a.c}var
-py=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-px(a){if(py)return Math.floor(Math.log2(a));var
+pC=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+pB(a){if(pC)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dG(c){var
+dI(c){var
 a=new(k.Float32Array)(1);a[0]=c;var
 b=new(k.Int32Array)(a.buffer);return b[0]|0}function
-cx(b,c,a){return new
-p(b,c,a)}function
-cw(a){if(!isFinite(a)){if(isNaN(a))return cx(1,0,fC);return a>0?cx(0,0,fC):cx(0,0,0xfff0)}var
+cy(b,c,a){return new
+q(b,c,a)}function
+cx(a){if(!isFinite(a)){if(isNaN(a))return cy(1,0,fD);return a>0?cy(0,0,fD):cy(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?at:a>=0?0:at;if(f)a=-a;var
-b=px(a)+gf;if(b<=0){b=0;a/=Math.pow(2,-fZ)}else{a/=Math.pow(2,b-gn);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=pB(a)+gg;if(b<=0){b=0;a/=Math.pow(2,-f0)}else{a/=Math.pow(2,b-go);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dw|f|b<<4;return cx(g,e,c)}function
-gx(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cs)for(var
+g=a|0;c=c&dy|f|b<<4;return cy(g,e,c)}function
+gy(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==ct)for(var
 a=0;a<b.dims.length;a++)if(b.dims[a]<aw)c.write(16,b.dims[a]);else{c.write(16,aw);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
@@ -165,25 +165,25 @@ e=bq(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bq(cw(b.get(a)));for(var
+e=bq(cx(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dG(b.get(a));c.write(32,e)}break;case
+e=dI(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dG(d[1]));c.write(32,dG(d[2]))}break;case
+d=b.get(a);c.write(32,dI(d[1]));c.write(32,dI(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bq(cw(f[1]));for(var
+f=b.get(a),e=bq(cx(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bq(cw(f[2]));for(var
+e=bq(cx(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-gv(a){switch(a){case
+gw(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-oE(c,e){var
+oI(c,e){var
 b=k,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -199,23 +199,23 @@ b=k,a;switch(c){case
 11:a=b.Float64Array;break;case
 12:a=b.Uint8Array;break}if(!a)P("Bigarray.create: unsupported kind");var
 d=new
-a(e*gv(c));return d}function
-dH(c){var
+a(e*gw(c));return d}function
+dJ(c){var
 a=new(k.Int32Array)(1);a[0]=c;var
 b=new(k.Float32Array)(a.buffer);return b[0]}function
-dI(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&at?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-gn)}else
-a*=Math.pow(2,-fZ);if(b&at)a=-a;return a}function
-dC(b){var
+dK(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dy)==0?b&at?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dy);if(c>0){a+=16;a*=Math.pow(2,c-go)}else
+a*=Math.pow(2,-f0);if(b&at)a=-a;return a}function
+dE(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)P("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-o1(b,a){return new
-p(b&aF,b>>>24&aG|(a&aw)<<8,a>>>16&aw)}function
-dJ(a){return a.hi32()}function
-dK(a){return a.lo32()}var
-oF=cs;function
-aP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aP.prototype.caml_custom=oF;aP.prototype.offset=function(b){var
+o5(b,a){return new
+q(b&aF,b>>>24&aG|(a&aw)<<8,a>>>16&aw)}function
+dL(a){return a.hi32()}function
+dM(a){return a.lo32()}var
+oJ=ct;function
+aP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aP.prototype.caml_custom=oJ;aP.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
@@ -224,15 +224,15 @@ a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bO();c=c*this.dims[a]+
 for(var
 a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bO();c=c*this.dims[a]+(b[a]-1)}return c};aP.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return o1(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return o5(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cq,e,c];default:return this.data[a]}};aP.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dK(b);this.data[a*2+1]=dJ(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cr,e,c];default:return this.data[a]}};aP.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dM(b);this.data[a*2+1]=dL(b);break;case
 10:case
 11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aP.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dK(b),e=dJ(b);if(c==e)this.data.fill(c);else
+c=dM(b),e=dL(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
@@ -265,20 +265,20 @@ a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
 P("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bO();return a};bk.prototype.get=function(a){return this.data[a]};bk.prototype.set=function(a,b){this.data[a]=b;return 0};bk.prototype.fill=function(a){this.data.fill(a);return 0};function
-gt(c,d,a,b){var
-e=gv(c);if(dC(a)*e!=b.length)P("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+gu(c,d,a,b){var
+e=gw(c);if(dE(a)*e!=b.length)P("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 bk(c,d,a,b);return new
 aP(c,d,a,b)}function
-ao(a){if(!J.Failure)J.Failure=[S,e(dk),-3];dN(J.Failure,a)}function
-gu(b,v,r){var
+ao(a){if(!J.Failure)J.Failure=[S,e(dm),-3];dP(J.Failure,a)}function
+gv(b,v,r){var
 i=b.read32s();if(i<0||i>16)ao("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aG,o=p>>8&1,h=[];if(r==cs)for(var
+p=b.read32s(),j=p&aG,o=p>>8&1,h=[];if(r==ct)for(var
 a=0;a<i;a++){var
 n=b.read16u();if(n==aw){var
 t=b.read32u(),u=b.read32u();if(t!=0)ao("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dC(h),f=oE(j,d),g=gt(j,o,h,f);switch(j){case
+d=dE(h),f=oI(j,d),g=gu(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -305,28 +305,28 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dI(bp(e));g.set(a,k)}break;case
+k=dK(bp(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dH(b.read32s());g.set(a,k)}break;case
+k=dJ(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dH(b.read32s()),l=dH(b.read32s());g.set(a,[cq,m,l])}break;case
+m=dJ(b.read32s()),l=dJ(b.read32s());g.set(a,[cr,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dI(bp(e));for(var
+m=dK(bp(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dI(bp(e));g.set(a,[cq,m,l])}break}v[0]=(4+i)*4;return gt(j,o,h,f)}function
-gs(a,b,c){return a.compare(b,c)}function
+l=dK(bp(e));g.set(a,[cr,m,l])}break}v[0]=(4+i)*4;return gu(j,o,h,f)}function
+gt(a,b,c){return a.compare(b,c)}function
 a6(a,b){return Math.imul(a,b)}function
 X(b,a){a=a6(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a6(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-oY(a,b){a=X(a,dK(b));a=X(a,dJ(b));return a}function
-dE(a,b){return oY(a,cw(b))}function
-gw(c){var
-b=dC(c.dims),d=0;switch(c.kind){case
+o2(a,b){a=X(a,dM(b));a=X(a,dL(b));return a}function
+dG(a,b){return o2(a,cx(b))}function
+gx(c){var
+b=dE(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
 12:if(b>bN)b=bN;var
@@ -346,75 +346,75 @@ a=0;a<b;a++)d=X(d,c.data[a]);break;case
 a=0;a<b;a++)d=X(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dE(d,c.data[a]);break;case
+a=0;a<b;a++)d=dG(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dE(d,c.data[a]);break}return d}function
-o0(a,b){b[0]=4;return a.read32s()}function
-pg(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dG(d,c.data[a]);break}return d}function
+o4(a,b){b[0]=4;return a.read32s()}function
+pk(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:ao("input_value: native integer value too large");default:ao("input_value: ill-formed native integer")}}function
-o8(c,d){var
+pa(c,d){var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
-o6(e,d,b){var
+o_(e,d,b){var
 c=bq(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-gH(a,b,c){return a.compare(b)}function
-o3(a){return a.lo32()^a.hi32()}var
-bQ={"_j":{deserialize:o8,serialize:o6,fixed_length:8,compare:gH,hash:o3},"_i":{deserialize:o0,fixed_length:4},"_n":{deserialize:pg,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gu(a,b,"_bigarray")},serialize:gx,compare:gs,hash:gw},"_bigarr02":{deserialize:function(a,b){return gu(a,b,cs)},serialize:gx,compare:gs,hash:gw}};function
-dD(a){return bQ[a.caml_custom]&&bQ[a.caml_custom].compare}function
-gC(f,c,d,e){var
-b=dD(c);if(b){var
+gI(a,b,c){return a.compare(b)}function
+o7(a){return a.lo32()^a.hi32()}var
+bQ={"_j":{deserialize:pa,serialize:o_,fixed_length:8,compare:gI,hash:o7},"_i":{deserialize:o4,fixed_length:4},"_n":{deserialize:pk,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gv(a,b,"_bigarray")},serialize:gy,compare:gt,hash:gx},"_bigarr02":{deserialize:function(a,b){return gv(a,b,ct)},serialize:gy,compare:gt,hash:gx}};function
+dF(a){return bQ[a.caml_custom]&&bQ[a.caml_custom].compare}function
+gD(f,c,d,e){var
+b=dF(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
 bR(a){return a
 instanceof
 ax}function
-cy(a){return bR(a)}function
-gD(a){if(typeof
+cz(a){return bR(a)}function
+gE(a){if(typeof
 a==="number")return bL;else
-if(bR(a))return dy;else
-if(cy(a))return 1252;else
+if(bR(a))return dA;else
+if(cz(a))return 1252;else
 if(a
 instanceof
 Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
-b=a[0]|0;return b==cq?0:b}else
+b=a[0]|0;return b==cr?0:b}else
 if(a
 instanceof
-String)return fR;else
+String)return fS;else
 if(typeof
-a=="string")return fR;else
+a=="string")return fS;else
 if(a
 instanceof
 Number)return bL;else
-if(a&&a.caml_custom)return dl;else
+if(a&&a.caml_custom)return dn;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-o9(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-gy(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-pr(a,b){return gy(a,b)}function
-ct(a,b,d){var
+pb(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+gz(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+pv(a,b){return gz(a,b)}function
+cu(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=gD(a);if(f==co){a=a[1];continue}var
-g=gD(b);if(g==co){b=b[1];continue}if(f!==g){if(f==bL){if(g==dl)return gC(a,b,-1,d);return-1}if(g==bL){if(f==dl)return gC(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:P(ds);break;case
+f=gE(a);if(f==cp){a=a[1];continue}var
+g=gE(b);if(g==cp){b=b[1];continue}if(f!==g){if(f==bL){if(g==dn)return gD(a,b,-1,d);return-1}if(g==bL){if(f==dn)return gD(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:P(du);break;case
 248:var
-c=o9(a[2],b[2]);if(c!=0)return c|0;break;case
-249:P(ds);break;case
+c=pb(a[2],b[2]);if(c!=0)return c|0;break;case
+249:P(du);break;case
 250:P("equal: got Forward_tag, should not happen");break;case
 251:P("equal: abstract value");break;case
 252:if(a!==b){var
-c=gy(a,b);if(c!=0)return c|0}break;case
+c=gz(a,b);if(c!=0)return c|0}break;case
 253:P("equal: got Double_tag, should not happen");break;case
 254:P("equal: got Double_array_tag, should not happen");break;case
 255:P("equal: got Custom_tag, should not happen");break;case
-1247:P(ds);break;case
+1247:P(du);break;case
 1255:var
-i=dD(a);if(i!=dD(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)P("compare: abstract value");var
+i=dF(a);if(i!=dF(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)P("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -428,127 +428,127 @@ a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;ca
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ah(a,b){return ct(a,b,true)}function
+ah(a,b){return cu(a,b,true)}function
 $(a){if(a<0)P("Bytes.create");return new
-ax(a?2:9,q,a)}function
-gE(b,a){if(a==0)cz();return b/a|0}function
-oO(a,b){return+(ct(a,b,false)==0)}function
-oP(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=dO(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cu(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-pj=0;function
-cv(){return pj++}function
-gK(a){return a.toUtf16()}function
-bT(){return typeof
+ax(a?2:9,p,a)}function
+gF(b,a){if(a==0)cA();return b/a|0}function
+oS(a,b){return+(cu(a,b,false)==0)}function
+oT(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=p;a.t=2}else{a.c=dQ(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cv(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+pn=0;function
+cw(){return pn++}function
+gL(a){return a.toUtf16()}function
+bU(){return typeof
 k.process!=="undefined"&&typeof
 k.process.versions!=="undefined"&&typeof
 k.process.versions.node!=="undefined"}function
-pz(){function
-a(a){if(a.charAt(0)===au)return[q,a.substring(1)];return}function
+pD(){function
+a(a){if(a.charAt(0)===au)return[p,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return bT()&&k.process&&k.process.platform?k.process.platform==="win32"?b:a:a}var
-dT=pz();function
-gV(a){return a.slice(-1)!==au?a+au:a}if(bT()&&k.process&&k.process.cwd)var
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||p,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||p,f=a[2]||p;return[d,c.substring(d.length+f.length)]}return}return bU()&&k.process&&k.process.platform?k.process.platform==="win32"?b:a:a}var
+dU=pD();function
+gW(a){return a.slice(-1)!==au?a+au:a}if(bU()&&k.process&&k.process.cwd)var
 bP=k.process.cwd().replace(/\\/g,au);else
 var
-bP="/static";bP=gV(bP);function
-pa(a){a=gK(a);if(!dT(a))a=bP+a;var
-e=dT(a),d=e[1].split(au),b=[];for(var
+bP="/static";bP=gW(bP);function
+pe(a){a=gL(a);if(!dU(a))a=bP+a;var
+e=dU(a),d=e[1].split(au),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-pu(e){for(var
-f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<am){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<am;d++);if(d-c>fD){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<gd){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(am|a&bg)}else
-if(a<0xd800||a>=fM)b+=String.fromCharCode(fN|a>>12,am|a>>6&bg,am|a&bg);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fI||h>fM)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gh|a>>18,am|a>>12&bg,am|a>>6&bg,am|a&bg)}if(b.length>av){b.substr(0,1);f+=b;b=q}}return f+b}function
-oL(a){var
-b=9;if(!gX(a))b=8,a=pu(a);return new
+py(e){for(var
+f=p,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<am){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<am;d++);if(d-c>fE){b.substr(0,1);f+=b;b=p;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<ge){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(am|a&bg)}else
+if(a<0xd800||a>=fN)b+=String.fromCharCode(fO|a>>12,am|a>>6&bg,am|a&bg);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fJ||h>fN)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gi|a>>18,am|a>>12&bg,am|a>>6&bg,am|a&bg)}if(b.length>av){b.substr(0,1);f+=b;b=p}}return f+b}function
+oP(a){var
+b=9;if(!gY(a))b=8,a=py(a);return new
 ax(b,a,a.length)}function
-aT(a){return oL(a)}var
-pB=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fF,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dm,f$,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+aT(a){return oP(a)}var
+pF=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fG,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dz,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dp,ga,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 a9(d,f,e,a){var
-b=pB.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aT(f||q),aT(e||q)];return c}var
-gO={};function
-a7(a){return gO[a]}function
+b=pF.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aT(f||p),aT(e||p)];return c}var
+gP={};function
+a7(a){return gP[a]}function
 a8(b,a){throw[0,b].concat(a)}function
-oK(a){return new
+oO(a){return new
 ax(4,a,a.length)}function
-B(a){dN(J.Sys_error,a)}function
-pm(a){B(a+cm)}function
-oH(b,a){if(a>>>0>=b.l)bm();return bn(b,a)}function
+B(a){dP(J.Sys_error,a)}function
+pq(a){B(a+cn)}function
+oL(b,a){if(a>>>0>=b.l)bm();return bn(b,a)}function
 br(a){return a.l}function
-gq(){}function
+gr(){}function
 T(a){this.data=a}T.prototype=new
-gq();T.prototype.truncate=function(a){var
+gr();T.prototype.truncate=function(a){var
 b=this.data;this.data=$(a|0);bl(b,0,this.data,0,a)};T.prototype.length=function(){return br(this.data)};T.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
 e=$(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}a4(d,g,this.data,b,a);return 0};T.prototype.read=function(c,a,d,b){var
-e=this.length();bl(this.data,c,a,d,b);return 0};T.prototype.read_one=function(a){return oH(this.data,a)};T.prototype.close=function(){};T.prototype.constructor=T;function
+e=this.length();bl(this.data,c,a,d,b);return 0};T.prototype.read_one=function(a){return oL(this.data,a)};T.prototype.close=function(){};T.prototype.constructor=T;function
 Z(b,a){this.content={};this.root=b;this.lookupFun=a}Z.prototype.nm=function(a){return this.root+a};Z.prototype.create_dir_if_needed=function(d){var
-c=d.split(au),b=q;for(var
+c=d.split(au),b=p;for(var
 a=0;a<c.length-1;a++){b+=c[a]+au;if(this.content[b])continue;this.content[b]=Symbol("directory")}};Z.prototype.slash=function(a){return/\/$/.test(a)?a:a+au};Z.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-T(aQ(b[1]))}}};Z.prototype.exists=function(a){if(a==q)return 1;var
+T(aQ(b[1]))}}};Z.prototype.exists=function(a){if(a==p)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};Z.prototype.mkdir=function(c,e,d){var
-b=d&&a7(dv);if(this.exists(c))if(b)a8(b,a9(fF,dg,this.nm(c)));else
+b=d&&a7(dx);if(this.exists(c))if(b)a8(b,a9(fG,di,this.nm(c)));else
 B(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a8(b,a9(dx,dg,this.nm(a)));else
-B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dg,this.nm(a)));else
-B(a+dA);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
-b=f&&a7(dv),c=a==q?q:this.slash(a),e=new
-RegExp(fQ+c+ga);if(!this.exists(a))if(b)a8(b,a9(dx,dt,this.nm(a)));else
-B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dt,this.nm(a)));else
-B(a+dA);for(var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||p;if(!this.exists(a))if(b)a8(b,a9(dz,di,this.nm(a)));else
+B(a+cn);if(!this.is_dir(a))if(b)a8(b,a9(dp,di,this.nm(a)));else
+B(a+dC);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
+b=f&&a7(dx),c=a==p?p:this.slash(a),e=new
+RegExp(fR+c+gb);if(!this.exists(a))if(b)a8(b,a9(dz,dv,this.nm(a)));else
+B(a+cn);if(!this.is_dir(a))if(b)a8(b,a9(dp,dv,this.nm(a)));else
+B(a+dC);for(var
 d
 in
-this.content)if(d.match(e))if(b)a8(b,a9(f$,dt,this.nm(a)));else
+this.content)if(d.match(e))if(b)a8(b,a9(ga,dv,this.nm(a)));else
 B(this.nm(a)+": Directory not empty");delete
 this.content[c]};Z.prototype.readdir=function(a){var
-f=a==q?q:this.slash(a);if(!this.exists(a))B(a+cm);if(!this.is_dir(a))B(a+dA);var
+f=a==p?p:this.slash(a);if(!this.exists(a))B(a+cn);if(!this.is_dir(a))B(a+dC);var
 g=new
-RegExp(fQ+f+ga),d={},c=[];for(var
+RegExp(fR+f+gb),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==q)return true;var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==p)return true;var
 b=this.slash(a);return this.content[b]?1:0};Z.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)B(this.nm(a)+fU);if(b.text&&b.binary)B(this.nm(a)+f6);this.lookup(a);if(this.content[a]){if(this.is_dir(a))B(this.nm(a)+" : is a directory");if(b.create&&b.excl)B(this.nm(a)+fS);var
+this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)B(this.nm(a)+fV);if(b.text&&b.binary)B(this.nm(a)+f7);this.lookup(a);if(this.content[a]){if(this.is_dir(a))B(this.nm(a)+" : is a directory");if(b.create&&b.excl)B(this.nm(a)+fT);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
 T($(0));return this.content[a]}else
-pm(this.nm(a))};Z.prototype.register=function(c,a){var
-b;if(this.content[c])B(this.nm(c)+fS);if(bR(a))b=new
-T(a);if(cy(a))b=new
+pq(this.nm(a))};Z.prototype.register=function(c,a){var
+b;if(this.content[c])B(this.nm(c)+fT);if(bR(a))b=new
+T(a);if(cz(a))b=new
 T(aQ(a));else
 if(a
 instanceof
 Array)b=new
-T(oK(a));else
+T(oO(a));else
 if(typeof
 a==="string")b=new
-T(gz(a));else
+T(gA(a));else
 if(a.toString){var
 d=aQ(aT(a.toString()));b=new
 T(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
 B(this.nm(c)+" : registering file with invalid content type")};Z.prototype.constructor=Z;function
 r(a){return br(a)}function
 ab(b,a){return bn(b,a)}function
-oD(d){var
+oH(d){var
 c=r(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-oC(a){if(a.t!=4)cu(a);return a.c}function
+oG(a){if(a.t!=4)cv(a);return a.c}function
 ay(a){this.fs=require("fs");this.fd=a}ay.prototype=new
-gq();ay.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){B(a.toString())}};ay.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){B(a.toString())}};ay.prototype.write=function(f,b,c,e){var
-a=oD(b);if(!(a
+gr();ay.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){B(a.toString())}};ay.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){B(a.toString())}};ay.prototype.write=function(f,b,c,e){var
+a=oH(b);if(!(a
 instanceof
 k.Uint8Array))a=new(k.Uint8Array)(a);var
 d=k.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){B(a.toString())}return 0};ay.prototype.read=function(g,d,c,f){var
-a=oC(d);if(!(a
+a=oG(d);if(!(a
 instanceof
 k.Uint8Array))a=new(k.Uint8Array)(a);var
 e=k.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){B(a.toString())}for(var
-b=0;b<f;b++)gA(d,c+b,e[c+b]);return 0};ay.prototype.read_one=function(c){var
+b=0;b<f;b++)gB(d,c+b,e[c+b]);return 0};ay.prototype.read_one=function(c){var
 b=new(k.Uint8Array)(1),a=k.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){B(a.toString())}return a[0]};ay.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){B(a.toString())}};ay.prototype.constructor=ay;function
 U(a){this.fs=require("fs");this.root=a}U.prototype.nm=function(a){return this.root+a};U.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};U.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){B(a.toString())}};U.prototype.unlink=function(a,c){try{var
 b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.open=function(f,c,g){var
@@ -560,8 +560,8 @@ d=this.fs.openSync(this.nm(f),b);return new
 ay(d)}catch(a){this.raise_nodejs_error(a,g)}};U.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.stat=function(b,c){try{var
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),fA);return aT(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.raise_nodejs_error=function(a,d){var
-b=a7(dv);if(d&&b){var
+a=this.fs.readlinkSync(this.nm(b),fB);return aT(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.raise_nodejs_error=function(a,d){var
+b=a7(dx);if(d&&b){var
 c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
 B(a.toString())};U.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
@@ -571,47 +571,47 @@ if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};U.prototype.constructor=U;function
-gG(b){var
-a=dT(b);if(!a)return;return a[0]+au}var
-cA=gG(bP)||ao("unable to compute caml_root"),bs=[];if(bT())bs.push({path:cA,device:new
-U(cA)});else
-bs.push({path:cA,device:new
-Z(cA)});bs.push({path:f2,device:new
-Z(f2)});function
-gY(b){var
-g=pa(b),b=g.join(au),f=gV(b),c;for(var
+gH(b){var
+a=dU(b);if(!a)return;return a[0]+au}var
+cB=gH(bP)||ao("unable to compute caml_root"),bs=[];if(bU())bs.push({path:cB,device:new
+U(cB)});else
+bs.push({path:cB,device:new
+Z(cB)});bs.push({path:f3,device:new
+Z(f3)});function
+gZ(b){var
+g=pe(b),b=g.join(au),f=gW(b),c;for(var
 e=0;e<bs.length;e++){var
-a=bs[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
-d=gG(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+a=bs[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bU()){var
+d=gH(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
 U(d)};bs.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;B("no device found for "+f)}function
-oN(c,b){var
-a=gY(c);if(!a.device.register)ao("cannot register file");a.device.register(a.rest,b);return 0}function
-gW(b,a){var
-b=e(b),a=e(a);return oN(b,a)}function
-oS(){var
+oR(c,b){var
+a=gZ(c);if(!a.device.register)ao("cannot register file");a.device.register(a.rest,b);return 0}function
+gX(b,a){var
+b=e(b),a=e(a);return oR(b,a)}function
+oW(){var
 b=k.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gW(b[a].name,b[a].content);k.jsoo_create_file=gW;k.caml_fs_tmp=[];return 0}function
-oT(a,b){return+(ct(a,b,false)>=0)}function
-dF(d,b){var
+a=0;a<b.length;a++)gX(b[a].name,b[a].content);k.jsoo_create_file=gX;k.caml_fs_tmp=[];return 0}function
+oX(a,b){return+(cu(a,b,false)>=0)}function
+dH(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=X(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=X(d,c)}d^=e;return d}function
-oZ(a,b){return dF(a,az(b))}function
-oW(d,b){var
+o3(a,b){return dH(a,az(b))}function
+o0(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=X(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=X(d,c)}d^=e;return d}function
-gL(a){switch(a.t&6){default:a5(a);case
+gM(a){switch(a.t&6){default:a5(a);case
 0:return a.c;case
 4:return a.c}}function
-oV(b,c){var
-a=gL(c);return typeof
-a==="string"?dF(b,a):oW(b,a)}function
-oX(a){a^=a>>>16;a=a6(a,0x85ebca6b|0);a^=a>>>13;a=a6(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-oU(j,l,n,m){var
+oZ(b,c){var
+a=gM(c);return typeof
+a==="string"?dH(b,a):o0(b,a)}function
+o1(a){a^=a>>>16;a=a6(a,0x85ebca6b|0);a^=a>>>13;a=a6(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+oY(j,l,n,m){var
 f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bN)d=bN;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bQ[a.caml_custom]&&bQ[a.caml_custom].hash){var
 k=bQ[a.caml_custom].hash(a);b=X(b,k);c--}}else
 if(a
@@ -620,36 +620,36 @@ Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=X(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=X(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bR(a)){b=oV(b,a);c--}else
-if(cy(a)){b=oZ(b,a);c--}else
+if(bR(a)){b=oZ(b,a);c--}else
+if(cz(a)){b=o3(b,a);c--}else
 if(typeof
-a==="string"){b=dF(b,a);c--}else
+a==="string"){b=dH(b,a);c--}else
 if(a===(a|0)){b=X(b,a+a+1);c--}else
-if(a===+a){b=dE(b,a);c--}}b=oX(b);return b&0x3FFFFFFF}function
-o5(a){return+a.isZero()}function
-dL(a){return new
-p(a&aF,a>>24&aF,a>>31&aw)}function
-dM(a){return a.toInt()}function
-o4(a){return+a.isNeg()}function
-o7(a){return a.neg()}function
-pk(d){d=az(d);var
+if(a===+a){b=dG(b,a);c--}}b=o1(b);return b&0x3FFFFFFF}function
+o9(a){return+a.isZero()}function
+dN(a){return new
+q(a&aF,a>>24&aF,a>>31&aw)}function
+dO(a){return a.toInt()}function
+o8(a){return+a.isNeg()}function
+o$(a){return a.neg()}function
+po(d){d=az(d);var
 e=d.length;if(e>31)P("format_int: format too long");var
-a={justify:dp,signstyle:bh,filler:bK,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a={justify:dr,signstyle:bh,filler:bK,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=bh;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bi;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-oQ(a,f){if(a.uppercase)f=f.toUpperCase();var
+oU(a,f){if(a.uppercase)f=f.toUpperCase();var
 d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bh))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
-b=q;if(a.justify==dp&&a.filler==bK)for(var
+b=p;if(a.justify==dr&&a.filler==bK)for(var
 c=d;c<a.width;c++)b+=bK;if(a.signedconv)if(a.sign<0)b+=bh;else
-if(a.signstyle!=bh)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bi;if(a.alternate&&a.base==16)b+=dj;if(a.justify==dp&&a.filler==bi)for(var
+if(a.signstyle!=bh)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bi;if(a.alternate&&a.base==16)b+=dl;if(a.justify==dr&&a.filler==bi)for(var
 c=d;c<a.width;c++)b+=bi;b+=f;if(a.justify==bh)for(var
 c=d;c<a.width;c++)b+=bK;return e(b)}function
-o2(g,c){var
-a=pk(g);if(a.signedconv&&o4(c)){a.sign=-1;c=o7(c)}var
-b=q,h=dL(a.base),f=fO;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(dM(e.modulus))+b}while(!o5(c));if(a.prec>=0){a.filler=bK;var
-d=a.prec-b.length;if(d>0)b=dO(d,bi)+b}return oQ(a,b)}function
-pl(c){var
+o6(g,c){var
+a=po(g);if(a.signedconv&&o8(c)){a.sign=-1;c=o$(c)}var
+b=p,h=dN(a.base),f=fP;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(dO(e.modulus))+b}while(!o9(c));if(a.prec>=0){a.filler=bK;var
+d=a.prec-b.length;if(d>0)b=dQ(d,bi)+b}return oU(a,b)}function
+pp(c){var
 a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
@@ -661,17 +661,17 @@ a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gP(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-gJ(f){var
-h=pl(f),c=h[0],i=h[1],d=h[2],g=r(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gP(e);if(b<0||b>=d)ao(cn);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gP(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ao(cn)}if(c!=g)ao(cn);a=i*a;if(d==10&&(a|0)!=a)ao(cn);return a|0}function
-o$(a,b){return+(ct(a,b,false)<=0)}function
+gQ(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+gK(f){var
+h=pp(f),c=h[0],i=h[1],d=h[2],g=r(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gQ(e);if(b<0||b>=d)ao(co);var
+a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gQ(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ao(co)}if(c!=g)ao(co);a=i*a;if(d==10&&(a|0)!=a)ao(co);return a|0}function
+pd(a,b){return+(cu(a,b,false)<=0)}function
 aR(a,d){if(a<0)bO();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-bS(a){return e(cB(a,0,a.length))}var
-pb=function(){function
+bT(a){return e(cC(a,0,a.length))}var
+pf=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -686,33 +686,33 @@ o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bM;return o}return function(i,g,f){var
-e=[],h=gL(i);if(typeof
+e=[],h=gM(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return bS(k(e,f))}}();function
-pc(c,b,a){return pb(aQ(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return bT(k(e,f))}}();function
+pg(c,b,a){return pf(aQ(c),b,a)}var
 aI=new
 Array();function
-pd(c){var
-a=aI[c];if(!a.opened)B("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&J.fds[a.fd]&&J.fds[a.fd].output){var
+ph(c){var
+a=aI[c];if(!a.opened)B("Cannot flush a closed channel");if(!a.buffer||a.buffer==p)return 0;if(a.fd&&J.fds[a.fd]&&J.fds[a.fd].output){var
 b=J.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
-gS(d,f){var
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=p;return 0}function
+gT(d,f){var
 a=aI[d],c=e(f),b=r(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-pv(a){var
-a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+pz(a){var
+a=dT(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-pw(a){var
-a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+pA(a){var
+a=dT(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cC(c,e,d,a){if(J.fds===undefined)J.fds=new
+cD(c,e,d,a){if(J.fds===undefined)J.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;J.fds[c]=b;if(!J.fd_last_idx||c>J.fd_last_idx)J.fd_last_idx=c;return c}function
-pI(c,b,g){var
+pM(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -722,29 +722,29 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)B(az(c)+fU);if(a.text&&a.binary)B(az(c)+f6);var
-d=gY(c),e=d.device.open(d.rest,a),f=J.fd_last_idx?J.fd_last_idx:0;return cC(f+1,gS,e,a)}cC(0,gS,new
-T($(0)));cC(1,pw,new
-T($(0)));cC(2,pv,new
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)B(az(c)+fV);if(a.text&&a.binary)B(az(c)+f7);var
+d=gZ(c),e=d.device.open(d.rest,a),f=J.fd_last_idx?J.fd_last_idx:0;return cD(f+1,gT,e,a)}cD(0,gT,new
+T($(0)));cD(1,pA,new
+T($(0)));cD(2,pz,new
 T($(0)));function
-pe(a){var
-c=J.fds[a];if(c.flags.wronly)B(gp+a+" is writeonly");var
-d=null;if(a==0&&bT()){var
-e=require("fs");d=function(){return aT(e.readFileSync(0,fA))}}var
+pi(a){var
+c=J.fds[a];if(c.flags.wronly)B(gq+a+" is writeonly");var
+d=null;if(a==0&&bU()){var
+e=require("fs");d=function(){return aT(e.readFileSync(0,fB))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aI[b.fd]=b;return b.fd}function
-gM(c){var
-b=J.fds[c];if(b.flags.rdonly)B(gp+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aI[a.fd]=a;return a.fd}function
-pf(){var
+gN(c){var
+b=J.fds[c];if(b.flags.rdonly)B(gq+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:p};aI[a.fd]=a;return a.fd}function
+pj(){var
 b=0;for(var
 a=0;a<aI.length;a++)if(aI[a]&&aI[a].opened&&aI[a].out)b=[0,aI[a].fd,b];return b}function
-gN(b,a){if(a==0)cz();return b%a}function
-ph(a,b){a[0]=co;a[1]=b;return 0}function
-pi(a){if(a
+gO(b,a){if(a==0)cA();return b%a}function
+pl(a,b){a[0]=cp;a[1]=b;return 0}function
+pm(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bR(a))return dy;else
-if(cy(a))return dy;else
+if(bR(a))return dA;else
+if(cz(a))return dA;else
 if(a
 instanceof
 Function||typeof
@@ -752,80 +752,80 @@ a=="function")return 247;else
 if(a&&a.caml_custom)return a2;else
 return bL}function
 an(b,c,a){if(a&&k.toplevelReloc)b=k.toplevelReloc(a);J[b+1]=c;if(a)J[a]=c}function
-pp(a,b){gO[az(a)]=b;return 0}function
-oG(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
-dP(a,b){return oG(a,b)}function
-gT(){P(dz)}function
-aa(b,a){if(a>>>0>=r(b))gT();return ab(b,a)}function
-dQ(b,a){if(a>>>0>=r(b)-3)gT();var
+pt(a,b){gP[az(a)]=b;return 0}function
+oK(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
+bS(a,b){return oK(a,b)}function
+gU(){P(dB)}function
+aa(b,a){if(a>>>0>=r(b))gU();return ab(b,a)}function
+dR(b,a){if(a>>>0>=r(b)-3)gU();var
 c=ab(b,a),d=ab(b,a+1),e=ab(b,a+2),f=ab(b,a+3);return f<<24|e<<16|d<<8|c}function
-dR(a,b){return 1-dP(a,b)}function
+dS(a,b){return 1-bS(a,b)}function
 aS(a){return a}function
-ps(){return 0x7FFFFFFF/4|0}function
-pn(){gQ(J.Not_found)}function
-gU(c){var
-a=k,b=gK(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aT(a.process.env[b]);if(k.jsoo_static_env&&k.jsoo_static_env[b])return aT(k.jsoo_static_env[b]);pn()}function
-pt(){if(k.crypto)if(typeof
+pw(){return 0x7FFFFFFF/4|0}function
+pr(){gR(J.Not_found)}function
+gV(c){var
+a=k,b=gL(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aT(a.process.env[b]);if(k.jsoo_static_env&&k.jsoo_static_env[b])return aT(k.jsoo_static_env[b]);pr()}function
+px(){if(k.crypto)if(typeof
 k.crypto.getRandomValues==="function"){var
 a=new(k.Uint32Array)(1);k.crypto.getRandomValues(a);return[0,a[0]]}else
 if(k.crypto.randomBytes==="function"){var
 b=k.crypto.randomBytes(4),a=new(k.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-gR(a){return a}function
+gS(a){return a}function
 aA(a){if(a
 instanceof
 Array)return a;if(k.RangeError&&a
 instanceof
-k.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gR(J.Stack_overflow);if(k.InternalError&&a
+k.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gS(J.Stack_overflow);if(k.InternalError&&a
 instanceof
-k.InternalError&&a.message&&a.message.match(/too much recursion/i))return gR(J.Stack_overflow);if(a
+k.InternalError&&a.message&&a.message.match(/too much recursion/i))return gS(J.Stack_overflow);if(a
 instanceof
-k.Error&&a7(fK))return[0,a7(fK),a];return[0,J.Failure,aT(String(a))]}function
-pA(b,c){k.tccCheck=function(a){return az(b(bS(a)))};k.tccSession=function(a,b){return az(c(bS(a),bS(b)))};return 0}function
-bV(a){return a>=-bj&&a<bj?a:BigInt(a)}function
+k.Error&&a7(fL))return[0,a7(fL),a];return[0,J.Failure,aT(String(a))]}function
+pE(b,c){k.tccCheck=function(a){return az(b(bT(a)))};k.tccSession=function(a,b){return az(c(bT(a),bT(b)))};return 0}function
+bW(a){return a>=-bj&&a<bj?a:BigInt(a)}function
 ap(a){return a>=BigInt(-bj)&&a<BigInt(bj)?Number(a):a}function
 l(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a+b):ap(BigInt(a)+BigInt(b))}function
-bU(a,b){return a<b?-1:a>b?1:0}function
+b=="number"?bW(a+b):ap(BigInt(a)+BigInt(b))}function
+bV(a,b){return a<b?-1:a>b?1:0}function
 bt(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ap(a)}function
-pC(a){return a>=-f5&&a<=f5?1:0}function
+pG(a){return a>=-f6&&a<=f6?1:0}function
 aJ(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bj&&c<bj)return c+0}return ap(BigInt(a)*BigInt(b))}function
 N(a){return typeof
-a=="number"?bV(0-a):ap(-a)}function
-pD(b){var
+a=="number"?bW(0-a):ap(-a)}function
+pH(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-pE(a){return ap(BigInt(a))}function
-D(a){return bV(a)}function
-dU(a){return ap(BigInt(az(a)))}function
-pF(a,b){var
+pI(a){return ap(BigInt(a))}function
+D(a){return bW(a)}function
+dV(a){return ap(BigInt(az(a)))}function
+pJ(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gZ(a,b){return ap(pF(BigInt(a),b))}function
+g0(a,b){return ap(pJ(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ap(BigInt(a)<<BigInt(b))}function
-bW(a,b){return typeof
+bX(a,b){return typeof
 a=="number"&&b<31?a>>b:ap(BigInt(a)>>BigInt(b))}function
 F(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a-b):ap(BigInt(a)-BigInt(b))}function
-g0(a){return typeof
-a=="number"?bV(a+1):ap(a+BigInt(1))}function
-pG(d){var
+b=="number"?bW(a-b):ap(BigInt(a)-BigInt(b))}function
+g1(a){return typeof
+a=="number"?bW(a+1):ap(a+BigInt(1))}function
+pK(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=bi+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return bS(c)}function
-dV(a){return Number(a)}function
-pH(a){return Number(a)}function
-cD(a){return e(a.toString())}function
-o_(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-oR(b){var
-a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&o_(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return bT(c)}function
+dW(a){return Number(a)}function
+pL(a){return Number(a)}function
+cE(a){return e(a.toString())}function
+pc(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+oV(b){var
+a=p;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&pc(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -834,172 +834,172 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-ax)a+=cr+c.toString()+cr;else
+ax)a+=cs+c.toString()+cs;else
 if(typeof
-c=="string")a+=cr+c.toString()+cr;else
+c=="string")a+=cs+c.toString()+cs;else
 a+="_"}a+=")"}else
 if(b[0]==S)a+=b[1];return a}function
-gF(a){if(a
+gG(a){if(a
 instanceof
 Array&&(a[0]==0||a[0]==S)){var
 c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=oR(a),b=a7(fz);if(b)b(0);k.console.error("Fatal error: exception "+d+"\n")}}else
+d=oV(a),b=a7(fA);if(b)b(0);k.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-pq(){var
-a=k;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gF(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gF(a.error)})}pq();function
+pu(){var
+a=k;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gG(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gG(a.error)})}pu();function
 d(a,b){return a.length==1?a(b):bo(a,[b])}function
 j(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
-cl(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}oS();var
-bZ=[S,e(gl),-1],dX=[S,e(fH),-2],bY=[S,e(dk),-3],bX=[S,e(fY),-4],cF=[S,e(f9),-6],ae=[S,e(f1),-7],b0=[S,e(f3),-9],cE=[S,e(ge),-11],e7=[0,0,0,0];an(11,[S,e(fy),-12],fy);an(10,cE,ge);an(9,[S,e(fX),-10],fX);an(8,b0,f3);an(7,[S,e(fP),-8],fP);an(6,ae,f1);an(5,cF,f9);an(4,[S,e(fJ),-5],fJ);an(3,bX,fY);an(2,bY,dk);an(1,dX,fH);an(0,bZ,gl);var
-g1=e("Char.chr"),g7=[0,0,0],g4=e("List.init"),g3=e("hd"),g_=e("String.blit / Bytes.blit_string"),g9=e("Bytes.blit"),g8=e("String.sub / Bytes.sub"),hd=e("String.contains_from / Bytes.contains_from"),ha=e(q),g$=e("String.concat"),hg=e("Array.init"),hh=e("%d"),hi=e("CamlinternalLazy.Undefined"),ho=e("Buffer.add: cannot grow buffer"),hn=[0,e(f8),93,2],hm=[0,e(f8),94,2],hp=e("x"),hs=e("Hashtbl: unsupported hash table format"),oz=e("OCAMLRUNPARAM"),ox=e("CAMLRUNPARAM"),hq=e(q),ht=e("Z.Overflow"),hw=[0,0],jl=[0,0],kM=[0,0],kQ=[0,0],l2=[0,0],lZ=[0,0],lY=[0,0],kW=[0,0],kV=[0,0],kT=[0,[0,1]],kU=[0,[0,0]],kS=[0,0,0,0],kR=[0,0],kP=[0,0],kI=[0,0],kJ=[0,1],kK=[0,2],kL=[0,3],jz=[0,0],jy=[0,0],jx=[0,0,0],jt=[0,0,0],js=[0,0,0],jq=[0,0,0],jn=[0,0],l1=[0,0,0,0],l_=e("compress"),l5=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],l6=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],md=e(q),mx=e("false"),my=e("true"),mA=[2,1],mB=[2,0],mz=e("a word"),ne=e(dn),nb=e(gj),na=e(q),mR=[0,e(f7),[0,e(gb),[0,e(dn),[0,e(gk),0]]]],mM=e("data_offsets"),mK=e("short"),mL=e("header"),mN=e("manifest"),mO=e("rank"),mP=e("no state"),mQ=e("critical"),mS=e("DECLINED: a feature"),mT=e("options"),mU=e(f7),nA=e(gk),nB=e("round_counts"),nz=e("plans"),mV=e("plans_exponent"),mW=e("plans_mantissa"),nw=e("race_count"),nx=e("race_exponent"),ny=e("race_mantissa"),mX=e("cost_to_go"),mY=e("residual_to_go"),mZ=e(gj),m0=e("accept"),m1=e("state_digest"),m2=e("a short column"),m3=e("edge_call"),m4=e("edge_target"),m5=e(gi),m6=e(fV),m7=e(fV),m8=e("call_cost_low"),m9=e("call_cost_high"),m_=e("call_weight"),m$=e("call_text"),nc=e("leaf_policy"),nd=e("root"),nf=e(fG),ng=e(di),nh=e(fG),ni=e("call_epsilon"),nj=e("call_latency_ms"),nk=e("call_price"),nl=e(dn),nm=e("requires"),nn=e(fT),no=e("forbids"),np=e(fT),nq=e(gb),nr=e("tilt"),ns=e(go),nt=e("version"),nu=e(go),nv=e("name"),mI=e(q),mH=e(f0),mF=e(f0),mD=e(gc),mE=e(di),mJ=e(di),mG=e("calls"),mv=e("a residual"),mu=e("DECLINED: a beta of more than 64 digits"),mw=e(gi),mt=e(q),ms=e("no list"),mr=e("no number"),mq=e("a number"),mp=e("no text"),mn=e("no object"),mo=e(gc),mm=[3,0],ml=[2,0],mj=e("escape"),mk=e(dj),mi=e("JSON at "),mh=e("JSON ends"),mg=e("Reader.Unread"),nH=e("DECLINED"),nI=e(cp),nJ=[0,0,e(dh)],nK=[0,0,e("REJECTED: no artifact")],nL=[0,0,e(dh)],nM=e(dB),nN=e(" 2^"),nO=e("at most "),nS=e(dB),nT=e(" derivations"),nU=e(dB),nP=e("; digest "),nQ=e(" states, "),nR=e("VALID: C1 to C9 of "),nV=e(cp),nD=e(fO),nE=e(q),nF=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],op=e(gm),oq=e(cp),or=e(dh),os=e("REJECTED: no ledger"),oo=e(dj),on=e("REJECTED: no UTF-8"),ol=e(cp),om=e(gm),oj=e("~"),oh=e("a line of more than 2^24 bytes"),oi=e("a line that is no object"),nZ=e("a forbid, and an error that was read"),n0=e("the core"),n1=e("no such call"),n2=e("observed values"),n3=e("outcome"),n4=e("seq"),n5=e("the order of records"),n6=e("a field that is missing, unknown or malformed"),n7=e("session_id"),n8=e("the first record"),n9=e("open arguments"),n_=e("refusal"),n$=e("a call that no plan goes on with, or states"),oa=e("an end where none ends"),ob=e("lines that are not canonical, or not chained"),oc=e("a key or a reference of two calls"),od=e("a monitor"),nW=e("Session.Declined"),nX=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("statements left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact")],oe=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],ou=e("DECLINED: the artifact is not VALID");function
-dW(a){throw[0,bY,a]}function
-ad(a){throw[0,bX,a]}function
-dY(b,a){return oT(b,a)?b:a}function
+cm(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}oW();var
+b0=[S,e(gm),-1],dY=[S,e(fI),-2],bZ=[S,e(dm),-3],bY=[S,e(fZ),-4],cG=[S,e(f_),-6],ae=[S,e(f2),-7],b1=[S,e(f4),-9],cF=[S,e(gf),-11],e8=[0,0,0,0];an(11,[S,e(fz),-12],fz);an(10,cF,gf);an(9,[S,e(fY),-10],fY);an(8,b1,f4);an(7,[S,e(fQ),-8],fQ);an(6,ae,f2);an(5,cG,f_);an(4,[S,e(fK),-5],fK);an(3,bY,fZ);an(2,bZ,dm);an(1,dY,fI);an(0,b0,gm);var
+g2=e("Char.chr"),g8=[0,0,0],g5=e("List.init"),g4=e("hd"),g$=e("String.blit / Bytes.blit_string"),g_=e("Bytes.blit"),g9=e("String.sub / Bytes.sub"),he=e("String.contains_from / Bytes.contains_from"),hb=e(p),ha=e("String.concat"),hh=e("Array.init"),hi=e("%d"),hj=e("CamlinternalLazy.Undefined"),hp=e("Buffer.add: cannot grow buffer"),ho=[0,e(f9),93,2],hn=[0,e(f9),94,2],hq=e("x"),ht=e("Hashtbl: unsupported hash table format"),oD=e("OCAMLRUNPARAM"),oB=e("CAMLRUNPARAM"),hr=e(p),hu=e("Z.Overflow"),hx=[0,0],jm=[0,0],kN=[0,0],kR=[0,0],l3=[0,0],l0=[0,0],lZ=[0,0],kX=[0,0],kW=[0,0],kU=[0,[0,1]],kV=[0,[0,0]],kT=[0,0,0,0],kS=[0,0],kQ=[0,0],kJ=[0,0],kK=[0,1],kL=[0,2],kM=[0,3],jA=[0,0],jz=[0,0],jy=[0,0,0],ju=[0,0,0],jt=[0,0,0],jr=[0,0,0],jo=[0,0],l2=[0,0,0,0],l$=e("compress"),l6=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],l7=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],me=e(p),my=e("false"),mz=e("true"),mB=[2,1],mC=[2,0],mA=e("a word"),nf=e(dq),nc=e(gk),nb=e(p),mS=[0,e(f8),[0,e(gc),[0,e(dq),[0,e(gl),0]]]],mN=e("data_offsets"),mL=e("short"),mM=e("header"),mO=e("manifest"),mP=e("rank"),mQ=e("no state"),mR=e("critical"),mT=e("DECLINED: a feature"),mU=e("options"),mV=e(f8),nB=e(gl),nC=e("round_counts"),nA=e("plans"),mW=e("plans_exponent"),mX=e("plans_mantissa"),nx=e("race_count"),ny=e("race_exponent"),nz=e("race_mantissa"),mY=e("cost_to_go"),mZ=e("residual_to_go"),m0=e(gk),m1=e("accept"),m2=e("state_digest"),m3=e("a short column"),m4=e("edge_call"),m5=e("edge_target"),m6=e(gj),m7=e(fW),m8=e(fW),m9=e("call_cost_low"),m_=e("call_cost_high"),m$=e("call_weight"),na=e("call_text"),nd=e("leaf_policy"),ne=e("root"),ng=e(fH),nh=e(dk),ni=e(fH),nj=e("call_epsilon"),nk=e("call_latency_ms"),nl=e("call_price"),nm=e(dq),nn=e("requires"),no=e(fU),np=e("forbids"),nq=e(fU),nr=e(gc),ns=e("tilt"),nt=e(gp),nu=e("version"),nv=e(gp),nw=e("name"),mJ=e(p),mI=e(f1),mG=e(f1),mE=e(gd),mF=e(dk),mK=e(dk),mH=e("calls"),mw=e("a residual"),mv=e("DECLINED: a beta of more than 64 digits"),mx=e(gj),mu=e(p),mt=e("no list"),ms=e("no number"),mr=e("a number"),mq=e("no text"),mo=e("no object"),mp=e(gd),mn=[3,0],mm=[2,0],mk=e("escape"),ml=e(dl),mj=e("JSON at "),mi=e("JSON ends"),mh=e("Reader.Unread"),nZ=e(p),nJ=e("DECLINED"),nL=e(cq),nM=[0,0,e(dj)],nN=[0,0,e("REJECTED: no artifact")],nO=[0,0,e(dj)],nP=e(dD),nQ=e(" 2^"),nR=e("at most "),nV=e(dD),nW=e(" derivations"),nX=e(dD),nS=e("; digest "),nT=e(" states, "),nU=e("VALID: C1 to C9 of "),nY=e(cq),nK=e(p),nE=e(fP),nF=e(p),nG=[0,e(p),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],nI=[0,e(p),[0,0,e(p)]],ot=e(gn),ou=e(cq),ov=e(dj),ow=e("REJECTED: no ledger"),os=e(dl),or=e("REJECTED: no UTF-8"),op=e(cq),oq=e(gn),on=e("~"),ol=e("a line of more than 2^24 bytes"),om=e("a line that is no object"),n3=e("a forbid, and an error that was read"),n4=e("the core"),n5=e("no such call"),n6=e("observed values"),n7=e("outcome"),n8=e("seq"),n9=e("the order of records"),n_=e("a field that is missing, unknown or malformed"),n$=e("session_id"),oa=e("the first record"),ob=e("open arguments"),oc=e("refusal"),od=e("a call that no plan goes on with, or states"),oe=e("an end where none ends"),of=e("lines that are not canonical, or not chained"),og=e("a key or a reference of two calls"),oh=e("a monitor"),n0=e("Session.Declined"),n1=[0,e(p),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("statements left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact")],oi=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],oy=e("DECLINED: the artifact is not VALID");function
+dX(a){throw[0,bZ,a]}function
+ad(a){throw[0,bY,a]}function
+dZ(b,a){return oX(b,a)?b:a}function
 G(d,c){var
-a=r(d),e=r(c),b=$(a+e|0);a4(d,0,b,0,a);a4(c,0,b,a,e);return aS(b)}pe(0);gM(1);gM(2);function
-dZ(b){function
+a=r(d),e=r(c),b=$(a+e|0);a4(d,0,b,0,a);a4(c,0,b,a,e);return aS(b)}pi(0);gN(1);gN(2);function
+d0(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{pd(d)}catch(a){a=aA(a);if(a[1]!==dX)throw a;var
+c=a[2],d=a[1];try{ph(d)}catch(a){a=aA(a);if(a[1]!==dY)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(pf(0))}pp(e(fz),dZ);function
-cG(a){if(0<=a&&!(a2<a))return a;return ad(g1)}var
-cH=ps(0),bu=(4*cH|0)-1|0;function
-d0(c){var
+a=c;continue}return 0}}return a(pj(0))}pt(e(fA),d0);function
+cH(a){if(0<=a&&!(a2<a))return a;return ad(g2)}var
+cI=pw(0),bu=(4*cI|0)-1|0;function
+d1(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-g2(a){return a?a[1]:dW(g3)}function
+g3(a){return a?a[1]:dX(g4)}function
 bv(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-d1(a,c,b){if(c<=a)return 0;var
-e=d(b,a);return[0,e,d1(a+1|0,c,b)]}function
+d2(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,d2(a+1|0,c,b)]}function
 bw(b,e){if(0<=b){if(50<b){var
 c=0,a=0;for(;;){if(b<=a)return bv(c);var
-c=[0,d(e,a),c],a=a+1|0;continue}}return d1(0,b,e)}return ad(g4)}function
+c=[0,d(e,a),c],a=a+1|0;continue}}return d2(0,b,e)}return ad(g5)}function
 aK(b,a){if(a){var
 c=a[2],e=d(b,a[1]);return[0,e,aK(b,c)]}return 0}function
-d2(c,b,a){if(a){var
-d=a[2],e=j(b,c,a[1]);return[0,e,d2(c+1|0,b,d)]}return 0}function
-cI(c,b){var
+d3(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,d3(c+1|0,b,d)]}return 0}function
+cJ(c,b){var
 a=b;for(;;){if(a){var
 e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-d3(e,d){var
+d4(e,d){var
 b=0,a=d;for(;;){if(a){var
 c=a[2];j(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-d4(e,d,c){var
+d5(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
-g5(e,c){var
+g6(e,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=d(e,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-d5(d,c){var
+d6(d,c){var
 a=c;for(;;){if(a){var
 e=a[2],b=0===ah(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-g6(d,c){var
+g7(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===ah(b[1],d))return f;var
 a=e;continue}throw ae}}function
-d6(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d6(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return g7}function
-d7(a,c){var
-b=$(a);oP(b,0,a,c);return b}function
-d8(c,b,a){if(0<=b&&0<=a&&!((br(c)-a|0)<b)){var
-d=$(a);bl(c,b,d,0,a);return d}return ad(g8)}function
-cJ(b,a){return aS(d7(b,a))}function
-d9(e,h){var
+d7(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=d7(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return g8}function
+d8(a,c){var
+b=$(a);oT(b,0,a,c);return b}function
+d9(c,b,a){if(0<=b&&0<=a&&!((br(c)-a|0)<b)){var
+d=$(a);bl(c,b,d,0,a);return d}return ad(g9)}function
+cK(b,a){return aS(d8(b,a))}function
+d_(e,h){var
 b=$(e),c=e-1|0,f=0;if(!(c<0)){var
 a=f;for(;;){aH(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
 a=g;continue}break}}return aS(b)}function
-V(c,b,a){return aS(d8(aQ(c),b,a))}function
-cK(k,g){if(g){var
+V(c,b,a){return aS(d9(aQ(c),b,a))}function
+cL(k,g){if(g){var
 h=r(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(r(i)+h|0)+c|0,m=b[2],n=c<=j?j:ad(g$),c=n,b=m;continue}var
+j=(r(i)+h|0)+c|0,m=b[2],n=c<=j?j:ad(ha),c=n,b=m;continue}var
 l=r(i)+c|0}else
 var
 l=c;var
 f=$(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
 o=d[2];a4(a,0,f,e,r(a));a4(k,0,f,e+r(a)|0,h);var
-e=(e+r(a)|0)+h|0,d=o;continue}a4(a,0,f,e,r(a))}return aS(f)}}}return ha}function
-hb(e,d,c,b){var
+e=(e+r(a)|0)+h|0,d=o;continue}a4(a,0,f,e,r(a))}return aS(f)}}}return hb}function
+hc(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw ae;if(ab(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hc(b,a,d){var
-c=r(b);if(0<=a&&!(c<a))try{hb(b,c,a,d);var
-e=1;return e}catch(a){a=aA(a);if(a===ae)return 0;throw a}return ad(hd)}function
-he(b,a){return hc(b,0,a)}function
-d_(f,b){var
+hd(b,a,d){var
+c=r(b);if(0<=a&&!(c<a))try{hc(b,c,a,d);var
+e=1;return e}catch(a){a=aA(a);if(a===ae)return 0;throw a}return ad(he)}function
+hf(b,a){return hd(b,0,a)}function
+d$(f,b){var
 c=[0,0],d=[0,r(b)],e=r(b)-1|0;if(!(e<0)){var
 a=e;for(;;){if(ab(b,a)===f){var
 h=c[1];c[1]=[0,V(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
 g=c[1];return[0,V(b,0,d[1]),g]}function
-d$(b,a){return oI(aQ(b),a)}function
-ea(b,a){return oJ(aQ(b),a)}var
-hf=dP;function
-eb(b,c){if(0===b)return[0];if(0<=b){var
+ea(b,a){return oM(aQ(b),a)}function
+eb(b,a){return oN(aQ(b),a)}var
+hg=bS;function
+ec(b,c){if(0===b)return[0];if(0<=b){var
 e=aR(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return e}return ad(hg)}function
-cL(e,b){var
+a=h;continue}break}}return e}return ad(hh)}function
+cM(e,b){var
 c=b.length-1;if(0===c)return[0];var
 f=aR(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cM(a){if(a){var
+cN(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=aR(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-hj=[S,hi,cv(0)];function
-hk(a){throw hj}function
-hl(a){var
-c=a[1];a[1]=hk;try{var
-b=d(c,0);ph(a,b);return b}catch(b){b=aA(b);a[1]=function(a){throw b};throw b}}function
-ec(a){var
+hk=[S,hj,cw(0)];function
+hl(a){throw hk}function
+hm(a){var
+c=a[1];a[1]=hl;try{var
+b=d(c,0);pl(a,b);return b}catch(b){b=aA(b);a[1]=function(a){throw b};throw b}}function
+ed(a){var
 b=1<=a?a:1,c=bu<b?bu:b,d=$(c);return[0,d,0,c,d]}function
-ed(a){return aS(d8(a[1],0,a[2]))}function
+ee(a){return aS(d9(a[1],0,a[2]))}function
 aB(a,i){var
 f=a[2];if(a[3]<=f){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bu<b[1])if((d+1|0)<=bu)b[1]=bu;else
-dW(ho);var
-e=$(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((br(g)-c|0)<0)&&!((br(e)-c|0)<0)){bl(g,0,e,0,c);h=1}if(!h)ad(g9);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cE,hn];if(!((d+1|0)<=a[3]))throw[0,cE,hm];break}}aH(a[1],f,i);a[2]=f+1|0;return 0}try{var
-oA=gU(oz),ef=oA}catch(a){a=aA(a);if(a!==ae)throw a;try{var
-oy=gU(ox),ee=oy}catch(a){a=aA(a);if(a!==ae)throw a;var
-ee=hq}var
-ef=ee}var
-hr=he(ef,82),b1=[fW,function(B){var
-m=pt(0),b=[0,aR(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){y(b[1],a)[1+a]=a;var
+dX(hp);var
+e=$(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((br(g)-c|0)<0)&&!((br(e)-c|0)<0)){bl(g,0,e,0,c);h=1}if(!h)ad(g_);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cF,ho];if(!((d+1|0)<=a[3]))throw[0,cF,hn];break}}aH(a[1],f,i);a[2]=f+1|0;return 0}try{var
+oE=gV(oD),eg=oE}catch(a){a=aA(a);if(a!==ae)throw a;try{var
+oC=gV(oB),ef=oC}catch(a){a=aA(a);if(a!==ae)throw a;var
+ef=hr}var
+eg=ef}var
+hs=hf(eg,82),b2=[fX,function(B){var
+m=px(0),b=[0,aR(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){y(b[1],a)[1+a]=a;var
 A=a+1|0;if(54!==a){var
 a=A;continue}var
-h=[0,hp],t=0,u=55,v=g<=55?u:g,k=54+v|0;if(!(k<0)){var
+h=[0,hq],t=0,u=55,v=g<=55?u:g,k=54+v|0;if(!(k<0)){var
 c=t;for(;;){var
-d=c%55|0,l=gN(c,g),w=y(j,l)[1+l],i=G(h[1],e(q+w));h[1]=pc(i,0,r(i));var
-f=h[1],n=aa(f,3)<<24,o=aa(f,2)<<16,p=aa(f,1)<<8,s=((aa(f,0)+p|0)+o|0)+n|0,x=(y(b[1],d)[1+d]^s)&fL;y(b[1],d)[1+d]=x;var
+d=c%55|0,l=gO(c,g),w=y(j,l)[1+l],i=G(h[1],e(p+w));h[1]=pg(i,0,r(i));var
+f=h[1],n=aa(f,3)<<24,o=aa(f,2)<<16,q=aa(f,1)<<8,s=((aa(f,0)+q|0)+o|0)+n|0,x=(y(b[1],d)[1+d]^s)&fM;y(b[1],d)[1+d]=x;var
 z=c+1|0;if(k!==c){var
 c=z;continue}break}}b[2]=0;return b}}];function
-cN(h,k){var
-l=h?h[1]:hr,b=16;for(;;){if(!(k<=b)&&!(cH<(b*2|0))){var
+cO(h,k){var
+l=h?h[1]:hs,b=16;for(;;){if(!(k<=b)&&!(cI<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=pi(b1),a=co===i?b1[1]:fW===i?hl(b1):b1;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=y(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(y(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fL,g=a[2];y(a[1],g)[1+g]=f;var
+i=pm(b2),a=cp===i?b2[1]:fX===i?hm(b2):b2;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=y(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(y(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fM,g=a[2];y(a[1],g)[1+g]=f;var
 j=f}else
 var
 j=0;return[0,0,aR(b,0),j,b]}}function
-eg(D,f){var
-i=f[2],s=(i.length-1)*2|0,t=s<cH?1:0;if(t){var
+eh(D,f){var
+i=f[2],s=(i.length-1)*2|0,t=s<cI?1:0;if(t){var
 j=aR(s,0),u=f.length-1<4?1:0,v=u||(f[4]<0?1:0),k=1-v;f[2]=j;var
 l=j.length-1,g=aR(l,0),o=i.length-1-1|0,E=d(D,f),z=0;if(!(o<0)){var
 e=z;a:for(;;){var
@@ -1017,71 +1017,71 @@ c=B;continue}break}}var
 q=0}else
 var
 q=k;return q}return t}function
-aL(a,b){return 4<=a.length-1?oU(10,100,a[3],b)&(a[2].length-1-1|0):ad(hs)}function
-eh(a,c,f){var
+aL(a,b){return 4<=a.length-1?oY(10,100,a[3],b)&(a[2].length-1-1|0):ad(ht)}function
+ei(a,c,f){var
 d=aL(a,c),g=y(a[2],d)[1+d],b=g;for(;;){if(b){var
 j=b[3];if(0!==ah(b[1],c)){var
 b=j;continue}b[1]=c;b[2]=f;var
 e=0}else
 var
 e=1;if(e){y(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return eg(aL,a);var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return eh(aL,a);var
 i=h}else
 var
 i=e;return i}}var
-b2=[S,ht,cv(0)],f=D(0),c=D(1);function
-_(a){if(pC(a))return pH(a);throw b2}function
-ei(a){return F(a,c)}function
-af(a){return bU(a,f)}function
-b3(b,a){return 0===bU(b,a)?1:0}function
-ej(b,a){return bU(b,a)<0?1:0}function
-ek(b,a){return 0<bU(b,a)?1:0}function
-el(b,a){return bU(b,a)<=0?1:0}function
+b3=[S,hu,cw(0)],f=D(0),c=D(1);function
+_(a){if(pG(a))return pL(a);throw b3}function
+ej(a){return F(a,c)}function
+af(a){return bV(a,f)}function
+b4(b,a){return 0===bV(b,a)?1:0}function
+ek(b,a){return bV(b,a)<0?1:0}function
+el(b,a){return 0<bV(b,a)?1:0}function
+em(b,a){return bV(b,a)<=0?1:0}function
 K(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0===((b|a)>>>15|0))return D(a6(b,a));return aJ(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b3(b,a)}function
+a==="number")return b===a?1:0;return b4(b,a)}function
 u(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return ej(b,a)}function
+a==="number")return b<a?1:0;return ek(b,a)}function
 m(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return el(b,a)}function
+a==="number")return b<=a?1:0;return em(b,a)}function
 a_(b,a){return m(b,a)?a:b}function
-em(a){return typeof
-a==="number"?D(a>>1):bW(a,1)}function
-a(a){return g0(b(a,1))}function
-aC(g,f,e,a){if(b3(a,c))return d(e,0);var
+en(a){return typeof
+a==="number"?D(a>>1):bX(a,1)}function
+a(a){return g1(b(a,1))}function
+aC(g,f,e,a){if(b4(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b3(a,b(bW(a,1),1));return h?d(g,em(a)):d(f,em(a))}function
+a==="number"?1===(a&1)?1:0:1-b4(a,b(bX(a,1),1));return h?d(g,en(a)):d(f,en(a))}function
 aU(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gE(b,a));return 0===af(a)?f:bt(b,a)}function
+a==="number"&&0<=b&&0<a)return D(gF(b,a));return 0===af(a)?f:bt(b,a)}function
 a$(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gN(b,a));return 0===af(a)?b:F(b,aJ(a,bt(b,a)))}function
-Q(b,a){return 0<=af(a)?gZ(b,_(a)):f}function
-en(a){return 0<af(a)?D(pD(a)-1|0):f}function
+a==="number"&&0<=b&&0<a)return D(gO(b,a));return 0===af(a)?b:F(b,aJ(a,bt(b,a)))}function
+Q(b,a){return 0<=af(a)?g0(b,_(a)):f}function
+eo(a){return 0<af(a)?D(pH(a)-1|0):f}function
 aV(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=_(a);return 0<=d?b(c,d):bW(c,-d|0)}function
-eo(b,a){return aV(b,N(a))}function
+d=_(a);return 0<=d?b(c,d):bX(c,-d|0)}function
+ep(b,a){return aV(b,N(a))}function
 aM(a){return 0<af(a)?_(a):0}function
-ep(a){return 0<af(a)?a:c}function
+eq(a){return 0<af(a)?a:c}function
 A(a){var
-c=cM(a),f=c.length-1;return function(a){var
+c=cN(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-cO(a,h,g){var
+cP(a,h,g){var
 c=typeof
-a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=d7(b,0);cI(function(a){var
-c=d(h,a);return cI(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=d8(b,0);cJ(function(a){var
+c=d(h,a);return cJ(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
@@ -1096,10 +1096,10 @@ var
 c=e}else
 var
 c=d;return c}}function
-b4(c,b){var
-a=cN(0,64);d3(function(f,d){var
+b5(c,b){var
+a=cO(0,64);d4(function(f,d){var
 g=D(f),b=aL(a,d),e=[0,d,g,y(a[2],b)[1+b]];y(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?eg(aL,a):c},b);return function(d){function
+c=a[2].length-1<<1<a[1]?1:0;return c?eh(aL,a):c},b);return function(d){function
 b(e){var
 a=e;for(;;){if(a){var
 c=a[3],f=a[2];if(0===ah(a[1],d))return[0,f,b(c)];var
@@ -1108,30 +1108,30 @@ c=aL(a,d);return bv(b(y(a[2],c)[1+c]))}}function
 n(a){return a?0:1}function
 aW(a){return a[1]}function
 bx(a){return a[2]}function
-eq(a){var
-b=a?eq(a[2])+1|0:a;return b}function
+er(a){var
+b=a?er(a[2])+1|0:a;return b}function
 o(a,b){if(a){var
 c=o(a[2],b);return[0,a[1],c]}return b}function
-cP(b,a){function
+cQ(b,a){function
 c(d){function
 b(a){return 1}function
 c(a){return 0}return aC(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return cP(b,a)}return aC(function(a){return 0},d,c,a)}return aC(function(b){function
+d(a){return cQ(b,a)}return aC(function(a){return 0},d,c,a)}return aC(function(b){function
 c(a){return 0}function
-d(a){return 0}return aC(function(a){return cP(b,a)},d,c,a)},d,c,b)}function
-er(a){var
+d(a){return 0}return aC(function(a){return cQ(b,a)},d,c,a)},d,c,b)}function
+es(a){var
 b=a?a[2]:a;return b}function
-cQ(e,d,c){var
+cR(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
 H(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b5(a){if(a){var
-b=b5(a[2]);return o(a[1],b)}return a}function
+b6(a){if(a){var
+b=b6(a[2]);return o(a[1],b)}return a}function
 z(b,a){if(a)var
 e=z(b,a[2]),c=[0,d(b,a[1]),e];else
 var
@@ -1141,8 +1141,8 @@ c=aq(b,a[2]);return o(d(b,a[1]),c)}return a}function
 aD(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-es(c,b,a){if(a){var
-d=es(c,b,a[2]);return j(c,a[1],d)}return b}function
+et(c,b,a){if(a){var
+d=et(c,b,a[2]);return j(c,a[1],d)}return b}function
 C(f,e){var
 a=e;for(;;){if(a){var
 b=d(f,a[1]);if(!b){var
@@ -1158,7 +1158,7 @@ by(b,f){var
 a=f;for(;;){if(a){var
 c=a[2],e=a[1];if(d(b,e))return[0,e,by(b,c)];var
 a=c;continue}return a}}function
-b6(e,c){var
+b7(e,c){var
 a=c;for(;;){if(a){var
 b=a[1];if(d(e,b))return[0,b];var
 a=a[2];continue}return a}}function
@@ -1167,31 +1167,31 @@ e=b-1|0;if(a)var
 d=bz(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cR(d,c){var
+cS(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-et(b,a){return 0===a?0:[0,b,et(b+1|0,a-1|0)]}function
-b7(b,a){return 0===a?0:[0,b,b7(b,a-1|0)]}function
-eu(f,e,c){var
+eu(b,a){return 0===a?0:[0,b,eu(b+1|0,a-1|0)]}function
+b8(b,a){return 0===a?0:[0,b,b8(b,a-1|0)]}function
+ev(f,e,c){var
 a=e,b=c;for(;;){if(a){var
 g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return H(b,0)}}function
 v(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=l(a,c),b=b[2],a=f;continue}return a}}var
-hu=a(a(a(a(a(c))))),bA=Q(b(c,1),hu);function
+hv=a(a(a(a(a(c))))),bA=Q(b(c,1),hv);function
 aX(a){var
 b=m(N(bA),a);return b?u(a,bA):b}function
-ev(e,f){var
+ew(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
-ew(b,a){if(m(f,a))return f;var
+ex(b,a){if(m(f,a))return f;var
 d=aV(b,a);return h(d,f)?h(b,f)?f:c:h(aV(d,N(a)),b)?f:c}function
-ex(a,e,d){if(a[3]){var
+ey(a,e,d){if(a[3]){var
 f=b(b(b(b(b(b(c,1),1),1),1),1),1);return l(F(e[9],d),f)}return a[4]}var
-hv=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=Q(b(c,1),hv);function
-ey(e,a){var
+hw=b(b(b(b(b(b(c,1),1),1),1),1),1),b9=Q(b(c,1),hw);function
+ez(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
-ez(r,q,p,o,n,l,C,e){if(e){var
+eA(r,q,p,o,n,l,C,e){if(e){var
 s=e[1],t=s[2],a=s[1];if(m(n,t))return 0;var
 g=d(p,a);if(g){var
 i=d(o,t);if(i){var
@@ -1202,7 +1202,7 @@ var
 A=q[1],B=A?h(l,a):A,c=B?j(r[5],C,b[7]):B}else
 var
 c=v;if(c)var
-k=ez(r,q,p,o,n,a,b[7],e[2]),D=k?[0,[0,[0,g[1],b],k[1]]]:k,x=D;else
+k=eA(r,q,p,o,n,a,b[7],e[2]),D=k?[0,[0,[0,g[1],b],k[1]]]:k,x=D;else
 var
 x=c;var
 y=x}else
@@ -1210,13 +1210,13 @@ var
 y=i;var
 z=y}else
 var
-z=g;return z}return hw}function
-eA(r,aa,q,aB,aA,az,a,ay,p){var
-i=a[1],L=F(K(aa,a[2]),p),aC=n(i),ab=aC||u(L,ex(q,a,p));if(ab){var
-aD=ey(r,i),M=ez(r,q,aB,aA,az,N(c),aD,ay);if(M){var
-aE=M[1],aF=0,aG=i?f:N(b8),aH=i?f:b8,aI=i?ew(c,L):f,aJ=i?aV(c,L):f,aK=i?c:f,D=f,C=aK,o=aJ,w=aI,v=aH,B=aG,A=aF,t=aE,aL=ex(q,a,p);for(;;){if(t){var
+z=g;return z}return hx}function
+eB(r,aa,q,aB,aA,az,a,ay,p){var
+i=a[1],L=F(K(aa,a[2]),p),aC=n(i),ab=aC||u(L,ey(q,a,p));if(ab){var
+aD=ez(r,i),M=eA(r,q,aB,aA,az,N(c),aD,ay);if(M){var
+aE=M[1],aF=0,aG=i?f:N(b9),aH=i?f:b9,aI=i?ex(c,L):f,aJ=i?aV(c,L):f,aK=i?c:f,D=f,C=aK,o=aJ,w=aI,v=aH,B=aG,A=aF,t=aE,aL=ey(q,a,p);for(;;){if(t){var
 W=t[1],g=W[2],x=W[1],ai=g[9],aj=g[2],E=F(l(K(aa,F(F(a[2],c),aj)),ai),p);if(m(aL,E))return 0;var
-ak=g[4],al=q[2]?c:x[4],X=K(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=a_(B,l(x[5],g[6])),Y=l(x[2],g[5]),ap=m(v,Y)?v:Y,aq=l(w,ew(X,E)),ar=l(o,aV(X,E)),as=l(C,g[3]),D=a_(D,l(c,g[2])),C=as,o=ar,w=aq,v=ap,B=ao,A=an,t=am;continue}var
+ak=g[4],al=q[2]?c:x[4],X=K(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=a_(B,l(x[5],g[6])),Y=l(x[2],g[5]),ap=m(v,Y)?v:Y,aq=l(w,ex(X,E)),ar=l(o,aV(X,E)),as=l(C,g[3]),D=a_(D,l(c,g[2])),C=as,o=ar,w=aq,v=ap,B=ao,A=an,t=am;continue}var
 Z=h(a[2],D);if(Z)var
 at=q[2],G=at||h(a[3],C);else
 var
@@ -1243,22 +1243,22 @@ J=I}else
 var
 J=G;var
 _=J?h(a[5],v):J,$=_?h(a[6],B):_;if($){var
-au=H(A,0),av=[0,ey(r,a[1]),au],aw=d(r[6],av),ax=d(r[9],aw);return j(r[4],a[7],ax)}return $}}var
+au=H(A,0),av=[0,ez(r,a[1]),au],aw=d(r[6],av),ax=d(r[9],aw);return j(r[4],a[7],ax)}return $}}var
 ac=M}else
 var
 ac=ab;return ac}function
-eB(h,g,f){var
+eC(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 e=d(h,b);if(e){var
 i=a[2],b=l(b,c),a=i;continue}return e}return 1}}function
-eC(j){var
-g=aM(en(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+eD(j){var
+g=aM(eo(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
 k=a$(d,b(a(b(c,1)),1)),i=[0,l(b(b(b(b(a(c),1),1),1),1),k),e],m=g-1|0;if(h(aU(d,b(a(b(c,1)),1)),f))return i;var
 g=m,d=aU(d,b(a(b(c,1)),1)),e=i;continue}}function
 bB(d){if(u(d,f)){var
-e=eC(N(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
+e=eD(N(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eD(d)}function
 bC(d){return u(d,b(a(b(c,1)),1))?l(b(b(b(b(a(c),1),1),1),1),d):l(a(a(a(b(a(b(c,1)),1)))),d)}function
-hx(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+hy(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
 f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(m(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
@@ -1267,13 +1267,13 @@ j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
 n=[0,bC(a$(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bC(aU(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cS(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(aq(hx,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cT(e,f,g){switch(f[0]){case
+cT(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(aq(hy,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cU(e,f,g){switch(f[0]){case
 0:var
 z=bB(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=cS(f[1]);return[0,d(e[2],A),g];case
+A=cT(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -1283,39 +1283,39 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
-B=cT(e,i[1],n),m=0,i=i[2],h=B;continue}var
+B=cU(e,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
 q=k[1];if(p)var
 r=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cS(q[1]),G),I=[0,d(e[2],H),r],J=cT(e,q[2],I),p=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cT(q[1]),G),I=[0,d(e[2],H),r],J=cU(e,q[2],I),p=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
 aE(a,b){var
-c=H(cT(a,b,0),0);return d(a[6],c)}function
+c=H(cU(a,b,0),0);return d(a[6],c)}function
 ba(a){return aq(function(a){var
 d=[0,bC(a$(a,b(b(b(b(c,1),1),1),1))),0];return[0,bC(aU(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cU(a){return aD(function(b,a){return v(a[8],b)},a,f)}function
-cV(k,j){var
+cV(a){return aD(function(b,a){return v(a[8],b)},a,f)}function
+cW(k,j){var
 m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
 i=a_(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:l(en(e),c);return a_(c,aU(l(o,n),m))}}function
-eD(a){var
+o=h(e,f)?f:l(eo(e),c);return a_(c,aU(l(o,n),m))}}function
+eE(a){var
 b=a[14];return n(s(function(a){return h(a[4],a[3])},b))}function
-b9(b){var
+b_(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-hy(k,i){var
-p=i[14],R=i[10],bl=i[14],bm=cV(function(a){return eD(i)?a[4]:a[3]},bl),bn=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=i[6],bo=typeof
-P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=b9(i),x=[0,i[7],bp,bo,bn],am=b9(i)?f:i[4],O=A(p),aU=m(f,am);if(aU)var
+hz(k,i){var
+p=i[14],R=i[10],bl=i[14],bm=cW(function(a){return eE(i)?a[4]:a[3]},bl),bn=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=i[6],bo=typeof
+P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=b_(i),x=[0,i[7],bp,bo,bn],am=b_(i)?f:i[4],O=A(p),aU=m(f,am);if(aU)var
 aV=x[3],bh=aV?m(c,aV[1]):1,ai=bh;else
 var
 ai=aU;if(ai){var
 S=0,y=R;for(;;){if(y){var
 g=y[1],as=S?j(k[5],S[1],g[1]):1;if(as){var
 ao=aX(g[2]),ap=ao?aX(g[3]):ao,aq=ap?m(g[2],g[3]):ap,ar=aq?u(f,g[4]):aq;if(ar)var
-a4=ev(k,g),a5=d(k[9],a4),at=j(k[4],g[6],a5);else
+a4=ew(k,g),a5=d(k[9],a4),at=j(k[4],g[6],a5);else
 var
 at=ar;var
 T=at}else
@@ -1330,8 +1330,8 @@ var
 aj=ai;if(aj){var
 aZ=A(R),M=f,ah=0,L=p;for(;;){if(L){var
 e=L[1];if(x[1]){var
-a8=e[8],a7=0,W=64,t=eu(function(a){return[0,a,0]},a8,a7);b:for(;;){if(0===W)var
-X=b5(t);else{var
+a8=e[8],a7=0,W=64,t=ev(function(a){return[0,a,0]},a8,a7);b:for(;;){if(0===W)var
+X=b6(t);else{var
 a6=W-1|0;if(t){if(t[2]){var
 w=t,E=0;c:for(;;){if(w){var
 U=w[2],aw=w[1];if(U){var
@@ -1363,9 +1363,9 @@ ay=H(E,w)}else
 var
 ay=H(E,w);var
 W=a6,t=ay;continue b}}var
-X=b5(t)}else
+X=b6(t)}else
 var
-X=b5(t)}var
+X=b6(t)}var
 ac=X;break}}else
 var
 ac=e[8];var
@@ -1381,14 +1381,14 @@ aT=_}else
 var
 aT=1;var
 ad=aT;break}}if(ad){var
-a9=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aO=eA(k,am,x,aZ,O,M,e,ac,a_(f,F(e[9],a9)));if(aO)var
+a9=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aO=eB(k,am,x,aZ,O,M,e,ac,a_(f,F(e[9],a9)));if(aO)var
 I=aO;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aS=u(e[9],bc),I=aS?eA(k,am,x,aZ,O,M,e,ac,f):aS}else
+bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aS=u(e[9],bc),I=aS?eB(k,am,x,aZ,O,M,e,ac,f):aS}else
 var
 I=ad;var
-aP=I?u(e[5],b8):I;if(aP)var
-a$=e[6],ae=u(N(b8),a$);else
+aP=I?u(e[5],b9):I;if(aP)var
+a$=e[6],ae=u(N(b9),a$);else
 var
 ae=aP;if(ae){if(ah){var
 aH=ah[1],aI=aH[1],aJ=u(aI,e[2]),an=0;if(aJ){var
@@ -1415,61 +1415,61 @@ a0=1;var
 ak=a0;break}}else
 var
 ak=aj;if(ak)var
-bi=er(p),bj=function(a){return z(bx,a[8])},al=eB(cO(v(p,f),bj,p),f,bi);else
+bi=es(p),bj=function(a){return z(bx,a[8])},al=eC(cP(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
 a1=al?p?1:p:al;if(a1){var
-bk=function(a){return z(aW,a[8])};return eB(cO(v(R,f),bk,p),f,R)}return a1}var
-eE=aM(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-cW(m,i,h,l){var
-c=eE,b=l,a=0,e=0;for(;;){if(b){var
+bk=function(a){return z(aW,a[8])};return eC(cP(v(R,f),bk,p),f,R)}return a1}var
+eF=aM(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+cX(m,i,h,l){var
+c=eF,b=l,a=0,e=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
-j=[0,d(i,H(a,0)),e],c=eE,b=f,a=H(d(h,g),0),e=j;continue}var
+j=[0,d(i,H(a,0)),e],c=eF,b=f,a=H(d(h,g),0),e=j;continue}var
 c=c-1|0,b=f,a=H(d(h,g),a);continue}var
 k=H([0,d(i,H(a,0)),e],0);return d(m[6],k)}}var
-hz=[0,b(b(a(b(a(c),1)),1),1),0],hA=[0,b(a(a(b(a(c),1))),1),hz],b_=[0,a(b(b(a(b(b(c,1),1)),1),1)),hA],hB=[0,b(b(a(b(a(c),1)),1),1),0],hC=[0,b(a(a(b(a(c),1))),1),hB],aY=[0,a(b(a(b(a(b(c,1)),1)),1)),hC],hD=[0,b(a(b(b(a(c),1),1)),1),0],hE=[0,a(a(b(b(a(c),1),1))),hD],b$=[0,a(b(a(b(a(b(c,1)),1)),1)),hE],hF=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),hF];function
-cY(h,g,f,e,d,a){var
-i=eu(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-cZ(f,e,d,a){var
+hA=[0,b(b(a(b(a(c),1)),1),1),0],hB=[0,b(a(a(b(a(c),1))),1),hA],b$=[0,a(b(b(a(b(b(c,1),1)),1),1)),hB],hC=[0,b(b(a(b(a(c),1)),1),1),0],hD=[0,b(a(a(b(a(c),1))),1),hC],aY=[0,a(b(a(b(a(b(c,1)),1)),1)),hD],hE=[0,b(a(b(b(a(c),1),1)),1),0],hF=[0,a(a(b(b(a(c),1),1))),hE],ca=[0,a(b(a(b(a(b(c,1)),1)),1)),hF],hG=[0,b(b(b(a(a(c)),1),1),1),0],cY=[0,a(b(a(b(a(b(c,1)),1)),1)),hG];function
+cZ(h,g,f,e,d,a){var
+i=ev(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+c0(f,e,d,a){var
 g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),aY,[0,e,0],g]}function
 ar(a,i,h,g,f,e,c,b){function
 j(a){return[0,d(c,a),0]}var
-k=aM(e);return[0,i,h,g,f,cW(a,d(a[7],k),j,b)]}function
-eF(a,h,g,f,e){function
+k=aM(e);return[0,i,h,g,f,cX(a,d(a[7],k),j,b)]}function
+eG(a,h,g,f,e){function
 i(a){return z(f,a[8])}var
-j=cW(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),b$,[0,g,0],j]}function
-ca(e,b,a){return[0,b,c,cX,[0,d(e[3],a),0],a]}function
-hG(e,d){var
-h=v(d[10],f),g=v(d[14],f),y=d[14],p=cV(function(a){return a[3]},y),z=d[14],q=cV(function(a){return a[4]},z),A=0,B=d[14];function
+j=cX(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),ca,[0,g,0],j]}function
+cb(e,b,a){return[0,b,c,cY,[0,d(e[3],a),0],a]}function
+hH(e,d){var
+h=v(d[10],f),g=v(d[14],f),y=d[14],p=cW(function(a){return a[3]},y),z=d[14],q=cW(function(a){return a[4]},z),A=0,B=d[14];function
 C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(b(a(b(a(a(c)),1)),1),1),J],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,b_,[0,g,0],D,C,B),A],r=d[6];if(typeof
+D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(b(a(b(a(a(c)),1)),1),1),J],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,b$,[0,g,0],D,C,B),A],r=d[6];if(typeof
 r==="number")if(r)var
 m=0;else{var
-t=eD(d);if(t)var
+t=eE(d);if(t)var
 ch=0,ci=d[14],cj=function(a){return a[4]},ck=K(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,aY,[0,g,[0,q,0]],ck,cj,ci),ch];else
 var
 m=t}else
 var
 cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,aY,[0,g,0],cy,cx,cw),cv];var
-V=o(m,U),W=0;if(b9(d))var
+V=o(m,U),W=0;if(b_(d))var
 X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,aY,[0,g,0],Z,Y,X);else
 var
-b$=d[14],ca=function(a){return a[3]},cb=K(b(b(b(c,1),1),1),p),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],cc,aY,[0,g,[0,p,0]],cb,ca,b$);var
+b9=d[14],ca=function(a){return a[3]},cb=K(b(b(b(c,1),1),1),p),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],cc,aY,[0,g,[0,p,0]],cb,ca,b9);var
 k=f,i=d[14],n=0,am=[0,s,W];for(;;){if(i){var
 w=i[2],u=[0,k,n],k=v(i[1][8],k),i=w,n=u;continue}var
-x=H([0,k,n],0),an=j(e[7],8,x),ao=[0,l(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,aY,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,ar(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,b_,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aX],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],aY,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],b_,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],b_,bV,bU),bT],V)}}function
-hH(e,d){var
-g=v(d[14],f),j=cU(d[14]),k=0,l=d[14];function
+x=H([0,k,n],0),an=j(e[7],8,x),ao=[0,l(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,aY,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,ar(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,b$,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aX],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],aY,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,c0(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],b$,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],b$,bV,bU),bT],V)}}function
+hI(e,d){var
+g=v(d[14],f),j=cV(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,b$,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,ca,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,b$,[0,g,0],y,x,w),u];else
+u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,ca,[0,g,0],y,x,w),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],as=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,b$,[0,g,0],ak,aj,ai),ah];var
-N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bx,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aW,_),Z],N)}function
-eG(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],as=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,ca,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eG(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bx,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,eG(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aW,_),Z],N)}function
+eH(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
 g=a[1],i=b[1];if(u(i,g))var
@@ -1480,10 +1480,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
-eH(a){return es(eG,0,a)}function
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,eH(d,c[2])]}}return[0,d,0]}function
+eI(a){return et(eH,0,a)}function
 bb(b,a){return[1,d(b[1],a)]}function
-eI(d){if(typeof
+eJ(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -1496,19 +1496,19 @@ s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=o(i,s),j=b9(d);if(j)var
+I=o(i,s),j=b_(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return o(k,I)}function
-hI(g,d){var
+hJ(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
 m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bb(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-hJ(g,e,C){var
-m=eI(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+hK(g,e,C){var
+m=eJ(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=d(g[1],i[1][7])}else
@@ -1518,27 +1518,27 @@ V=[1,ba(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0
 p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,z(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],ak=q[2],al=[3,z(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=q[1],at=[3,z(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aE=[0,b(b(b(a(a(a(c))),1),1),1),aC],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aA],_];else
 var
 r=j;var
-aI=o(r,Z),aJ=hI(g,e),aK=[0,a(a(b(b(a(a(c)),1),1))),0],aL=[0,b(a(a(a(b(a(c),1)))),1),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,b(b(a(b(a(a(c)),1)),1),1),aN],aP=[0,b(b(b(b(a(a(c)),1),1),1),1),aO],aQ=[0,[0,[0,a(a(a(a(b(a(c),1))))),aP],aJ],0],aR=[0,b(a(a(a(b(a(c),1)))),1),0],aS=[0,a(a(a(a(b(a(c),1))))),aR],aT=[0,a(b(b(a(b(a(c),1)),1),1)),aS],aU=[0,a(a(b(b(a(a(c)),1),1))),aT],aV=[0,b(a(b(b(a(a(c)),1),1)),1),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aW],[0,c]],0],aY=bb(g,e[2]),aZ=[0,b(a(a(a(b(a(c),1)))),1),0],a0=[0,a(a(a(a(b(a(c),1))))),aZ],a1=[0,a(b(b(a(b(a(c),1)),1),1)),a0],a2=[0,a(a(b(b(a(a(c)),1),1))),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a4],aY],0],a6=e[8],a7=[3,z(function(a){return bb(g,a)},a6)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a9],bc=[0,a(b(a(a(b(a(c),1))),1)),a$],bd=[0,a(b(b(a(b(a(c),1)),1),1)),bc],be=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bd],a7],a5],bf=bb(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bf],be]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aX],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bC=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bD=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bC],by],bq]],bE=[0,a(b(b(a(a(a(c))),1),1)),0],bF=[0,a(a(b(b(b(a(c),1),1),1))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,b(b(a(a(b(a(c),1))),1),1),bG],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(b(b(a(a(c)),1),1),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bD],aQ],bP=bb(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bb(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,cU(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=eI(e),co=[3,z(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+aI=o(r,Z),aJ=hJ(g,e),aK=[0,a(a(b(b(a(a(c)),1),1))),0],aL=[0,b(a(a(a(b(a(c),1)))),1),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,b(b(a(b(a(a(c)),1)),1),1),aN],aP=[0,b(b(b(b(a(a(c)),1),1),1),1),aO],aQ=[0,[0,[0,a(a(a(a(b(a(c),1))))),aP],aJ],0],aR=[0,b(a(a(a(b(a(c),1)))),1),0],aS=[0,a(a(a(a(b(a(c),1))))),aR],aT=[0,a(b(b(a(b(a(c),1)),1),1)),aS],aU=[0,a(a(b(b(a(a(c)),1),1))),aT],aV=[0,b(a(b(b(a(a(c)),1),1)),1),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aW],[0,c]],0],aY=bb(g,e[2]),aZ=[0,b(a(a(a(b(a(c),1)))),1),0],a0=[0,a(a(a(a(b(a(c),1))))),aZ],a1=[0,a(b(b(a(b(a(c),1)),1),1)),a0],a2=[0,a(a(b(b(a(a(c)),1),1))),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a4],aY],0],a6=e[8],a7=[3,z(function(a){return bb(g,a)},a6)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a9],bc=[0,a(b(a(a(b(a(c),1))),1)),a$],bd=[0,a(b(b(a(b(a(c),1)),1),1)),bc],be=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bd],a7],a5],bf=bb(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bf],be]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aX],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bC=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bD=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bC],by],bq]],bE=[0,a(b(b(a(a(a(c))),1),1)),0],bF=[0,a(a(b(b(b(a(c),1),1),1))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,b(b(a(a(b(a(c),1))),1),1),bG],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(b(b(a(a(c)),1),1),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bD],aQ],bP=bb(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bb(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,cV(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=eJ(e),co=[3,z(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
 c3=[0,b(b(a(b(a(a(c)),1)),1),1),0],c4=[0,a(a(b(b(b(a(c),1),1),1))),c3],c5=[0,a(b(b(b(b(a(c),1),1),1),1)),c4],c6=[0,b(b(b(a(a(a(c))),1),1),1),c5],s=[0,a(b(a(b(b(a(c),1),1)),1)),c6];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=er(e[10]),h=aD(function(b,a){return a_(b,a[3])},B,A),x=a(b(a(b(a(c),1)),1)),w=0;if(u(h,Q(b(c,1),x))){var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=es(e[10]),h=aD(function(b,a){return a_(b,a[3])},B,A),x=a(b(a(b(a(c),1)),1)),w=0;if(u(h,Q(b(c,1),x))){var
 y=a(b(a(b(a(c),1)),1));if(u(N(Q(b(c,1),y)),h)){var
 t=[0,h];w=1}}if(!w)var
 t=[1,bB(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,eH(z(function(a){var
-b=d(g[9],a[5]),c=[1,ba(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cV=[0,b(b(a(a(b(a(c),1))),1),1),cT],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cW],cP],cO],cY=[0,v(e[10],f)],cZ=[0,a(a(b(b(a(a(c)),1),1))),0],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,b(b(a(a(b(a(c),1))),1),1),c0],c2=[0,a(b(b(b(b(a(c),1),1),1),1)),c1];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c2],cY],cX],aI)]}}function
-eJ(a){return aD(K,a[4],a[2])}function
-eK(f,e){if(e)var
-d=e[1],h=e[2],i=eK(l(f,eJ(d)),h),j=0,k=d[4],m=[3,z(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,l(f,eJ(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,eI(z(function(a){var
+b=d(g[9],a[5]),c=[1,ba(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cW=[0,a(a(a(a(b(a(c),1))))),cU],cX=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cW],cP],cO],cY=[0,v(e[10],f)],cZ=[0,a(a(b(b(a(a(c)),1),1))),0],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,b(b(a(a(b(a(c),1))),1),1),c0],c2=[0,a(b(b(b(b(a(c),1),1),1),1)),c1];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c2],cY],cX],aI)]}}function
+eK(a){return aD(K,a[4],a[2])}function
+eL(f,e){if(e)var
+d=e[1],h=e[2],i=eL(l(f,eK(d)),h),j=0,k=d[4],m=[3,z(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,l(f,eK(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-hK=b(b(b(b(b(c,1),1),1),1),1),bc=Q(b(c,1),hK),hL=b(b(b(b(b(b(c,1),1),1),1),1),1),cb=Q(b(c,1),hL);function
+hL=b(b(b(b(b(c,1),1),1),1),1),bc=Q(b(c,1),hL),hM=b(b(b(b(b(b(c,1),1),1),1),1),1),cc=Q(b(c,1),hM);function
 ag(d,c,a){var
 b=m(d,a);return b?u(a,c):b}function
-hM(a){var
+hN(a){var
 b=aX(a[2]),d=b?aX(a[3]):b,e=d?ag(c,bA,a[4]):d;return e?aX(a[5]):e}function
-hN(g,aa,e){var
+hO(g,aa,e){var
 A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
 o=ag(f,bc,a[2]),p=o?m(f,a[3]):o,q=p?m(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
@@ -1555,14 +1555,14 @@ v=b(b(b(b(b(c,1),1),1),1),1),j=h(d(g[3],a[7]),v);else
 var
 j=t;if(j){var
 w=a[8];return s(function(a){var
-b=ag(f,bc,a[1]);return b?ag(f,bc,a[2]):b},w)}return j},bi),K=J?s(hM,e[10]):J,L=K?u(cU(e[14]),cb):K;if(L)var
-bj=e[11],q=s(function(a){return ag(f,cb,a)},bj);else
+b=ag(f,bc,a[1]);return b?ag(f,bc,a[2]):b},w)}return j},bi),K=J?s(hN,e[10]):J,L=K?u(cV(e[14]),cc):K;if(L)var
+bj=e[11],q=s(function(a){return ag(f,cc,a)},bj);else
 var
 q=L;if(q)var
-bk=e[12],r=s(function(a){return ag(f,cb,a)},bk);else
+bk=e[12],r=s(function(a){return ag(f,cc,a)},bk);else
 var
 r=q;if(r)var
-bl=e[13],t=s(function(a){return ag(f,cb,a)},bl);else
+bl=e[13],t=s(function(a){return ag(f,cc,a)},bl);else
 var
 t=r;var
 M=t?h(v(e[11],f),p):t,O=M?h(v(e[12],f),p):M,P=O?h(v(e[13],f),p):O;if(P)var
@@ -1585,30 +1585,30 @@ S=e[9];if(S)var
 T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ag(f,bc,a)},bo),ab=Y?n(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
 Z=y;B=1}if(B)var
-ab=Z;if(n(ab))return[0,c,A];if(n(hy(g,e)))return[0,b(c,1),A];var
-ae=v(e[14],f),af=e[15],ah=[0,a(b(a(b(b(a(c),1),1)),1)),0],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),aj],af),0],ad=e[10],al=aE(g,[3,z(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],as=[0,b(b(a(a(b(a(c),1))),1),1),aq],at=[0,b(b(a(a(b(a(c),1))),1),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),au],al),ak],aw=e[14];function
+ab=Z;if(n(ab))return[0,c,A];if(n(hz(g,e)))return[0,b(c,1),A];var
+ae=v(e[14],f),af=e[15],ah=[0,a(b(a(b(b(a(c),1),1)),1)),0],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,cb(g,[0,a(a(b(b(b(a(c),1),1),1))),aj],af),0],ad=e[10],al=aE(g,[3,z(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],as=[0,b(b(a(a(b(a(c),1))),1),1),aq],at=[0,b(b(a(a(b(a(c),1))),1),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,cb(g,[0,a(a(b(b(b(a(c),1),1),1))),au],al),ak],aw=e[14];function
 ax(a){return a[1]?c:f}var
-ay=[0,b(b(a(b(a(a(c)),1)),1),1),0],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],aB=[0,a(a(b(b(b(a(c),1),1),1))),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,ar(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,cX,[0,ae,0],c,ax,aw),av],a3=o(hH(g,e),aD),D=o(hG(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aH=[0,b(b(a(a(b(a(c),1))),1),1),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,ca(g,[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aF),0],aL=e[14];function
+ay=[0,b(b(a(b(a(a(c)),1)),1),1),0],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],aB=[0,a(a(b(b(b(a(c),1),1),1))),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,ar(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,cY,[0,ae,0],c,ax,aw),av],a3=o(hI(g,e),aD),D=o(hH(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aH=[0,b(b(a(a(b(a(c),1))),1),1),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,cb(g,[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aF),0],aL=e[14];function
 aN(a){return[0,a[7],0]}var
-aO=cW(g,g[6],aN,aL),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aY=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,a(b(a(b(b(a(c),1),1)),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,cX,aQ,aO],aK],E=aE(g,hJ(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ca(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aE(g,[4,eH(eK(f,F))]),ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=d(g[3],G),bd=aM(a$(N(l(b(b(b(c,1),1),1),bb)),ba)),be=b7(b(b(b(b(b(c,1),1),1),1),1),bd),bf=[0,G,[0,d(g[2],be),0]],H=d(g[6],bf),bg=[0,H,z(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],k=[0,j(g[7],8,bh),bg],i=f;for(;;){if(k){var
-_=k[1],$=cl(g[8],aa,i,_);if($){var
+aO=cX(g,g[6],aN,aL),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aY=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,a(b(a(b(b(a(c),1),1)),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,cY,aQ,aO],aK],E=aE(g,hK(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,cb(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aE(g,[4,eI(eL(f,F))]),ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=d(g[3],G),bd=aM(a$(N(l(b(b(b(c,1),1),1),bb)),ba)),be=b8(b(b(b(b(b(c,1),1),1),1),1),bd),bf=[0,G,[0,d(g[2],be),0]],H=d(g[6],bf),bg=[0,H,z(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],k=[0,j(g[7],8,bh),bg],i=f;for(;;){if(k){var
+_=k[1],$=cm(g[8],aa,i,_);if($){var
 bq=l(i,d(g[3],_)),k=k[2],i=bq;continue}var
 ac=$}else
 var
 ac=h(d(g[3],aa),i);return n(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
-eL(r,q,p,o){var
+eM(r,q,p,o){var
 d=r,i=q,e=p,g=o;for(;;){if(d){var
 j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
 k=m(b(b(b(b(a(c),1),1),1),1),f),n=k?u(f,b(a(b(a(a(c)),1)),1)):k;if(n){var
 s=g?K(b(a(b(c,1)),1),e):e,t=F(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=l(K(b(a(b(c,1)),1),i),t),e=s;continue}return n}return[0,[0,i,e]]}}var
-eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=Q(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),hO=fE;function
-c1(s,g,r,q,p,o){var
-t=K(g,eN),v=b(b(b(b(b(c,1),1),1),1),1),h=K(Q(b(c,1),v),t),w=K(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=K(Q(b(c,1),x),w),z=l(K(o,K(g,eN)),y),k=D(fE),n=K(h,Q(b(c,1),k)),e=l(c0,aU(K(z,c0),n)),i=m(f,e),j=i?u(f,h):i;if(j){var
-d=hO,a=e;for(;;){if(0===d){var
-A=K(p,a);return m(K(Q(b(c,1),r),c0),A)}var
-d=d-1|0,a=eo(K(a,a),eM);continue}}return j}var
-cc=0;function
+eN=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c1=Q(b(c,1),eN),eO=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),hP=fF;function
+c2(s,g,r,q,p,o){var
+t=K(g,eO),v=b(b(b(b(b(c,1),1),1),1),1),h=K(Q(b(c,1),v),t),w=K(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=K(Q(b(c,1),x),w),z=l(K(o,K(g,eO)),y),k=D(fF),n=K(h,Q(b(c,1),k)),e=l(c1,aU(K(z,c1),n)),i=m(f,e),j=i?u(f,h):i;if(j){var
+d=hP,a=e;for(;;){if(0===d){var
+A=K(p,a);return m(K(Q(b(c,1),r),c1),A)}var
+d=d-1|0,a=ep(K(a,a),eN);continue}}return j}var
+cd=0;function
 bD(b,a){if(a){var
 c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bD(a,e)};return aC(function(a){return bD(a,c)},g,f,b)}return a}function
 aZ(e,a,b){if(b){var
@@ -1619,12 +1619,12 @@ O(g,f,e){var
 a=f,b=e;for(;;){if(a){var
 c=d(g,a[1]);if(c){var
 a=a[2],b=[0,c[1],b];continue}return c}return[0,H(b,0)]}}function
-eO(d){var
+eP(d){var
 f=m(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?m(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
 i=m(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?m(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-hP=[0,b(b(b(a(b(a(c),1)),1),1),1),0],hQ=[0,b(b(a(b(a(a(c)),1)),1),1),hP],hR=[0,a(b(b(a(b(a(c),1)),1),1)),hQ],hS=[0,[0,a(a(a(b(a(a(c)),1)))),hR],0],hT=[0,b(a(b(b(a(a(c)),1),1)),1),0],hU=[0,a(b(a(b(b(a(c),1),1)),1)),hT],hV=[0,b(b(a(b(a(a(c)),1)),1),1),hU],hW=[0,b(a(a(b(b(a(c),1),1))),1),hV],hX=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),hW],hS],hY=[0,a(b(a(b(b(a(c),1),1)),1)),0],hZ=[0,b(a(b(b(a(a(c)),1),1)),1),hY],h0=[0,a(a(a(a(b(a(c),1))))),hZ],h1=[0,b(a(a(b(b(a(c),1),1))),1),h0],h2=[0,a(b(a(b(b(a(c),1),1)),1)),h1],h3=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),h2],hX],h4=[0,b(a(a(a(b(a(c),1)))),1),0],h5=[0,a(b(a(b(b(a(c),1),1)),1)),h4],h6=[0,b(b(b(a(b(a(c),1)),1),1),1),h5],h7=[0,[0,a(a(a(b(a(a(c)),1)))),h6],h3],h8=[0,a(b(b(a(a(a(c))),1),1)),0],h9=[0,b(a(a(a(b(a(c),1)))),1),h8],h_=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),h9],h7],h$=[0,b(a(a(a(b(a(c),1)))),1),0],ia=[0,a(a(a(a(b(a(c),1))))),h$],ib=[0,a(b(b(a(b(a(c),1)),1),1)),ia],ic=[0,a(a(b(b(a(a(c)),1),1))),ib],id=[0,b(a(b(b(a(a(c)),1),1)),1),ic],ie=[0,a(b(a(b(b(a(c),1),1)),1)),id],ig=[0,[0,b(a(a(b(a(a(c)),1))),1),ie],h_],ih=[0,b(b(a(b(a(a(c)),1)),1),1),0],ii=[0,a(a(b(b(b(a(c),1),1),1))),ih],ij=[0,a(b(a(b(b(a(c),1),1)),1)),ii],ik=[0,b(b(b(b(a(a(c)),1),1),1),1),ij],il=[0,b(b(b(a(a(a(c))),1),1),1),ik],im=[0,[0,a(b(a(b(b(a(c),1),1)),1)),il],ig],io=[0,b(b(a(b(a(a(c)),1)),1),1),0],ip=[0,a(a(b(b(b(a(c),1),1),1))),io],iq=[0,a(b(a(b(b(a(c),1),1)),1)),ip],ir=[0,b(a(b(a(b(a(c),1)),1)),1),iq],is=[0,a(b(a(b(b(a(c),1),1)),1)),ir],it=[0,[0,b(a(b(b(a(a(c)),1),1)),1),is],im],iu=[0,b(b(a(b(a(a(c)),1)),1),1),0],iv=[0,b(b(b(b(a(a(c)),1),1),1),1),iu],iw=[0,a(b(a(b(b(a(c),1),1)),1)),iv],ix=[0,a(a(b(b(b(a(c),1),1),1))),iw],iy=[0,a(a(b(b(b(a(c),1),1),1))),ix],iz=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iy],it],iA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],iB=[0,a(b(b(a(b(a(c),1)),1),1)),iA],iC=[0,b(a(b(b(b(a(c),1),1),1)),1),iB],iD=[0,b(a(b(b(a(a(c)),1),1)),1),iC],iE=[0,a(a(a(a(b(a(c),1))))),iD],iF=[0,[0,b(a(a(b(b(a(c),1),1))),1),iE],iz],iG=[0,a(b(a(b(b(a(c),1),1)),1)),0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),iG],iI=[0,a(b(b(a(b(a(c),1)),1),1)),iH],iJ=[0,a(b(a(b(a(a(c)),1)),1)),iI],iK=[0,a(b(b(b(a(a(c)),1),1),1)),iJ],iL=[0,a(b(a(b(b(a(c),1),1)),1)),iK],iM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),iL],iF],iN=[0,b(b(a(b(a(a(c)),1)),1),1),0],iO=[0,a(b(b(a(b(a(c),1)),1),1)),iN],iP=[0,a(b(a(a(b(a(c),1))),1)),iO],iQ=[0,a(b(b(a(b(a(c),1)),1),1)),iP],iR=[0,[0,b(b(a(a(b(a(c),1))),1),1),iQ],iM],iS=[0,b(b(a(a(b(a(c),1))),1),1),0],iT=[0,a(b(b(b(b(a(c),1),1),1),1)),iS],iU=[0,a(a(a(a(b(a(c),1))))),iT],iV=[0,[0,a(a(a(b(b(a(c),1),1)))),iU],iR],iW=[0,b(b(a(b(a(a(c)),1)),1),1),0],iX=[0,b(a(b(b(a(a(c)),1),1)),1),iW],iY=[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iZ=[0,b(b(a(b(a(a(c)),1)),1),1),iY],i0=[0,[0,a(a(b(b(a(a(c)),1),1))),iZ],iV],i1=[0,b(a(a(a(b(a(c),1)))),1),0],i2=[0,a(b(b(b(b(a(c),1),1),1),1)),i1],i3=[0,b(b(a(a(b(a(c),1))),1),1),i2],i4=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),i3],i0],i5=[0,a(b(a(b(b(a(c),1),1)),1)),0],i6=[0,b(b(a(a(b(a(c),1))),1),1),i5],i7=[0,a(b(a(b(a(a(c)),1)),1)),i6],i8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),i7],i4],i9=[0,b(b(a(a(b(a(c),1))),1),1),0],i_=[0,a(a(a(a(b(a(c),1))))),i9],i$=[0,a(a(a(a(b(a(c),1))))),i_],ja=[0,[0,b(b(a(b(a(a(c)),1)),1),1),i$],i8],jb=[0,a(b(a(b(b(a(c),1),1)),1)),0],jc=[0,a(a(b(b(a(a(c)),1),1))),jb],jd=[0,[0,a(b(a(b(a(a(c)),1)),1)),jc],ja],je=[0,b(a(b(b(a(a(c)),1),1)),1),0],jf=[0,a(b(b(b(b(a(c),1),1),1),1)),je],jg=[0,a(b(a(a(b(a(c),1))),1)),jf],jh=[0,a(b(a(a(b(a(c),1))),1)),jg],ji=[0,a(b(b(b(b(a(c),1),1),1),1)),jh],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,[0,a(a(a(b(b(a(c),1),1)))),jj],jd];function
+hQ=[0,b(b(b(a(b(a(c),1)),1),1),1),0],hR=[0,b(b(a(b(a(a(c)),1)),1),1),hQ],hS=[0,a(b(b(a(b(a(c),1)),1),1)),hR],hT=[0,[0,a(a(a(b(a(a(c)),1)))),hS],0],hU=[0,b(a(b(b(a(a(c)),1),1)),1),0],hV=[0,a(b(a(b(b(a(c),1),1)),1)),hU],hW=[0,b(b(a(b(a(a(c)),1)),1),1),hV],hX=[0,b(a(a(b(b(a(c),1),1))),1),hW],hY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),hX],hT],hZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],h0=[0,b(a(b(b(a(a(c)),1),1)),1),hZ],h1=[0,a(a(a(a(b(a(c),1))))),h0],h2=[0,b(a(a(b(b(a(c),1),1))),1),h1],h3=[0,a(b(a(b(b(a(c),1),1)),1)),h2],h4=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),h3],hY],h5=[0,b(a(a(a(b(a(c),1)))),1),0],h6=[0,a(b(a(b(b(a(c),1),1)),1)),h5],h7=[0,b(b(b(a(b(a(c),1)),1),1),1),h6],h8=[0,[0,a(a(a(b(a(a(c)),1)))),h7],h4],h9=[0,a(b(b(a(a(a(c))),1),1)),0],h_=[0,b(a(a(a(b(a(c),1)))),1),h9],h$=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),h_],h8],ia=[0,b(a(a(a(b(a(c),1)))),1),0],ib=[0,a(a(a(a(b(a(c),1))))),ia],ic=[0,a(b(b(a(b(a(c),1)),1),1)),ib],id=[0,a(a(b(b(a(a(c)),1),1))),ic],ie=[0,b(a(b(b(a(a(c)),1),1)),1),id],ig=[0,a(b(a(b(b(a(c),1),1)),1)),ie],ih=[0,[0,b(a(a(b(a(a(c)),1))),1),ig],h$],ii=[0,b(b(a(b(a(a(c)),1)),1),1),0],ij=[0,a(a(b(b(b(a(c),1),1),1))),ii],ik=[0,a(b(a(b(b(a(c),1),1)),1)),ij],il=[0,b(b(b(b(a(a(c)),1),1),1),1),ik],im=[0,b(b(b(a(a(a(c))),1),1),1),il],io=[0,[0,a(b(a(b(b(a(c),1),1)),1)),im],ih],ip=[0,b(b(a(b(a(a(c)),1)),1),1),0],iq=[0,a(a(b(b(b(a(c),1),1),1))),ip],ir=[0,a(b(a(b(b(a(c),1),1)),1)),iq],is=[0,b(a(b(a(b(a(c),1)),1)),1),ir],it=[0,a(b(a(b(b(a(c),1),1)),1)),is],iu=[0,[0,b(a(b(b(a(a(c)),1),1)),1),it],io],iv=[0,b(b(a(b(a(a(c)),1)),1),1),0],iw=[0,b(b(b(b(a(a(c)),1),1),1),1),iv],ix=[0,a(b(a(b(b(a(c),1),1)),1)),iw],iy=[0,a(a(b(b(b(a(c),1),1),1))),ix],iz=[0,a(a(b(b(b(a(c),1),1),1))),iy],iA=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iz],iu],iB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],iC=[0,a(b(b(a(b(a(c),1)),1),1)),iB],iD=[0,b(a(b(b(b(a(c),1),1),1)),1),iC],iE=[0,b(a(b(b(a(a(c)),1),1)),1),iD],iF=[0,a(a(a(a(b(a(c),1))))),iE],iG=[0,[0,b(a(a(b(b(a(c),1),1))),1),iF],iA],iH=[0,a(b(a(b(b(a(c),1),1)),1)),0],iI=[0,b(a(b(b(a(a(c)),1),1)),1),iH],iJ=[0,a(b(b(a(b(a(c),1)),1),1)),iI],iK=[0,a(b(a(b(a(a(c)),1)),1)),iJ],iL=[0,a(b(b(b(a(a(c)),1),1),1)),iK],iM=[0,a(b(a(b(b(a(c),1),1)),1)),iL],iN=[0,[0,b(a(b(b(a(a(c)),1),1)),1),iM],iG],iO=[0,b(b(a(b(a(a(c)),1)),1),1),0],iP=[0,a(b(b(a(b(a(c),1)),1),1)),iO],iQ=[0,a(b(a(a(b(a(c),1))),1)),iP],iR=[0,a(b(b(a(b(a(c),1)),1),1)),iQ],iS=[0,[0,b(b(a(a(b(a(c),1))),1),1),iR],iN],iT=[0,b(b(a(a(b(a(c),1))),1),1),0],iU=[0,a(b(b(b(b(a(c),1),1),1),1)),iT],iV=[0,a(a(a(a(b(a(c),1))))),iU],iW=[0,[0,a(a(a(b(b(a(c),1),1)))),iV],iS],iX=[0,b(b(a(b(a(a(c)),1)),1),1),0],iY=[0,b(a(b(b(a(a(c)),1),1)),1),iX],iZ=[0,a(b(b(b(b(a(c),1),1),1),1)),iY],i0=[0,b(b(a(b(a(a(c)),1)),1),1),iZ],i1=[0,[0,a(a(b(b(a(a(c)),1),1))),i0],iW],i2=[0,b(a(a(a(b(a(c),1)))),1),0],i3=[0,a(b(b(b(b(a(c),1),1),1),1)),i2],i4=[0,b(b(a(a(b(a(c),1))),1),1),i3],i5=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),i4],i1],i6=[0,a(b(a(b(b(a(c),1),1)),1)),0],i7=[0,b(b(a(a(b(a(c),1))),1),1),i6],i8=[0,a(b(a(b(a(a(c)),1)),1)),i7],i9=[0,[0,b(a(b(b(a(a(c)),1),1)),1),i8],i5],i_=[0,b(b(a(a(b(a(c),1))),1),1),0],i$=[0,a(a(a(a(b(a(c),1))))),i_],ja=[0,a(a(a(a(b(a(c),1))))),i$],jb=[0,[0,b(b(a(b(a(a(c)),1)),1),1),ja],i9],jc=[0,a(b(a(b(b(a(c),1),1)),1)),0],jd=[0,a(a(b(b(a(a(c)),1),1))),jc],je=[0,[0,a(b(a(b(a(a(c)),1)),1)),jd],jb],jf=[0,b(a(b(b(a(a(c)),1),1)),1),0],jg=[0,a(b(b(b(b(a(c),1),1),1),1)),jf],jh=[0,a(b(a(a(b(a(c),1))),1)),jg],ji=[0,a(b(a(a(b(a(c),1))),1)),jh],jj=[0,a(b(b(b(b(a(c),1),1),1),1)),ji],jk=[0,b(a(b(b(a(a(c)),1),1)),1),jj],jl=[0,[0,a(a(a(b(b(a(c),1),1)))),jk],je];function
 L(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
@@ -1632,32 +1632,32 @@ b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-c2(d){var
+c3(d){var
 i=0;if(d){var
-f=eO(d[1]);if(f)var
+f=eP(d[1]);if(f)var
 j=d[2],e=s(function(d){var
-e=eO(d);if(e)var
+e=eP(d);if(e)var
 f=e;else{var
 g=m(b(b(b(b(a(c),1),1),1),1),d);if(g)return m(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=n(C(function(a){return L(d,a)},jk));i=1}else
+h=n(C(function(a){return L(d,a)},jl));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:cS(d)}function
-eP(g){var
-e=10,f=eq(g);for(;;){if(0!==e){var
+h=g;return h?d:cT(d)}function
+eQ(g){var
+e=10,f=er(g);for(;;){if(0!==e){var
 k=e-1|0;if(0!==f){var
 e=k,f=f-1|0;continue}}var
-m=b7(b(b(b(b(a(c),1),1),1),1),e),i=o(H(g,0),m),d=bz(9,i);for(;;){if(d){var
+m=b8(b(b(b(b(a(c),1),1),1),1),e),i=o(H(g,0),m),d=bz(9,i);for(;;){if(d){var
 l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
 n=H([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-j=d;return H(cR(9,i),j)}}}function
+j=d;return H(cS(9,i),j)}}}function
 aN(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,d(b[1],a[1])];case
@@ -1666,18 +1666,18 @@ aN(b,a){switch(a[0]){case
 c=a[1];return[3,z(function(a){return aN(b,a)},c)];default:var
 e=a[1];return[4,z(function(a){var
 c=aN(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
-cd(d,c){switch(c[0]){case
+ce(d,c){switch(c[0]){case
 3:var
-i=c[1];return s(function(a){return cd(d,a)},i);case
+i=c[1];return s(function(a){return ce(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?s(function(a){return cd(d,a[2])},h):e}default:return 1}}function
+e=1;return e?s(function(a){return ce(d,a[2])},h):e}default:return 1}}function
 w(c,e,b){if(4===b[0]){var
-f=d(c[2],e),g=b[1],a=b6(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+f=d(c[2],e),g=b[1],a=b7(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
 R(e,d,c){var
 a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
@@ -1686,15 +1686,15 @@ a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
 aO(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-c3(a){return 1===a[0]?[0,a[1]]:0}function
-c4(e,g){var
+c4(a){return 1===a[0]?[0,a[1]]:0}function
+c5(e,g){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=R(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
 q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
 x=0,y=i[1],j=O(function(j){var
 o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=R(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=O(c3,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=aO(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=A(k),J=c2(d(e[1],g[1])),l=[0,[0,d(e[2],J),I,H,G]];else
+i=O(c4,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=aO(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=A(k),J=c3(d(e[1],g[1])),l=[0,[0,d(e[2],J),I,H,G]];else
 var
 l=i;var
 m=l}else
@@ -1703,7 +1703,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},y,x);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aO(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=c2(d(e[1],h[1])),k=[0,[0,d(e[2],H),G,F]];else
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aO(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=c3(d(e[1],h[1])),k=[0,[0,d(e[2],H),G,F]];else
 var
 k=j;var
 l=k}else
@@ -1712,15 +1712,15 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-ce(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,ce(b,c)]];var
+cf(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cf(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eQ(g,m,i,e){if(i){if(e){var
+eR(g,m,i,e){if(i){if(e){var
 o=e[1],j=i[1];if(0===o[0]){var
 k=d(j[2],o[1]);if(k){var
-p=k[1],l=eQ(g,m,i[2],e[2]);if(l){var
+p=k[1],l=eR(g,m,i[2],e[2]);if(l){var
 q=l[1],u=0;if(!h(d(g[3],p),f)){var
 v=0;if(n(m)&&j[4])v=1;if(!v){var
 w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
@@ -1730,11 +1730,11 @@ var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return e}return e?0:jl}function
-eR(e,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(ce(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
-cf(c,e,b,d){var
-a=eQ(c,e,b[2],d),f=a?[0,eR(c,b[1],a[1])]:a;return f}function
+t=k;return t}return 0}return e}return e?0:jm}function
+eS(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cf(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cg(c,e,b,d){var
+a=eR(c,e,b[2],d),f=a?[0,eS(c,b[1],a[1])]:a;return f}function
 bE(i,g,e){var
 m=a(b(a(b(a(c),1)),1)),k=u(e,Q(b(c,1),m));if(k)var
 o=a(b(a(b(a(c),1)),1)),f=u(N(Q(b(c,1),o)),e);else
@@ -1744,7 +1744,7 @@ f=k;switch(g[0]){case
 1:var
 l=n(f);if(l){var
 p=bB(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
-eS(b,ad,ac,ab,aa,$,_,Z,Y){var
+eT(b,ad,ac,ab,aa,$,_,Z,Y){var
 q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
 v=d(ac,c[1]);if(v){var
 w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
@@ -1758,8 +1758,8 @@ o=n[2],W=0;if(o){var
 p=o[2],X=0;if(p)if(p[2]){var
 a=0;U=1;V=1;W=1;X=1}else{var
 B=z[1],r=d(ad,A);if(r){var
-C=r[1],s=cf(b,1,C,B);if(s){var
-t=cf(b,0,C,B);if(t)var
+C=r[1],s=cg(b,1,C,B);if(s){var
+t=cg(b,0,C,B);if(t)var
 D=j(b[4],s[1],w[1]),E=D?bE(b,l[1],w[2]):D,F=E?bE(b,m[1],w[3]):E,G=F?bE(b,n[1],ag):F,I=G?bE(b,o[1],af):G,J=I?bE(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
 K=t;var
@@ -1807,12 +1807,12 @@ var
 h=f;else
 var
 h=g;return h}return g?0:f?0:e?0:c?0:[0,H(u,0)]}}function
-eT(e,h,g){var
+eU(e,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(d(e,b)){var
-i=eT(e,l(b,c),f);return[0,a[1],i]}var
+i=eU(e,l(b,c),f);return[0,a[1],i]}var
 b=l(b,c),a=f;continue}return a}}function
-eU(e,o,j){var
+eV(e,o,j){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=M(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
@@ -1823,18 +1823,18 @@ g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=d(z,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=ce(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cf(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,eR(e,l[1],i[1])]:i,m=B;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,eS(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-jm(e,t,j){var
+jn(e,t,j){var
 K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],M=[0,b(a(a(a(b(a(c),1)))),1),K],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],k=R(e,[0,a(a(b(a(b(a(c),1)),1))),N],j);if(k){var
 l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=R(e,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
 u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],S=[0,b(b(a(a(b(a(c),1))),1),1),Q],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
@@ -1852,16 +1852,16 @@ x=p;else
 var
 ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=L(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
 I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=eP(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+J=eQ(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
 var
-q=eP(f)}else
+q=eQ(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
 z=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(L(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
-B=function(a){return eU(e,t,a)};else{var
+B=function(a){return eV(e,t,a)};else{var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!L(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,z,0]]])];var
 B=function(o){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
@@ -1896,20 +1896,20 @@ G=m;var
 H=G}else
 var
 H=k;return H}function
-eV(g,f,e){var
+eW(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eW(a){var
+eX(a){var
 b=a[2];return aD(function(b,a){return a[4]?K(b,a[3]):b},b,c)}function
-eX(c,b){var
-a=d(c,b),e=a?a[1]:a;return e}function
 eY(c,b){var
+a=d(c,b),e=a?a[1]:a;return e}function
+eZ(c,b){var
 a=bD(b,c);return a?a[1]:f}function
-jo(e,g,P){var
+jp(e,g,P){var
 i=P[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],a0=[0,a(b(a(a(b(a(c),1))),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),a0],a2=[0,a(a(a(a(b(a(c),1))))),a1],K=R(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],i),W=0;if(K){var
 a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],N=M(e,[0,b(a(a(b(a(a(c)),1))),1),a8],i),p=0;if(N){var
 x=N[1];if(x){var
@@ -1928,7 +1928,7 @@ at=N;if(!p){var
 au=at;W=1}}else{var
 au=K;W=1}if(W)var
 k=au;var
-av=k?cd(e,i):k;if(av)var
+av=k?ce(e,i):k;if(av)var
 bf=aE(e,aN(e,i)),aw=j(e[4],g[15],bf);else
 var
 aw=av;if(n(aw))return a(b(c,1));var
@@ -1940,11 +1940,11 @@ S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],b
 bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aF=M(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],i);if(aF){var
 bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aG=R(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aG){var
 bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aH=R(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aH){var
-bV=0,aI=O(function(a){return c4(e,a)},Q,bV);if(aI){var
+bV=0,aI=O(function(a){return c5(e,a)},Q,bV);if(aI){var
 T=aI[1],aJ=j(e[4],aG[1],g[1]),bW=aJ?j(e[4],aH[1],g[2]):aJ;if(n(bW))return b(a(c),1);var
-aK=A(T),bX=P[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=eS(e,aK,A(aB),b1,b0,bZ,bY,bX,0);if(aL){var
-U=aL[1],b2=function(a){return[0,a[1],0]},b3=eT(cO(v(Q,f),b2,U),f,Q),b4=aE(e,[3,z(function(a){return aN(e,a)},b3)]);if(n(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=O(function(a){return jm(e,aK,a)},S,b5);if(aM){if(n(eV(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aK=A(T),bX=P[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=eT(e,aK,A(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=eU(cP(v(Q,f),b2,U),f,Q),b4=aE(e,[3,z(function(a){return aN(e,a)},b3)]);if(n(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return jn(e,aK,a)},S,b5);if(aM){if(n(eW(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
 aO=g[9],b6=aF[1],b7=aD[1];if(aO){var
 Y=aO[1],Z=Y[1],_=Z[2],D=function(c){function
 a(a){var
@@ -2012,7 +2012,7 @@ ak=o[1],J=q[1],F=d(aV,J[1]),aP=0;if(F){var
 ad=F[1];if(ad[3]){var
 G=d(aU,ak);if(G){var
 ae=G[1],af=h(ae[1],J[1]),ag=af?j(e[4],ae[2],J[2]):af;if(ag)var
-aT=eW(ad),ah=[0,[0,[0,ep(l(ak,c)),aT]]];else
+aT=eX(ad),ah=[0,[0,[0,eq(l(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
@@ -2020,7 +2020,7 @@ var
 ai=G;var
 r=ai;aP=1}else
 var
-aj=jn}else
+aj=jo}else
 var
 aj=F;if(!aP)var
 r=aj;if(r){var
@@ -2032,26 +2032,26 @@ t=al}else
 var
 t=o?0:[0,H(I,0)];if(t)var
 am=A(t[1]),aW=g[14],B=s(function(g){var
-b=g[8],a=cc;for(;;){if(b){var
-d=eX(am,b[1][1]);if(d)var
-e=d[1][1],f=aZ(e,l(eY(a,e),c),a);else
+b=g[8],a=cd;for(;;){if(b){var
+d=eY(am,b[1][1]);if(d)var
+e=d[1][1],f=aZ(e,l(eZ(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
 i=g[8];return s(function(d){var
-b=eX(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(eY(a,c[1]),e)}return 1},i)}},aW);else
+b=eY(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(eZ(a,c[1]),e)}return 1},i)}},aW);else
 var
 B=t;break}}else
 var
 B=1;return n(B)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-jp(e,C,a,B){var
-t=hN(e,C,a),x=0;if(h(t[1],f)){var
-i=eL(d(e[1],a[3]),f,c,0),y=0;if(i){var
+jq(e,C,a,B){var
+t=hO(e,C,a),x=0;if(h(t[1],f)){var
+i=eM(d(e[1],a[3]),f,c,0),y=0;if(i){var
 l=i[1],j=l[2],k=l[1],o=m(f,k),p=o?u(f,j):o;if(p){var
 q=a[4],z=a[10],v=s(function(a){var
-b=c1(k,j,q,a[2],a[4],a[5]);if(b){var
-d=F(a[5],c);return n(c1(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+b=c2(k,j,q,a[2],a[4],a[5]);if(b){var
+d=F(a[5],c);return n(c2(k,j,q,a[2],a[4],d))}return b},z);y=1}else
 var
 r=p}else
 var
@@ -2059,36 +2059,36 @@ r=i;if(!y)var
 v=r;if(n(v)){var
 A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
 g=t;if(h(g[1],f)){var
-w=jo(e,a,B);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
-eZ(g,l,k,d,b){if(b){var
+w=jp(e,a,B);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+e0(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cl(g,a,d,o)]]:q;return v}return 0}var
-i=eZ(g,l,F(k,c),d,p);if(i)var
-r=i[1],s=r[2],w=cl(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cm(g,a,d,o)]]:q;return v}return 0}var
+i=e0(g,l,F(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cm(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
 t=i;var
 u=t}else
 var
 u=b;return u}function
-cg(g,p,o,n,m,l){var
+ch(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
 e=d[1],i=j(p,e,a);if(i){var
-q=[0,[0,[0,e,2],a],c],a=cl(g,e,2,a),c=q,b=h;continue}return i}var
-f=eZ(g,o,d[1],d[2],c);if(f){var
+q=[0,[0,[0,e,2],a],c],a=cm(g,e,2,a),c=q,b=h;continue}return i}var
+f=e0(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-e0(c,b,a){return a?j(c,b,a[1]):a}function
-e1(f,e,d){var
+e1(c,b,a){return a?j(c,b,a[1]):a}function
+e2(f,e,d){var
 a=e,b=d;for(;;){if(b){var
 c=b[1],g=b[2],h=C(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-e2(c,a,b){var
-d=a[2]?0:jq,e=a[1];return o(z(function(a){return e0(c,a,b)},e),d)}function
-e3(d,c,e,b,a){if(typeof
+e3(c,a,b){var
+d=a[2]?0:jr,e=a[1];return o(z(function(a){return e1(c,a,b)},e),d)}function
+e4(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return e1(d,a,aq(function(a){return e2(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return e1(d,0,aq(function(a){return e2(c,g,a)},a))}function
-jr(b,a){if(typeof
+f=e[1];return e2(d,a,aq(function(a){return e3(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return e2(d,0,aq(function(a){return e3(c,g,a)},a))}function
+js(b,a){if(typeof
 a==="number")return 1;var
 f=a[1],c=s(function(a){var
 c=b[1][1];return C(function(b){return h(a,b)},c)},f);if(c){var
@@ -2096,12 +2096,12 @@ d=a[2];if(!d)return n(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-c5(g,f,e){var
+c6(g,f,e){var
 a=d(g,e);if(a)var
-i=a[1][8],b=b6(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+i=a[1][8],b=b7(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-e4(e,k,j,i,g){var
+e5(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
 m=a[1][8],f=s(function(m){return function(c){var
 b=n(d(k,c[1]));if(b)var
@@ -2109,14 +2109,14 @@ f=b;else{var
 a=d(e,c[2]);if(a){var
 g=a[1][8];return s(function(f){var
 i=n(d(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=c5(e,f[1],m);if(a){var
-b=c5(e,l,a[1]);if(b)return h(b[1],k);var
+k=f[2],l=c[1],a=c6(e,f[1],m);if(a){var
+b=c6(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
 f=a}return f}}(b),m);if(f){var
 o=a[2],b=l(b,c),a=o;continue}return f}return 1}}function
-e5(h,g,f,a){return C(function(a){var
+e6(h,g,f,a){return C(function(a){var
 b=a[8];return C(function(b){var
 c=d(g,b[1]);if(c){var
 a=d(h,b[2]);if(a){var
@@ -2124,127 +2124,127 @@ i=a[1][8];return C(function(a){return d(f,a[1])},i)}var
 e=a}else
 var
 e=c;return e},b)},a)}function
-e6(b,k){var
+e7(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=u(e,f)?0:cQ(aM(e),b,0);if(g){var
+c=a[1],d=a[2],e=c[1],g=u(e,f)?0:cR(aM(e),b,0);if(g){var
 l=c[2],m=g[1];if(C(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=e6(b,d);if(i)return i;var
+i=e7(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-ch(a){var
-b=a[2],c=a[3]?[0,a[1],js]:[0,a[1],0];return[0,0,c,b]}function
-e8(c,b){var
+ci(a){var
+b=a[2],c=a[3]?[0,a[1],jt]:[0,a[1],0];return[0,0,c,b]}function
+e9(c,b){var
 a=bD(b,c),d=a?a[1]:a;return d}function
 bF(b,c,a){return b?aZ(b[1],c,a):a}function
-c6(b){var
+c7(b){var
 a=b[2],c=a?a[1]:a;return c}function
-e9(b,a){return 1}function
-e_(c,b){var
+e_(b,a){return 1}function
+e$(c,b){var
 a=bD(b,c);return a?a[1]:f}function
-ju(h,e,a){var
+jv(h,e,a){var
 g=0;if(typeof
 e==="number"){var
 d=2<=e?1:0;if(!d){var
 b=d;g=1}}if(!g)var
 b=h[2];if(b){var
-f=b[1];return aZ(f,l(e_(a,f),c),a)}return a}function
-jv(c,b,a){if(typeof
+f=b[1];return aZ(f,l(e$(a,f),c),a)}return a}function
+jw(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-jw(b,a){return 1}function
+jx(b,a){return 1}function
 g(a,b){switch(a[0]){case
 0:return d(b,a[1]);case
 1:return[1,a[1]];default:return[2,a[1]]}}function
-E(b,a){return b?jy:[1,a]}function
-ai(b,a){return b?jz:[2,a]}function
+E(b,a){return b?jz:[1,a]}function
+ai(b,a){return b?jA:[2,a]}function
 t(a,b){return a?[0,a[1]]:[1,b]}function
-e$(e,f){var
+fa(e,f){var
 g=ba(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
-jA=b7(f,32);function
-jB(d){var
+jB=b8(f,32);function
+jC(d){var
 e=m(b(b(b(b(a(c),1),1),1),1),d),f=e?m(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
 h=m(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return m(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
 as(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?s(jB,d(b[1],c)):e}return 0}function
+c=a[1],e=h(d(b[3],c),f);return e?s(jC,d(b[1],c)):e}return 0}function
 aj(a){return 1===a[0]?1:0}function
-ci(e,d,a){if(0===a[0]){var
+cj(e,d,a){if(0===a[0]){var
 b=a[1],c=m(e,b);return c?m(b,d):c}return 0}function
-fa(a){return 2===a[0]?a[1]:0}function
-jC(a){return 2===a[0]?1:0}function
-fb(b,a){return 3===a[0]?s(b,a[1]):0}function
-fc(b){if(4===b[0]){var
+fb(a){return 2===a[0]?a[1]:0}function
+jD(a){return 2===a[0]?1:0}function
+fc(b,a){return 3===a[0]?s(b,a[1]):0}function
+fd(b){if(4===b[0]){var
 a=b[1];if(a){var
 c=[0,a[1],a[2]];return s(function(a){return aj(a[2])},c)}return a}return 0}function
-fd(a){return 1}var
-jD=a(b(a(b(a(c),1)),1)),c7=F(Q(b(c,1),jD),c);function
+fe(a){return 1}var
+jE=a(b(a(b(a(c),1)),1)),c8=F(Q(b(c,1),jE),c);function
 ak(d,c,b){var
 a=w(d,c,[4,b]),e=a?1:a;return e}function
 bd(c,b,a){return R(c,b,[4,a])}function
-cj(e,d,c){var
+ck(e,d,c){var
 a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
 ac(a,f,e,c){var
 b=bd(a,f,c);if(b){var
 g=d(a[2],e);return j(a[4],b[1],g)}return b}function
-fe(a,c,f,b){var
+ff(a,c,f,b){var
 e=s(function(c){return ak(a,c[1],b)},c);return e?s(function(b){var
 e=o(c,f);return C(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
-ff(e,k,h){function
-s(a){return ci(c,c7,a)}var
+fg(e,k,h){function
+s(a){return cj(c,c8,a)}var
 t=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=F(Q(b(c,1),w),c);function
-n(a){return ci(f,x,a)}function
+n(a){return cj(f,x,a)}function
 i(a){var
 b=k?a:k;return b}var
 y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(L(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,G=b(b(b(b(b(b(c,1),1),1),1),1),1),H=function(a){return as(e,G,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],M=[0,a(b(b(a(b(a(c),1)),1),1)),K],O=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],H],E]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return as(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,b(a(a(a(b(a(c),1)))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,a(b(a(a(b(a(c),1))),1)),an],ap=[0,a(b(a(b(a(a(c)),1)),1)),ao],aq=[0,a(a(a(b(b(a(c),1),1)))),ap],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ar],fd],ai],au=function(a){return fb(aj,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(a(a(a(b(a(c),1))))),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,a(b(b(a(b(a(c),1)),1),1)),ay],aA=[0,b(a(a(a(b(a(c),1)))),1),az],aB=[0,a(a(a(a(b(a(c),1))))),aA],aC=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aB],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return as(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aC],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aj],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aj],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return as(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return as(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],n],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aj],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aj],bK],T]];else{var
+E=0,G=b(b(b(b(b(b(c,1),1),1),1),1),1),H=function(a){return as(e,G,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],M=[0,a(b(b(a(b(a(c),1)),1),1)),K],O=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],H],E]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return as(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,b(a(a(a(b(a(c),1)))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,a(b(a(a(b(a(c),1))),1)),an],ap=[0,a(b(a(b(a(a(c)),1)),1)),ao],aq=[0,a(a(a(b(b(a(c),1),1)))),ap],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ar],fe],ai],au=function(a){return fc(aj,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(a(a(a(b(a(c),1))))),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,a(b(b(a(b(a(c),1)),1),1)),ay],aA=[0,b(a(a(a(b(a(c),1)))),1),az],aB=[0,a(a(a(a(b(a(c),1))))),aA],aC=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aB],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return as(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aC],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aj],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aj],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return as(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return as(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],n],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aj],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aj],bK],T]];else{var
 b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(L(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return as(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return as(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=N(c),cf=function(a){return ci(ce,c7,a)},cg=function(a){return fb(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ch],ck=[0,b(b(a(b(a(a(c)),1)),1),1),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cm],cg],cd],co=[0,b(a(a(a(b(a(c),1)))),1),0],cp=[0,a(b(a(b(b(a(c),1),1)),1)),co],cq=[0,b(b(b(b(a(a(c)),1),1),1),1),cp],cr=[0,[0,[0,a(a(a(a(b(a(c),1))))),cq],fd],cn],cs=[0,b(b(a(a(b(a(c),1))),1),1),0],ct=[0,b(b(a(a(b(a(c),1))),1),1),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],aj],cr]],b9]];else{var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return as(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return as(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=N(c),cf=function(a){return cj(ce,c8,a)},cg=function(a){return fc(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],ck=[0,b(b(a(b(a(a(c)),1)),1),1),ci],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cm],cg],cd],co=[0,b(a(a(a(b(a(c),1)))),1),0],cp=[0,a(b(a(b(b(a(c),1),1)),1)),co],cq=[0,b(b(b(b(a(a(c)),1),1),1),1),cp],cr=[0,[0,[0,a(a(a(a(b(a(c),1))))),cq],fe],cn],cs=[0,b(b(a(a(b(a(c),1))),1),1),0],ct=[0,b(b(a(a(b(a(c),1))),1),1),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],aj],cr]],b9]];else{var
 cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(L(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
-cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fa],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return as(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fa],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c8=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c9=[0,[0,[0,a(a(a(a(b(a(c),1))))),c8],fc],c0],c_=0,c$=function(a){return ci(f,c7,a)},da=[0,a(a(b(b(a(a(c)),1),1))),0],db=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),da],c$],c_],dc=[0,a(b(a(b(b(a(c),1),1)),1)),0],dd=[0,a(b(a(a(b(a(c),1))),1)),dc],de=[0,a(a(a(a(b(a(c),1))))),dd],df=[0,a(a(b(b(b(a(c),1),1),1))),de],dg=[0,b(b(a(b(a(a(c)),1)),1),1),df],dh=[0,a(b(a(b(a(a(c)),1)),1)),dg],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dh],aj],db]],c9]];else{var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fb],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return as(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fb],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c9=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fd],c0],c_=0,c$=function(a){return cj(f,c8,a)},da=[0,a(a(b(b(a(a(c)),1),1))),0],db=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),da],c$],c_],dc=[0,a(b(a(b(b(a(c),1),1)),1)),0],dd=[0,a(b(a(a(b(a(c),1))),1)),dc],de=[0,a(a(a(a(b(a(c),1))))),dd],df=[0,a(a(b(b(b(a(c),1),1),1))),de],dg=[0,b(b(a(b(a(a(c)),1)),1),1),df],dh=[0,a(b(a(b(a(a(c)),1)),1)),dg],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dh],aj],db]],c9]];else{var
 di=[0,a(b(a(b(b(a(c),1),1)),1)),0],dj=[0,b(a(a(b(a(a(c)),1))),1),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,a(a(b(b(a(a(c)),1),1))),dl],dn=[0,a(b(a(b(b(a(c),1),1)),1)),dm];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dn]))var
 dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dp],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],n],0],du=function(i){if(1===i[0]){var
-j=d(e[1],i[1]),g=aD(function(e,d){if(m(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&u(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return l(e,c)},j,f),h=m(c,g);return h?m(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fc],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aj],0]],dF]];else{var
+j=d(e[1],i[1]),g=aD(function(e,d){if(m(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&u(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return l(e,c)},j,f),h=m(c,g);return h?m(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fd],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aj],0]],dF]];else{var
 dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
 dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aj],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aj],dV],0]];else{var
 dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=L(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],jC],0],0]];else
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],jD],0],0]];else
 var
 g=r}}}}}if(g)var
 p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return as(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aj],bX],bQ]];else
 var
 q=g;return q}var
-jE=[0,a(b(a(b(b(a(c),1),1)),1)),0],jF=[0,b(b(a(b(b(a(c),1),1)),1),1),jE],jG=[0,a(b(b(b(b(a(c),1),1),1),1)),jF],jH=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),jG],c],0],jI=b(c,1),jJ=[0,a(a(b(b(a(a(c)),1),1))),0],jK=[0,b(a(b(b(a(a(c)),1),1)),1),jJ],jL=[0,a(b(a(b(b(a(c),1),1)),1)),jK],jM=[0,a(a(a(b(a(a(c)),1)))),jL],jN=[0,a(a(b(b(a(a(c)),1),1))),jM],jO=[0,b(a(a(a(b(a(c),1)))),1),jN],jP=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jO],jI],jH],jQ=b(a(c),1),jR=[0,a(a(b(a(b(a(c),1)),1))),0],jS=[0,a(a(a(a(b(a(c),1))))),jR],jT=[0,a(a(a(a(b(a(c),1))))),jS],jU=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),jT],jQ],jP],jV=b(a(c),1),jW=[0,a(b(a(b(b(a(c),1),1)),1)),0],jX=[0,b(b(a(b(a(a(c)),1)),1),1),jW],jY=[0,a(b(a(b(a(a(c)),1)),1)),jX],jZ=[0,a(a(b(b(b(a(c),1),1),1))),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,b(b(b(a(a(a(c))),1),1),1),j0],j2=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),j1],jV],jU],j3=a(b(c,1)),j4=[0,a(a(b(b(a(a(c)),1),1))),0],j5=[0,a(a(b(b(a(a(c)),1),1))),j4],j6=[0,a(a(a(a(b(a(c),1))))),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,a(a(b(b(b(a(c),1),1),1))),j7],j9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j8],j3],j2],j_=b(b(c,1),1),j$=[0,a(a(b(b(a(a(c)),1),1))),0],ka=[0,a(b(a(a(b(a(c),1))),1)),j$],kb=[0,a(a(a(a(a(b(c,1)))))),ka],kc=[0,b(b(a(b(a(a(c)),1)),1),1),kb],kd=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kc],j_],j9],ke=a(c),kf=[0,b(b(a(b(a(a(c)),1)),1),1),0],kg=[0,b(a(a(a(b(a(c),1)))),1),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,b(a(b(b(a(a(c)),1),1)),1),kh],kj=[0,a(b(b(b(b(a(c),1),1),1),1)),ki],kk=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kj],ke],kd],kl=b(c,1),km=[0,a(a(b(b(a(a(c)),1),1))),0],kn=[0,b(b(a(b(a(a(c)),1)),1),1),km],ko=[0,b(a(a(a(b(a(c),1)))),1),kn],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,b(b(a(b(a(a(c)),1)),1),1),kp],kr=[0,a(a(b(b(a(a(c)),1),1))),kq],ks=[0,b(a(a(a(b(a(c),1)))),1),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),kt],kl],kk],kv=b(c,1),kw=[0,b(a(a(a(b(a(c),1)))),1),0],kx=[0,a(b(a(b(b(a(c),1),1)),1)),kw],ky=[0,b(a(a(b(a(a(c)),1))),1),kx],kz=[0,a(b(b(a(b(a(c),1)),1),1)),ky],kA=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),kz],kv],ku],kB=[0,a(a(a(b(a(a(c)),1)))),0],kC=[0,a(a(a(a(b(a(c),1))))),kB],kD=[0,b(b(a(b(b(a(c),1),1)),1),1),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(b(b(a(b(a(c),1)),1),1),1),kE],kG=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),kF],c],kA];function
-fg(j,d,i){var
+jF=[0,a(b(a(b(b(a(c),1),1)),1)),0],jG=[0,b(b(a(b(b(a(c),1),1)),1),1),jF],jH=[0,a(b(b(b(b(a(c),1),1),1),1)),jG],jI=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),jH],c],0],jJ=b(c,1),jK=[0,a(a(b(b(a(a(c)),1),1))),0],jL=[0,b(a(b(b(a(a(c)),1),1)),1),jK],jM=[0,a(b(a(b(b(a(c),1),1)),1)),jL],jN=[0,a(a(a(b(a(a(c)),1)))),jM],jO=[0,a(a(b(b(a(a(c)),1),1))),jN],jP=[0,b(a(a(a(b(a(c),1)))),1),jO],jQ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jP],jJ],jI],jR=b(a(c),1),jS=[0,a(a(b(a(b(a(c),1)),1))),0],jT=[0,a(a(a(a(b(a(c),1))))),jS],jU=[0,a(a(a(a(b(a(c),1))))),jT],jV=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),jU],jR],jQ],jW=b(a(c),1),jX=[0,a(b(a(b(b(a(c),1),1)),1)),0],jY=[0,b(b(a(b(a(a(c)),1)),1),1),jX],jZ=[0,a(b(a(b(a(a(c)),1)),1)),jY],j0=[0,a(a(b(b(b(a(c),1),1),1))),jZ],j1=[0,a(b(a(b(b(a(c),1),1)),1)),j0],j2=[0,b(b(b(a(a(a(c))),1),1),1),j1],j3=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),j2],jW],jV],j4=a(b(c,1)),j5=[0,a(a(b(b(a(a(c)),1),1))),0],j6=[0,a(a(b(b(a(a(c)),1),1))),j5],j7=[0,a(a(a(a(b(a(c),1))))),j6],j8=[0,b(a(b(b(a(a(c)),1),1)),1),j7],j9=[0,a(a(b(b(b(a(c),1),1),1))),j8],j_=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j9],j4],j3],j$=b(b(c,1),1),ka=[0,a(a(b(b(a(a(c)),1),1))),0],kb=[0,a(b(a(a(b(a(c),1))),1)),ka],kc=[0,a(a(a(a(a(b(c,1)))))),kb],kd=[0,b(b(a(b(a(a(c)),1)),1),1),kc],ke=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kd],j$],j_],kf=a(c),kg=[0,b(b(a(b(a(a(c)),1)),1),1),0],kh=[0,b(a(a(a(b(a(c),1)))),1),kg],ki=[0,a(b(a(b(b(a(c),1),1)),1)),kh],kj=[0,b(a(b(b(a(a(c)),1),1)),1),ki],kk=[0,a(b(b(b(b(a(c),1),1),1),1)),kj],kl=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kk],kf],ke],km=b(c,1),kn=[0,a(a(b(b(a(a(c)),1),1))),0],ko=[0,b(b(a(b(a(a(c)),1)),1),1),kn],kp=[0,b(a(a(a(b(a(c),1)))),1),ko],kq=[0,a(b(b(b(b(a(c),1),1),1),1)),kp],kr=[0,b(b(a(b(a(a(c)),1)),1),1),kq],ks=[0,a(a(b(b(a(a(c)),1),1))),kr],kt=[0,b(a(a(a(b(a(c),1)))),1),ks],ku=[0,a(a(a(a(b(a(c),1))))),kt],kv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ku],km],kl],kw=b(c,1),kx=[0,b(a(a(a(b(a(c),1)))),1),0],ky=[0,a(b(a(b(b(a(c),1),1)),1)),kx],kz=[0,b(a(a(b(a(a(c)),1))),1),ky],kA=[0,a(b(b(a(b(a(c),1)),1),1)),kz],kB=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),kA],kw],kv],kC=[0,a(a(a(b(a(a(c)),1)))),0],kD=[0,a(a(a(a(b(a(c),1))))),kC],kE=[0,b(b(a(b(b(a(c),1),1)),1),1),kD],kF=[0,a(b(b(b(b(a(c),1),1),1),1)),kE],kG=[0,b(b(b(a(b(a(c),1)),1),1),1),kF],kH=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),kG],c],kB];function
+fh(j,d,i){var
 f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!L(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
 m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!L(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=b6(function(e){var
+e=b7(function(e){var
 f=ak(j,e[1],i);if(f){var
 k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=L(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e[1],v);else
 var
-h=g;return n(h)}return f},kG),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-kH(f,l){function
+h=g;return n(h)}return f},kH),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+kI(f,l){function
 e(c,b){var
 a=R(f,c,l);if(a){var
 e=d(f[2],b);return j(f[4],a[1],e)}return a}var
 m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return kI;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=e([0,a(a(a(a(b(a(c),1))))),N],J),O=g?kJ:g;return O}var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return kJ;var
+G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=e([0,a(a(a(a(b(a(c),1))))),N],J),O=g?kK:g;return O}var
 P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return kK;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?kL:i}else
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return kL;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?kM:i}else
 var
 k=h;return k}function
 bG(a,b){var
-c=c2(d(a[1],b));return d(a[2],c)}function
-fh(e,q,p){if(p){var
+c=c3(d(a[1],b));return d(a[2],c)}function
+fi(e,q,p){if(p){var
 V=p[2],W=function(a){function
-b(b){return[0,[0,a,b]]}return g(fh(e,q,V),b)},h=p[1],r=function(g){var
+b(b){return[0,[0,a,b]]}return g(fi(e,q,V),b)},h=p[1],r=function(g){var
 i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
 m=d(e[2],g);return j(e[4],f[1],m)}return f},n=function(C){var
 j=w(e,C,h);if(j){var
@@ -2263,12 +2263,12 @@ var
 d=0}else
 var
 d=f;if(d)var
-l=eU(e,q,k),D=l?[0,[0,d[1],l[1]]]:l,o=D;else
+l=eV(e,q,k),D=l?[0,[0,d[1],l[1]]]:l,o=D;else
 var
 o=d;var
 p=o}else
 var
-p=j;return p},i=function(a){return d(e[6],a)},s=kH(e,h);if(s)var
+p=j;return p},i=function(a){return d(e[6],a)},s=kI(e,h);if(s)var
 k=s[1],x=function(l){function
 f(m){function
 f(f){function
@@ -2287,7 +2287,7 @@ S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=z(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=ce(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,m[2],N],P=[0,d(e[2],f),O],Q=[0,l[2],P],R=i([0,d(e[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
+D=z(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cf(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,m[2],N],P=[0,d(e[2],f),O],Q=[0,l[2],P],R=i([0,d(e[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
 n=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
@@ -2314,15 +2314,15 @@ var
 v=o;var
 l=g(t(v,P),N)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,W)}return kM}function
-kN(c){if(3===c[0]){var
+l=[2,b(b(b(c,1),1),1)]}}return g(l,W)}return kN}function
+kO(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-kO(e,P,t){function
+kP(e,P,t){function
 g(b){if(0===b[0]){var
 a=d(P,b[1]);if(a){var
-c=a[1];return 3===c[0]?O(kN,c[1],0):0}return a}return 0}if(3===t[0]){var
+c=a[1];return 3===c[0]?O(kO,c[1],0):0}return a}return 0}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],i=l[1],h=u[1];switch(i[0]){case
@@ -2365,15 +2365,15 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-c8(b,a){return C(function(b){var
+c9(b,a){return C(function(b){var
 c=m(b[1],a);return c?u(a,b[2]):c},b)}function
-fi(b,a){if(b){if(a){var
+fj(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=fi(b[2],a[2]);if(c)var
+c=fj(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:kQ}function
-fj(e,f,k){var
+f=c;return f}return 0}return a}return a?0:kR}function
+fk(e,f,k){var
 h=k[1];function
 i(i){function
 j(l){function
@@ -2385,7 +2385,7 @@ o(H){function
 v(o){function
 p(y){function
 f(x){var
-n=A(l),p=A(k[2]),f=b4(e,z(bx,m)),h=A(u);function
+n=A(l),p=A(k[2]),f=b5(e,z(bx,m)),h=A(u);function
 q(h){function
 k(g){var
 q=A(i);function
@@ -2416,26 +2416,26 @@ q=b(b(a(b(c,1)),1),1),r=0,s=A(j);return g(t(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=d(s,f[1]);return c?cf(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(t(O(function(a){return kO(e,h,a)},s,v),r),q)}var
+c=d(s,f[1]);return c?cg(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
+r=b(b(a(b(c,1)),1),1),v=0;return g(t(O(function(a){return kP(e,h,a)},s,v),r),q)}var
 n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],x=w(e,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(ai(x,n),f)}var
 q=b(a(a(c)),1);return g(ai(n(f[7]),q),p)}var
 x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],B=[0,a(a(a(a(b(a(c),1))))),y],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],o=w(e,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(o){var
 p=o[1];if(3===p[0])var
-G=p[1],q=fh(e,A(j),G);else
+G=p[1],q=fi(e,A(j),G);else
 var
 q=[1,b(b(a(b(c,1)),1),1)];var
 r=q}else
 var
-r=kR;return g(r,v)}var
+r=kS;return g(r,v)}var
 p=a(a(c)),q=f[9]?0:1;return g(ai(q,p),o)}var
-o=b(b(a(b(c,1)),1),1),p=k[2],q=f[13],r=f[12],v=f[11],x=f[10],y=A(l);return g(t(eS(e,A(j),y,x,v,r,q,p,0),o),m)}var
-m=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(a){return c4(e,a)},i,o),m),j)}var
+o=b(b(a(b(c,1)),1),1),p=k[2],q=f[13],r=f[12],v=f[11],x=f[10],y=A(l);return g(t(eT(e,A(j),y,x,v,r,q,p,0),o),m)}var
+m=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(a){return c5(e,a)},i,o),m),j)}var
 m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(t(M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],h),m),j)}var
 m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(b(a(c),1),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s];return g(t(M(e,[0,b(a(a(b(b(a(c),1),1))),1),u],h),m),j)}var
 l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(a(b(a(c),1))),1),1),m],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
 j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(a(a(b(a(c),1))))),o];return g(t(M(e,[0,b(b(a(b(a(a(c)),1)),1),1),p],h),j),i)}function
-c9(e,S,Q,P,f){return aE(e,aN(e,[3,z(function(u){var
+c_(e,S,Q,P,f){return aE(e,aN(e,[3,z(function(u){var
 h=S,g=Q;for(;;){var
 n=0;if(h)if(g){var
 p=g[1],q=h[1];if(0===p[0]){var
@@ -2470,19 +2470,19 @@ B=z}else
 var
 B=d(e[2],0);var
 v=B}return[1,v]}},f)]))}function
-fk(h,g,f){var
+fl(h,g,f){var
 e=d(A(g),f);if(e){var
 i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aO(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
-c_(j,i,g,c,a){var
+c$(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
 e=a[2];return s(function(a){var
-c=fk(j,i,a[1]);if(c)var
+c=fl(j,i,a[1]);if(c)var
 e=c;else{var
 k=a[1],b=d(A(g),k);if(b){var
 f=b[1];if(0===f[0]){var
 l=a[2],m=f[1];return C(function(a){return h(m,a)},l)}return 0}var
 e=b}return e},e)}return b}function
-fl(e,p,r,i,o){var
+fm(e,p,r,i,o){var
 y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(b(a(c),1),1),1)),1),G],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),H],i));if(q)var
 I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],N=[0,a(a(b(b(a(a(c)),1),1))),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],k=n(ak(e,[0,a(b(a(b(a(a(c)),1)),1)),U],i));else
 var
@@ -2513,7 +2513,7 @@ f=e}else
 var
 f=a;return f}return a?0:1}},b),e=aD(function(b,a){return K(b,a[2])},d,c),g=z(aW,d),i=m(e,v(a,f));return[0,[0,z(aW,a),i,g]]}var
 n=b(a(a(b(c,1))),1),p=0;return g(t(O(function(h){var
-i=b6(function(a){return j(e[4],a[1],h[1])},k);if(i){var
+i=b7(function(a){return j(e[4],a[1],h[1])},k);if(i){var
 m=i[1][2];if(1===m[0]){var
 g=f,a=h[2],o=m[1];for(;;){if(a){if(!j(e[4],a[1],o)){var
 n=a[2],g=l(g,c),a=n;continue}var
@@ -2535,12 +2535,12 @@ F=0,G=d[1],k=O(function(h){var
 k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aO(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
 u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=M(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=O(c3,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
+g=O(c4,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=d;return j}return kP},G,F);if(k)var
+j=d;return j}return kQ},G,F);if(k)var
 H=k[1],o=[0,aq(function(a){var
 b=a?[0,a[1],0]:a;return b},H)];else
 var
@@ -2553,9 +2553,9 @@ ao(ah){var
 k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],q=[0,a(b(b(a(b(a(c),1)),1),1)),m],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],u=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(ac(e,[0,a(a(a(a(b(a(c),1))))),A],u,i)){var
 B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(a(b(a(a(c)),1)))),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),I],i)){var
 J=function(f){function
-h(a){return kT}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=R(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(E(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(d(p[2],r[1]),K),J)}return kU}function
-L(a){return kV}var
+h(a){return kU}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=R(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(E(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(d(p[2],r[1]),K),J)}return kV}function
+L(a){return kW}var
 M=a(a(a(b(c,1)))),h=n(o);if(h)var
 N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],S=[0,a(a(b(a(b(a(c),1)),1))),Q],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ac(e,[0,a(a(a(a(b(a(c),1))))),_],U,i);else
 var
@@ -2567,18 +2567,18 @@ ap=a(a(a(b(c,1))));if(k)var
 ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(a(b(a(a(c)),1)),1)),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],x=n(ak(e,[0,b(a(b(b(a(a(c)),1),1)),1),av],i));else
 var
 x=k;return g(E(x,ap),ao)}function
-c$(a,d,c,b){var
+da(a,d,c,b){var
 e=a[10],f=l(a[9],b),g=o(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-fm(b,a){return by(function(a){return n(h(a[1],b))},a)}function
-fn(j,i){var
+fn(b,a){return by(function(a){return n(h(a[1],b))},a)}function
+fo(j,i){var
 g=F(j[2],i);if(!u(i,c)&&!u(g,f)){var
 m=aM(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-kX=[0,b(b(b(a(a(c)),1),1),1),0],kY=[0,b(b(b(b(a(c),1),1),1),1),kX],kZ=[0,a(a(b(b(a(c),1),1))),kY],k0=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),kZ],0],k1=[0,a(a(a(b(a(c),1)))),0],k2=[0,b(b(b(b(a(c),1),1),1),1),k1],k3=[0,a(a(b(b(a(c),1),1))),k2],k4=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k3],k0],k5=[0,a(b(a(b(a(c),1)),1)),0],k6=[0,b(b(b(b(a(c),1),1),1),1),k5],k7=[0,a(a(b(b(a(c),1),1))),k6],k8=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k7],k4],k9=[0,b(b(a(b(a(c),1)),1),1),0],k_=[0,b(b(b(b(a(c),1),1),1),1),k9],k$=[0,a(a(b(b(a(c),1),1))),k_],la=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k$],k8],lb=[0,b(a(b(b(a(c),1),1)),1),0],lc=[0,b(b(b(b(a(c),1),1),1),1),lb],ld=[0,a(a(b(b(a(c),1),1))),lc],le=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ld],la],lf=[0,a(b(b(b(a(c),1),1),1)),0],lg=[0,b(b(b(b(a(c),1),1),1),1),lf],lh=[0,a(a(b(b(a(c),1),1))),lg],li=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lh],le],lj=[0,a(a(a(b(a(c),1)))),0],lk=[0,b(b(b(b(a(c),1),1),1),1),lj],ll=[0,b(a(b(b(a(c),1),1)),1),lk],lm=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ll],li],ln=[0,a(a(b(b(a(c),1),1))),0],lo=[0,b(b(b(b(a(c),1),1),1),1),ln],lp=[0,b(a(b(b(a(c),1),1)),1),lo],lq=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lp],lm],lr=[0,b(a(b(b(a(c),1),1)),1),0],ls=[0,b(b(b(b(a(c),1),1),1),1),lr],lt=[0,b(a(b(b(a(c),1),1)),1),ls],lu=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lt],lq],lv=[0,a(b(b(b(a(c),1),1),1)),0],lw=[0,b(b(b(b(a(c),1),1),1),1),lv],lx=[0,b(a(b(b(a(c),1),1)),1),lw],ly=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lx],lu],lz=[0,b(a(a(b(a(c),1))),1),0],lA=[0,b(b(b(b(a(c),1),1),1),1),lz],lB=[0,a(b(b(b(a(c),1),1),1)),lA],lC=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lB],ly],lD=[0,a(b(a(b(a(c),1)),1)),0],lE=[0,b(b(b(b(a(c),1),1),1),1),lD],lF=[0,a(b(b(b(a(c),1),1),1)),lE],lG=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lF],lC],lH=[0,b(b(a(b(a(c),1)),1),1),0],lI=[0,b(b(b(b(a(c),1),1),1),1),lH],lJ=[0,a(b(b(b(a(c),1),1),1)),lI],lK=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lJ],lG],lL=[0,a(a(b(b(a(c),1),1))),0],lM=[0,b(b(b(b(a(c),1),1),1),1),lL],lN=[0,a(b(b(b(a(c),1),1),1)),lM],lO=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lN],lK],lP=[0,b(a(b(b(a(c),1),1)),1),0],lQ=[0,b(b(b(b(a(c),1),1),1),1),lP],lR=[0,a(b(b(b(a(c),1),1),1)),lQ],lS=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lR],lO],lT=[0,a(b(b(b(a(c),1),1),1)),0],lU=[0,b(b(b(b(a(c),1),1),1),1),lT],lV=[0,a(b(b(b(a(c),1),1),1)),lU],lW=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lV],lS];function
-lX(d,o,m,e){var
+kY=[0,b(b(b(a(a(c)),1),1),1),0],kZ=[0,b(b(b(b(a(c),1),1),1),1),kY],k0=[0,a(a(b(b(a(c),1),1))),kZ],k1=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k0],0],k2=[0,a(a(a(b(a(c),1)))),0],k3=[0,b(b(b(b(a(c),1),1),1),1),k2],k4=[0,a(a(b(b(a(c),1),1))),k3],k5=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k4],k1],k6=[0,a(b(a(b(a(c),1)),1)),0],k7=[0,b(b(b(b(a(c),1),1),1),1),k6],k8=[0,a(a(b(b(a(c),1),1))),k7],k9=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k8],k5],k_=[0,b(b(a(b(a(c),1)),1),1),0],k$=[0,b(b(b(b(a(c),1),1),1),1),k_],la=[0,a(a(b(b(a(c),1),1))),k$],lb=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),la],k9],lc=[0,b(a(b(b(a(c),1),1)),1),0],ld=[0,b(b(b(b(a(c),1),1),1),1),lc],le=[0,a(a(b(b(a(c),1),1))),ld],lf=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),le],lb],lg=[0,a(b(b(b(a(c),1),1),1)),0],lh=[0,b(b(b(b(a(c),1),1),1),1),lg],li=[0,a(a(b(b(a(c),1),1))),lh],lj=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),li],lf],lk=[0,a(a(a(b(a(c),1)))),0],ll=[0,b(b(b(b(a(c),1),1),1),1),lk],lm=[0,b(a(b(b(a(c),1),1)),1),ll],ln=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lm],lj],lo=[0,a(a(b(b(a(c),1),1))),0],lp=[0,b(b(b(b(a(c),1),1),1),1),lo],lq=[0,b(a(b(b(a(c),1),1)),1),lp],lr=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lq],ln],ls=[0,b(a(b(b(a(c),1),1)),1),0],lt=[0,b(b(b(b(a(c),1),1),1),1),ls],lu=[0,b(a(b(b(a(c),1),1)),1),lt],lv=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lu],lr],lw=[0,a(b(b(b(a(c),1),1),1)),0],lx=[0,b(b(b(b(a(c),1),1),1),1),lw],ly=[0,b(a(b(b(a(c),1),1)),1),lx],lz=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ly],lv],lA=[0,b(a(a(b(a(c),1))),1),0],lB=[0,b(b(b(b(a(c),1),1),1),1),lA],lC=[0,a(b(b(b(a(c),1),1),1)),lB],lD=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lC],lz],lE=[0,a(b(a(b(a(c),1)),1)),0],lF=[0,b(b(b(b(a(c),1),1),1),1),lE],lG=[0,a(b(b(b(a(c),1),1),1)),lF],lH=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lG],lD],lI=[0,b(b(a(b(a(c),1)),1),1),0],lJ=[0,b(b(b(b(a(c),1),1),1),1),lI],lK=[0,a(b(b(b(a(c),1),1),1)),lJ],lL=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lK],lH],lM=[0,a(a(b(b(a(c),1),1))),0],lN=[0,b(b(b(b(a(c),1),1),1),1),lM],lO=[0,a(b(b(b(a(c),1),1),1)),lN],lP=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lO],lL],lQ=[0,b(a(b(b(a(c),1),1)),1),0],lR=[0,b(b(b(b(a(c),1),1),1),1),lQ],lS=[0,a(b(b(b(a(c),1),1),1)),lR],lT=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lS],lP],lU=[0,a(b(b(b(a(c),1),1),1)),0],lV=[0,b(b(b(b(a(c),1),1),1),1),lU],lW=[0,a(b(b(b(a(c),1),1),1)),lV],lX=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lW],lT];function
+lY(d,o,m,e){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],D=[0,a(a(a(a(b(a(c),1))))),B],F=[0,a(a(a(a(b(a(c),1))))),D],k=ac(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],A,e),G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],h=bd(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
 J=h[1],K=o[1],i=C(function(f){var
 g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=R(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],J):e},K);else
@@ -2586,7 +2586,7 @@ var
 i=h;function
 L(a){return[0,m]}var
 M=b(a(a(a(c))),1),l=C(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ac(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},lW);if(l)if(k)var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ac(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},lX);if(l)if(k)var
 f=k;else
 if(i)var
 N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=n(ac(d,[0,a(a(b(b(b(a(c),1),1),1))),U],Q,e));else
@@ -2594,8 +2594,8 @@ var
 f=i;else
 var
 f=l;return g(E(f,M),L)}function
-fo(e,p,i,x,q){if(q){var
-B=q[2],D=function(a){return fo(e,p,a,l(x,c),B)},k=q[1],r=function(D){function
+fp(e,p,i,x,q){if(q){var
+B=q[2],D=function(a){return fp(e,p,a,l(x,c),B)},k=q[1],r=function(D){function
 q(y){var
 q=d(e[1],y);function
 A(A){function
@@ -2634,18 +2634,18 @@ k=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a
 u(g){var
 d=p[10];return[0,z(function(y){var
 d=y[1],j=l[1];if(typeof
-d==="number")return kS;else{if(0===d[0]){var
-k=d[4],n=d[2],i=c_(e,h,g,j,n);if(i)var
+d==="number")return kT;else{if(0===d[0]){var
+k=d[4],n=d[2],i=c$(e,h,g,j,n);if(i)var
 r=n[2],o=aq(function(d){var
-g=fk(e,h,d[1]);if(g)var
+g=fl(e,h,d[1]);if(g)var
 k=d[2],j=0,l=bz(aM(d[1]),h),i=[0,[0,v(by(function(d){var
 f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aO(w(e,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],j];else
 var
 i=g;return i},r);else
 var
 o=i;var
-p=c_(e,h,g,j,d[3]),s=p?[0,c9(e,h,g,m,z(bx,k))]:p,t=i?[0,c9(e,h,g,m,z(aW,k))]:i;return[0,t,s,o]}var
-q=c_(e,h,g,j,d[1]),u=0,x=q?[0,c9(e,h,g,m,[0,d[2],0])]:q;return[0,0,x,u]}},d)]}var
+p=c$(e,h,g,j,d[3]),s=p?[0,c_(e,h,g,m,z(bx,k))]:p,t=i?[0,c_(e,h,g,m,z(aW,k))]:i;return[0,t,s,o]}var
+q=c$(e,h,g,j,d[1]),u=0,x=q?[0,c_(e,h,g,m,[0,d[2],0])]:q;return[0,0,x,u]}},d)]}var
 x=b(b(a(b(c,1)),1),1),j=l[3][1],y=j?d(p[5],j[1]):j;return g(t(y,x),u)}var
 y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=M(e,[0,a(a(a(a(b(a(c),1))))),u],o),i=h?h[1]:h;function
 k(g,f){var
@@ -2685,10 +2685,10 @@ m(b){var
 a=M(e,b,j),c=a?a[1]:a;return c}function
 n(o){function
 e(a){var
-b=eW(k);return[0,[0,i,a,[0,[0,l,q],h(v([0,l,q],f),b)]]]}var
+b=eX(k);return[0,[0,i,a,[0,[0,l,q],h(v([0,l,q],f),b)]]]}var
 j=b(b(a(b(c,1)),1),1),m=0,n=[0,l,q];return g(t(O(function(c){var
 a=d(p[5],c);if(a)var
-b=fi(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
+b=fj(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
 e=a;return e},n,m),j),e)}var
 r=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(ai(s(function(d){var
@@ -2698,65 +2698,65 @@ m=b(b(a(b(c,1)),1),1);return g(t(d(p[3],i),m),k)}var
 m=b(b(a(b(c,1)),1),1);return g(t(d(p[2],i),m),k)},D=b(b(a(b(c,1)),1),1),y=g(t(d(p[4],l),D),B);else
 var
 y=[1,a(b(a(b(c,1)),1))];return g(y,G)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],m=cj(e,[0,a(a(b(b(a(a(c)),1),1))),D],k),G=m?h(m[1],r):m;return g(E(G,y),q)}var
+y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],m=ck(e,[0,a(a(b(b(a(a(c)),1),1))),D],k),G=m?h(m[1],r):m;return g(E(G,y),q)}var
 q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),y],k),q),m)},y=b(a(b(a(c),1)),1),A=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(t(bd(e,[0,a(a(b(b(b(a(c),1),1),1))),D],k),y),r)}var
 Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(L(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
 G=function(d){function
 j(b){function
 a(a){function
 b(b){var
-c=fm(d,i[4]),e=b?c$(i,c,[0,[1,a[2],b[1]],0],a[2]):c$(i,c,0,f);return[0,e]}return g(fl(e,p,a[1],k,0),b)}return g(fn(i,d),a)}var
-l=a(b(b(a(c),1),1)),m=i[4];return g(E(C(function(a){return h(a[1],d)},m),l),j)},H=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),J],k),H),G)}var
+c=fn(d,i[4]),e=b?da(i,c,[0,[1,a[2],b[1]],0],a[2]):da(i,c,0,f);return[0,e]}return g(fm(e,p,a[1],k,0),b)}return g(fo(i,d),a)}var
+l=a(b(b(a(c),1),1)),m=i[4];return g(E(C(function(a){return h(a[1],d)},m),l),j)},H=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(t(ck(e,[0,a(a(b(b(a(a(c)),1),1))),J],k),H),G)}var
 ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
 K=function(f){function
 h(h){function
 d(d){function
 h(e){var
-g=fm(f,i[4]);return e?[0,c$(i,g,[0,[1,d[2],e[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(fl(e,p,d[1],k,1),h)}return g(fn(i,f),d)}var
-j=b(a(b(a(c),1)),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,a(b(a(a(b(a(c),1))),1)),l],n=[0,a(a(a(a(a(b(c,1)))))),m],o=[0,b(b(a(b(a(a(c)),1)),1),1),n],d=ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),o],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=ak(e,[0,a(a(a(b(a(a(c)),1)))),r],k)?d:d?0:1;return g(E(s,j),h)},P=b(a(b(a(c),1)),1),Q=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),Q];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),S],k),P),K)}var
-al=[0,b(b(a(a(b(a(c),1))),1),1),0],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,a(a(b(b(a(a(c)),1),1))),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],ar=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),ar]))return lX(e,p,i,k);var
+g=fn(f,i[4]);return e?[0,da(i,g,[0,[1,d[2],e[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(fm(e,p,d[1],k,1),h)}return g(fo(i,f),d)}var
+j=b(a(b(a(c),1)),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,a(b(a(a(b(a(c),1))),1)),l],n=[0,a(a(a(a(a(b(c,1)))))),m],o=[0,b(b(a(b(a(a(c)),1)),1),1),n],d=ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),o],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=ak(e,[0,a(a(a(b(a(a(c)),1)))),r],k)?d:d?0:1;return g(E(s,j),h)},P=b(a(b(a(c),1)),1),Q=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),Q];return g(t(ck(e,[0,a(a(b(b(a(a(c)),1),1))),S],k),P),K)}var
+al=[0,b(b(a(a(b(a(c),1))),1),1),0],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,a(a(b(b(a(a(c)),1),1))),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],ar=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),ar]))return lY(e,p,i,k);var
 at=[0,b(b(a(b(b(a(c),1),1)),1),1),0],au=[0,b(a(a(a(b(a(c),1)))),1),at];if(L(q,[0,a(b(a(b(b(a(c),1),1)),1)),au])){var
 T=function(p){var
 d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],j=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),j],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aO(w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,i[1],i[2],i[3],0,i[5],i[6],i[7],i[8],i[9],o]]},U=a(b(b(a(c),1),1)),V=i[1]?f:c;return g(E(m(v(i[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
-A=b(a(b(a(c),1)),1);return g(E(fe(e,r[1],r[2],k),A),y)}var
-y=b(a(b(a(c),1)),1);return g(t(ff(e,i[1],q),y),r)}var
-r=fg(e,q,k),B=r?[2,r[1]]:lY;return g(B,A)}var
+A=b(a(b(a(c),1)),1);return g(E(ff(e,r[1],r[2],k),A),y)}var
+y=b(a(b(a(c),1)),1);return g(t(fg(e,i[1],q),y),r)}var
+r=fh(e,q,k),B=r?[2,r[1]]:lZ;return g(B,A)}var
 r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),q)},y=a(b(b(a(c),1),1)),A=i[10]?0:1;return g(g(E(A,y),r),D)}return[0,i]}function
-fp(b,a){var
-c=b4(b,a);return s(function(e){var
+fq(b,a){var
+c=b5(b,a);return s(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-da(h,g,f){var
+db(h,g,f){var
 e=d(g[2],f);if(e){var
 i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aO(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
-fq(e,c,b){var
+fr(e,c,b){var
 a=d(e[4],b);return a?h(a[1][1],c):a}function
-db(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
-l0(c){var
+dc(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+l1(c){var
 a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
-fr(f,a){if(a)var
-b=d(f,a[1]),g=b?ep(l(b[1],c)):c,e=[0,g];else
+fs(f,a){if(a)var
+b=d(f,a[1]),g=b?eq(l(b[1],c)):c,e=[0,g];else
 var
 e=a;return e}function
-fs(b,e,a){var
+ft(b,e,a){var
 c=H(a[8],0);function
 d(f){var
-a=cQ(e,f[2][1],l1),c=a[3],d=fr(b,a[2]);return[0,fr(b,a[1]),d,c]}return z(function(a){return db(d,a)},c)}var
-l3=b(c,1),l4=a(c),ft=b(b(c,1),1),a0=l5.slice(),l7=l6.slice(),dc=aR(7,eb(16,function(a){return a})),bf=1;for(;;){var
-ov=cL(function(c){return function(a){var
-b=c-1|0;return y(y(dc,b)[1+b],a)[1+a]}}(bf),l7);y(dc,bf)[1+bf]=ov;var
-ow=bf+1|0;if(6!==bf){var
-bf=ow;continue}var
-l8=function(a){return 4*a|0},l9=cL(function(a){return cL(l8,a)},dc),Y=function(d,c,b,a){return dQ(d,c+b[1+a]|0)},al=function(b,a){return y(b,a)[1+a]},x=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},dd=function(d,b,a,aO,aN,aM){var
-aP=a<0?1:0,aQ=aP||((r(b)+gg|0)<a?1:0);if(aQ)ad(l_);var
+a=cR(e,f[2][1],l2),c=a[3],d=fs(b,a[2]);return[0,fs(b,a[1]),d,c]}return z(function(a){return dc(d,a)},c)}var
+l4=b(c,1),l5=a(c),fu=b(b(c,1),1),a0=l6.slice(),l8=l7.slice(),dd=aR(7,ec(16,function(a){return a})),bf=1;for(;;){var
+oz=cM(function(c){return function(a){var
+b=c-1|0;return y(y(dd,b)[1+b],a)[1+a]}}(bf),l8);y(dd,bf)[1+bf]=oz;var
+oA=bf+1|0;if(6!==bf){var
+bf=oA;continue}var
+l9=function(a){return 4*a|0},l_=cM(function(a){return cM(l9,a)},dd),Y=function(d,c,b,a){return dR(d,c+b[1+a]|0)},al=function(b,a){return y(b,a)[1+a]},x=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},de=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((r(b)+gh|0)<a?1:0);if(aQ)ad(l$);var
 aR=al(d,0),aS=al(d,1),aT=al(d,2),aU=al(d,3),aV=al(d,4),aW=al(d,5),aX=al(d,6),aY=al(d,7),aZ=al(a0,0),a1=al(a0,1),a2=al(a0,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=al(a0,3),F=a2,E=a1,D=aZ,j=aY,i=aX,h=aW,g=aV,C=aU,B=aT,A=aS,z=aR;for(;;){var
-c=y(l9,f)[1+f],L=(z+g|0)+Y(b,a,c,0)|0,M=x(H^L,16),N=D+M|0,O=x(g^N,12),P=(L+O|0)+Y(b,a,c,1)|0,Q=x(M^P,8),R=N+Q|0,S=x(O^R,7),T=(A+h|0)+Y(b,a,c,2)|0,U=x(I^T,16),V=E+U|0,W=x(h^V,12),X=(T+W|0)+Y(b,a,c,3)|0,Z=x(U^X,8),_=V+Z|0,$=x(W^_,7),aa=(B+i|0)+Y(b,a,c,4)|0,ab=x(J^aa,16),ac=F+ab|0,ae=x(i^ac,12),af=(aa+ae|0)+Y(b,a,c,5)|0,ag=x(ab^af,8),ah=ac+ag|0,ai=x(ae^ah,7),aj=(C+j|0)+Y(b,a,c,6)|0,ak=x(K^aj,16),am=G+ak|0,an=x(j^am,12),ao=(aj+an|0)+Y(b,a,c,7)|0,ap=x(ak^ao,8),aq=am+ap|0,ar=x(an^aq,7),as=(P+$|0)+Y(b,a,c,8)|0,at=x(ap^as,16),au=ah+at|0,av=x($^au,12),k=(as+av|0)+Y(b,a,c,9)|0,l=x(at^k,8),m=au+l|0,aw=x(av^m,7),ax=(X+ai|0)+Y(b,a,c,10)|0,ay=x(Q^ax,16),az=aq+ay|0,aA=x(ai^az,12),n=(ax+aA|0)+Y(b,a,c,11)|0,o=x(ay^n,8),p=az+o|0,aB=x(aA^p,7),aC=(af+ar|0)+Y(b,a,c,12)|0,aD=x(Z^aC,16),aE=R+aD|0,aF=x(ar^aE,12),q=(aC+aF|0)+Y(b,a,c,13)|0,s=x(aD^q,8),t=aE+s|0,aG=x(aF^t,7),aH=(ao+S|0)+Y(b,a,c,14)|0,aI=x(ag^aH,16),aJ=_+aI|0,aK=x(S^aJ,12),u=(aH+aK|0)+Y(b,a,c,15)|0,v=x(aI^u,8),w=aJ+v|0,aL=x(aK^w,7),a_=f+1|0;if(6!==f){var
+c=y(l_,f)[1+f],L=(z+g|0)+Y(b,a,c,0)|0,M=x(H^L,16),N=D+M|0,O=x(g^N,12),P=(L+O|0)+Y(b,a,c,1)|0,Q=x(M^P,8),R=N+Q|0,S=x(O^R,7),T=(A+h|0)+Y(b,a,c,2)|0,U=x(I^T,16),V=E+U|0,W=x(h^V,12),X=(T+W|0)+Y(b,a,c,3)|0,Z=x(U^X,8),_=V+Z|0,$=x(W^_,7),aa=(B+i|0)+Y(b,a,c,4)|0,ab=x(J^aa,16),ac=F+ab|0,ae=x(i^ac,12),af=(aa+ae|0)+Y(b,a,c,5)|0,ag=x(ab^af,8),ah=ac+ag|0,ai=x(ae^ah,7),aj=(C+j|0)+Y(b,a,c,6)|0,ak=x(K^aj,16),am=G+ak|0,an=x(j^am,12),ao=(aj+an|0)+Y(b,a,c,7)|0,ap=x(ak^ao,8),aq=am+ap|0,ar=x(an^aq,7),as=(P+$|0)+Y(b,a,c,8)|0,at=x(ap^as,16),au=ah+at|0,av=x($^au,12),k=(as+av|0)+Y(b,a,c,9)|0,l=x(at^k,8),m=au+l|0,aw=x(av^m,7),ax=(X+ai|0)+Y(b,a,c,10)|0,ay=x(Q^ax,16),az=aq+ay|0,aA=x(ai^az,12),n=(ax+aA|0)+Y(b,a,c,11)|0,o=x(ay^n,8),p=az+o|0,aB=x(aA^p,7),aC=(af+ar|0)+Y(b,a,c,12)|0,aD=x(Z^aC,16),aE=R+aD|0,aF=x(ar^aE,12),q=(aC+aF|0)+Y(b,a,c,13)|0,s=x(aD^q,8),t=aE+s|0,aG=x(aF^t,7),aH=(ao+S|0)+Y(b,a,c,14)|0,aI=x(ag^aH,16),aJ=_+aI|0,aK=x(S^aJ,12),u=(aH+aK|0)+Y(b,a,c,15)|0,v=x(aI^u,8),w=aJ+v|0,aL=x(aK^w,7),a_=f+1|0;if(6!==f){var
 f=a_,K=l,J=v,I=s,H=o,G=p,F=m,E=w,D=t,j=aG,i=aB,h=aw,g=aL,C=u,B=q,A=n,z=k;continue}var
-e=function(b,a){return(b^a)&-1},a3=e(aG,l),a4=e(aB,v),a5=e(aw,s),a6=e(aL,o),a7=e(u,p),a8=e(q,m),a9=e(n,w);return[0,e(k,t),a9,a8,a7,a6,a5,a4,a3]}},de=function(g,n,b,m,f){if(1===m){var
-A=n-(av*b|0)|0,L=av,B=o$(av,A)?L:A,i=dY(1,(B+63|0)/64|0),s=i-1|0,M=av*b|0,E=0;if(s<0)var
+e=function(b,a){return(b^a)&-1},a3=e(aG,l),a4=e(aB,v),a5=e(aw,s),a6=e(aL,o),a7=e(u,p),a8=e(q,m),a9=e(n,w);return[0,e(k,t),a9,a8,a7,a6,a5,a4,a3]}},df=function(g,n,b,m,f){if(1===m){var
+A=n-(av*b|0)|0,L=av,B=pd(av,A)?L:A,i=dZ(1,(B+63|0)/64|0),s=i-1|0,M=av*b|0,E=0;if(s<0)var
 t=a0;else{var
 a=E,j=a0;for(;;){var
 e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
@@ -2764,42 +2764,42 @@ F=f?8:f,w=2|F;else
 var
 w=v;var
 x=0===a?1:0,H=x?1:x,y=H|w;if(64===e)var
-k=dd(j,g,u,b,64,y);else
+k=de(j,g,u,b,64,y);else
 var
-J=cJ(64-e|0,0),k=dd(j,G(V(g,u,e),J),0,b,e,y);var
+J=cK(64-e|0,0),k=de(j,G(V(g,u,e),J),0,b,e,y);var
 I=a+1|0;if(s!==a){var
 a=I,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=de(g,n,b,c,0),h=de(g,n,b+c|0,m-c|0,0),z=$(64),q=o.length-1;if(0===q)var
-p=h.length-1,l=0===p?[0]:gr(h,0,p);else
+o=df(g,n,b,c,0),h=df(g,n,b+c|0,m-c|0,0),z=$(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:gs(h,0,p);else
 var
-l=0===h.length-1?gr(o,0,q):oB(o,h);var
+l=0===h.length-1?gs(o,0,q):oF(o,h);var
 r=l.length-1-1|0,C=0;if(!(r<0)){var
-d=C;for(;;){gB(z,4*d|0,l[1+d]);var
+d=C;for(;;){gC(z,4*d|0,l[1+d]);var
 D=d+1|0;if(r!==d){var
 d=D;continue}break}}var
-K=f?8:f;return dd(a0,aS(z),0,0,64,4|K)}},fu=function(a){var
-b=r(a),c=de(a,b,0,dY(1,(b+gf|0)/av|0),1);return d9(32,function(a){var
-b=a/4|0;return cG((y(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a2)})},l$=eb(bN,D),df=function(a){return bw(r(a),function(c){var
-b=aa(a,c);return y(l$,b)[1+b]})},ma=function(a){var
-c=ec(64);cI(function(a){var
+K=f?8:f;return de(a0,aS(z),0,0,64,4|K)}},fv=function(a){var
+b=r(a),c=df(a,b,0,dZ(1,(b+gg|0)/av|0),1);return d_(32,function(a){var
+b=a/4|0;return cH((y(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a2)})},ma=ec(bN,D),dg=function(a){return bw(r(a),function(c){var
+b=aa(a,c);return y(ma,b)[1+b]})},mb=function(a){var
+c=ed(64);cJ(function(a){var
 d=typeof
-a==="number"?a&a2:_(F(a,b(bW(a,8),8)));return aB(c,d)},a);return ed(c)},mb=function(a,c){var
-d=$(a6(a,d0(c)));d4(function(c,e){if(typeof
-e==="number")if(8===a)oM(d,c,dL(e));else
-if(4===a)gB(d,c,e);else{var
+a==="number"?a&a2:_(F(a,b(bX(a,8),8)));return aB(c,d)},a);return ee(c)},mc=function(a,c){var
+d=$(a6(a,d1(c)));d5(function(c,e){if(typeof
+e==="number")if(8===a)oQ(d,c,dN(e));else
+if(4===a)gC(d,c,e);else{var
 j=a-1|0,n=0;if(!(j<0)){var
 f=n;for(;;){var
-k=8*f|0,o=k<32?k:31;gA(d,c+f|0,e>>o&a2);var
+k=8*f|0,o=k<32?k:31;gB(d,c+f|0,e>>o&a2);var
 p=f+1|0;if(j!==f){var
 f=p;continue}break}}}else{var
-h=8*a|0,g=pG(F(e,b(bW(e,h),h))),i=r(g),l=a<=i?V(g,0,a):G(g,cJ(a-i|0,0)),m=0;if(0<=a&&!((r(l)-a|0)<0)&&0<=c&&!((br(d)-a|0)<c)){a4(l,0,d,c,a);m=1}if(!m)ad(g_)}return c+a|0},0,c);return aS(d)},mc=function(d,c,b){var
+h=8*a|0,g=pK(F(e,b(bX(e,h),h))),i=r(g),l=a<=i?V(g,0,a):G(g,cK(a-i|0,0)),m=0;if(0<=a&&!((r(l)-a|0)<0)&&0<=c&&!((br(d)-a|0)<c)){a4(l,0,d,c,a);m=1}if(!m)ad(g$)}return c+a|0},0,c);return aS(d)},md=function(d,c,b){var
 e=r(b),j=0<=af(c)?1:0;if(j){var
-k=el(c,D(r(d)-e|0));if(k){var
+k=em(c,D(r(d)-e|0));if(k){var
 l=_(c),a=0;for(;;){if((a+4|0)<=e){var
-n=dQ(b,a),f=oO(dQ(d,l+a|0),n);if(f){var
+n=dR(b,a),f=oS(dR(d,l+a|0),n);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
@@ -2808,13 +2808,13 @@ a=a+1|0;continue}var
 h=i}return h}}var
 m=k}else
 var
-m=j;return m},me=function(a){return cK(md,a)},mf=function(b,a){return pr(b,a)<0?1:0},i=[0,df,ma,function(a){return D(r(a))},hf,mf,me,mb,mc,fu],bH=[S,mg,cv(0)],I=function(a){throw[0,bH,a]},bI=function(d){var
+m=j;return m},mf=function(a){return cL(me,a)},mg=function(b,a){return pv(b,a)<0?1:0},i=[0,dg,mb,function(a){return D(r(a))},hg,mg,mf,mc,md,fv],bH=[S,mh,cw(0)],I=function(a){throw[0,bH,a]},bI=function(d){var
 f=r(d),a=[0,0];function
-c(b){return a[1]<f?aa(d,a[1]):I(mh)}function
-g(b){return c(0)===b?(a[1]++,0):I(G(mi,e(q+a[1])))}function
+c(b){return a[1]<f?aa(d,a[1]):I(mi)}function
+g(b){return c(0)===b?(a[1]++,0):I(G(mj,e(p+a[1])))}function
 k(l){g(34);var
-b=ec(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return ed(b)}if(92===e){a[1]++;var
+b=ed(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return ee(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -2823,42 +2823,42 @@ k=0;switch(i){case
 12:aB(b,10);break;case
 16:aB(b,13);break;case
 18:aB(b,9);break;case
-19:if(f<(a[1]+4|0))I(mj);else
-aB(b,cG(gJ(G(mk,V(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aB(b,h);continue}aB(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))I(mk);else
+aB(b,cH(gK(G(ml,V(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aB(b,h);continue}aB(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return ml}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return mm}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bv(e)]}}if(123===b){a[1]++;if(f_===c(0)){a[1]++;return mm}var
+e=[0,h(0),e];continue}g(93);return[2,bv(e)]}}if(123===b){a[1]++;if(f$===c(0)){a[1]++;return mn}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(f_);return[3,bv(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(f$);return[3,bv(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
 p=9<aa(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
 o=25<aa(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(d,m,a[1]-m|0)]}}return h(0)},W=function(b,a){if(3===a[0])try{var
-c=g6(b,a[1]);return c}catch(a){a=aA(a);if(a===ae)return I(G(mo,b));throw a}return I(mn)},be=function(a){return 1===a[0]?a[1]:I(mp)},a1=function(a){if(0===a[0]){var
-b=a[1];return 40<r(b)?I(mq):dU(b)}return I(mr)},bJ=function(a){return 2===a[0]?a[1]:I(ms)},ck=function(a){switch(a[0]){case
+c=g7(b,a[1]);return c}catch(a){a=aA(a);if(a===ae)return I(G(mp,b));throw a}return I(mo)},be=function(a){return 1===a[0]?a[1]:I(mq)},a1=function(a){if(0===a[0]){var
+b=a[1];return 40<r(b)?I(mr):dV(b)}return I(ms)},bJ=function(a){return 2===a[0]?a[1]:I(mt)},cl=function(a){switch(a[0]){case
 0:return[0,a1(a)];case
 1:return[1,a[1]];case
-2:return[3,aK(ck,a[1])];case
+2:return[3,aK(cl,a[1])];case
 3:var
 c=a[1];return[4,aK(function(a){var
-b=ck(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dR(b,mx)?dR(b,my)?I(mz):mA:mB}},mC=function(k,j){var
-a=ck(bI(k));function
+b=cl(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return dS(b,my)?dS(b,mz)?I(mA):mB:mC}},mD=function(k,j){var
+a=cl(bI(k));function
 b(b){var
-c=M(i,df(b),a);return c?c[1]:I(G(mD,b))}var
-l=0,m=b(mE),d=O(function(a){return c4(i,a)},m,l),n=d?d[1]:I(mJ),e=cM(n),p=cN(0,64),f=cN(0,64);function
+c=M(i,dg(b),a);return c?c[1]:I(G(mE,b))}var
+l=0,m=b(mF),d=O(function(a){return c5(i,a)},m,l),n=d?d[1]:I(mK),e=cN(n),p=cO(0,64),f=cO(0,64);function
 g(d,c,b){var
-a=cf(i,d,c,b);return a?a[1]:I(mF)}var
-o=b(mG);d3(function(l,d){if(3===d[0]){var
+a=cg(i,d,c,b);return a?a[1]:I(mG)}var
+o=b(mH);d4(function(l,d){if(3===d[0]){var
 b=d[1];if(b){var
 f=b[1];if(0===f[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=af(a)&&ej(a,D(e.length-1))){var
-k=_(a),c=y(e,k)[1+k],m=c[3]?g(0,c,j):mI,n=[0,D(l),[0,a,m]];return eh(p,g(1,c,j),n)}}}}}}return I(mH)},o);var
-h=d6(d2(0,function(M,L){var
+j=i[1],a=f[1];if(0<=af(a)&&ek(a,D(e.length-1))){var
+k=_(a),c=y(e,k)[1+k],m=c[3]?g(0,c,j):mJ,n=[0,D(l),[0,a,m]];return ei(p,g(1,c,j),n)}}}}}}return I(mI)},o);var
+h=d7(d3(0,function(M,L){var
 g=L[1],r=aL(p,g),k=y(p[2],r)[1+r];if(k){var
 l=k[3],G=k[2];if(0===ah(g,k[1]))var
 a=[0,G];else
@@ -2885,7 +2885,7 @@ K=n[3],s=0===ah(n[1],b)?1:0;if(!s){var
 n=K;continue}var
 v=s}else
 var
-v=0;if(1-v)eh(f,b,D(M));var
+v=0;if(1-v)ei(f,b,D(M));var
 q=aL(f,b),h=y(f[2],q)[1+q];if(h){var
 i=h[3],z=h[2];if(0===ah(b,h[1]))var
 o=z;else{if(!i)throw ae;var
@@ -2897,103 +2897,114 @@ d=C;for(;;){if(!d)throw ae;var
 w=d[2],x=d[3];if(0!==ah(b,d[1])){var
 d=x;continue}var
 o=w;break}}}}return[0,u[1],o]}throw ae}}var
-O=N(c);return[0,N(c),O]},j));return[0,a,h[1],h[2]]},fv=function(e){var
-v=r(e);if(v<8)I(mK);var
-k=dM(ea(e,0)),Q=k<2?1:0,R=Q||((v-8|0)<k?1:0);if(R)I(mL);var
+O=N(c);return[0,N(c),O]},j));return[0,a,h[1],h[2]]},fw=function(e){var
+v=r(e);if(v<8)I(mL);var
+k=dO(eb(e,0)),Q=k<2?1:0,R=Q||((v-8|0)<k?1:0);if(R)I(mM);var
 S=bI(V(e,8,k));function
 h(b){var
-c=bJ(W(mM,W(b,S)));if(c){var
+c=bJ(W(mN,W(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
 a=_(a1(c[1])),e=_(a1(d[1]));if(0<=a&&!(e<a)&&!(v<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return I(b)}}return I(b)}function
 m(b){var
 a=h(b);return V(e,a[1],a[2])}function
 a(j,i){var
 a=h(i),k=a[2],m=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
-f=ea(e,m+(8*d|0)|0),g=dM(f);if(0===gH(dL(g),f)){var
+f=eb(e,m+(8*d|0)|0),g=dO(f);if(0===gI(dN(g),f)){var
 h=0;if(!j&&!(0<=g))h=1;if(!h)return D(g)}var
-a=dU(o2(hh,f));if(!j&&!(0<=af(a)))return l(a,b(c,64));return a}return ad(i)}]}function
+a=dV(o6(hi,f));if(!j&&!(0<=af(a)))return l(a,b(c,64));return a}return ad(i)}]}function
 n(d){var
 a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
-c=d$(e,(g+(4*a|0)|0)+2|0),h=d$(e,g+(4*a|0)|0);if(c<8192)return D(h|c<<16);var
+c=ea(e,(g+(4*a|0)|0)+2|0),h=ea(e,g+(4*a|0)|0);if(c<8192)return D(h|c<<16);var
 i=b(D(c),16);return l(D(h),i)}return ad(d)}]}function
 w(a){return bw(a[1],a[2])}var
-j=bI(m(mN)),A=n(mO),o=A[1],T=A[2];if(0===o)I(mP);var
-B=aK(be,bJ(W(mQ,j)));if(g5(function(a){return 1-d5(a,mR)},B))I(mS);function
-q(a){return d5(a,B)}function
+j=bI(m(mO)),A=n(mP),o=A[1],T=A[2];if(0===o)I(mQ);var
+B=aK(be,bJ(W(mR,j)));if(g6(function(a){return 1-d6(a,mS)},B))I(mT);function
+q(a){return d6(a,B)}function
 C(d){var
-g=h(d),n=g[1],c=gE(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+g=h(d),n=g[1],c=gF(g[2],o);return 8===c?a(0,d)[2]:function(o){var
 j=V(e,n+a6(c,o)|0,c),d=r(j)-1|0;if(d<0)var
 g=f;else{var
 a=d,h=f;for(;;){var
 k=D(aa(j,a)),i=l(b(h,8),k),m=a-1|0;if(0!==a){var
 a=m,h=i;continue}var
 g=i;break}}return g}}var
-s=W(mT,j);if(q(mU))var
+s=W(mU,j);if(q(mV))var
 p=1;else
 var
-P=q(nA),p=P?[0,a1(W(nB,s))]:P;function
+P=q(nB),p=P?[0,a1(W(nC,s))]:P;function
 E(a){return f}var
-U=1===p?E:C(nz);if(typeof
+U=1===p?E:C(nA);if(typeof
 p==="number")if(p)var
-X=n(mV)[2],x=X,t=[0,a(0,mW)[2]];else{try{var
-aF=[0,C(nw)],O=aF}catch(a){a=aA(a);if(a[1]!==bH)throw a;var
+X=n(mW)[2],x=X,t=[0,a(0,mX)[2]];else{try{var
+aF=[0,C(nx)],O=aF}catch(a){a=aA(a);if(a[1]!==bH)throw a;var
 O=0}var
 x=E,t=O}else
 var
-aG=n(nx)[2],x=aG,t=[0,a(0,ny)[2]];var
-Y=a(1,mX)[2],Z=a(1,mY)[2],G=a(0,mZ)[2],H=h(m0),$=H[1],J=h(m1),ae=H[2]<o?1:0,ac=J[1],ag=ae||((J[2]/32|0)<o?1:0);if(ag)I(m2);var
-ah=n(m3)[2],ai=n(m4)[2],g=be(W(m5,s)),u=a1(W(m6,s)),aj=af(u)<0?1:0,ak=aj||ek(u,D(64));if(ak)I(m7);var
-al=a(1,m8)[2],am=a(1,m9)[2],an=a(0,m_)[2],K=cM(bJ(bI(m(m$))));function
+aG=n(ny)[2],x=aG,t=[0,a(0,nz)[2]];var
+Y=a(1,mY)[2],Z=a(1,mZ)[2],G=a(0,m0)[2],H=h(m1),$=H[1],J=h(m2),ae=H[2]<o?1:0,ac=J[1],ag=ae||((J[2]/32|0)<o?1:0);if(ag)I(m3);var
+ah=n(m4)[2],ai=n(m5)[2],g=be(W(m6,s)),u=a1(W(m7,s)),aj=af(u)<0?1:0,ak=aj||el(u,D(64));if(ak)I(m8);var
+al=a(1,m9)[2],am=a(1,m_)[2],an=a(0,m$)[2],K=cN(bJ(bI(m(na))));function
 ao(k){var
-n=d(an,k),o=d(al,k),s=_(u);if(64<r(g))I(mu);var
-v=eL(df(g),f,c,0);if(v){var
+n=d(an,k),o=d(al,k),s=_(u);if(64<r(g))I(mv);var
+v=eM(dg(g),f,c,0);if(v){var
 w=v[1],q=w[2],x=w[1],z=function(a){var
-c=D(64),d=b(aJ(q,D(du)),32),e=b(aJ(x,o),32);if(ek(bt(l(aJ(a,aJ(q,D(du))),e),d),c))I(mv);return c1(x,q,D(s),o,n,a)},h=0,G=cK(mt,d_(46,g)),B=r(g);for(;;){if(B<=h)var
+c=D(64),d=b(aJ(q,D(dw)),32),e=b(aJ(x,o),32);if(el(bt(l(aJ(a,aJ(q,D(dw))),e),d),c))I(mw);return c2(x,q,D(s),o,n,a)},h=0,G=cL(mu,d$(46,g)),B=r(g);for(;;){if(B<=h)var
 m=0;else{if(ab(g,h)!==46){var
 h=h+1|0;continue}var
 m=[0,h]}var
-H=m?(r(g)-m[1]|0)-1|0:m,J=gZ(D(10),H),j=aJ(D(du),J),p=N(aJ(dU(G),o)),E=N(bt(N(b(p,32)),j));if(b3(n,b(c,s)))var
+H=m?(r(g)-m[1]|0)-1|0:m,J=g0(D(10),H),j=aJ(D(dw),J),p=N(aJ(dV(G),o)),E=N(bt(N(b(p,32)),j));if(b4(n,b(c,s)))var
 a=E;else
 var
-L=Math.log(dV(n))-s*0.693147180559945286,t=b(p,32),C=F(t,aJ(j,bt(t,j))),M=bt(b(p,32),j),O=dV(j),a=l(M,pE(Math.ceil(dV(C)/O-L*4294967296.)));var
-A=z(a)?z(ei(a))?ei(a):a:g0(a);break}}else
+L=Math.log(dW(n))-s*0.693147180559945286,t=b(p,32),C=F(t,aJ(j,bt(t,j))),M=bt(b(p,32),j),O=dW(j),a=l(M,pI(Math.ceil(dW(C)/O-L*4294967296.)));var
+A=z(a)?z(ej(a))?ej(a):a:g1(a);break}}else
 var
-A=I(mw);var
-P=d(am,k),e=[0,be(y(K,k)[1+k]),o,P,n,A,na],Q=fu(ev(i,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+A=I(mx);var
+P=d(am,k),e=[0,be(y(K,k)[1+k]),o,P,n,A,nb],Q=fv(ew(i,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
 ap=bw(o,function(a){var
-f=_(d(G,a+1|0)),g=_(d(G,a));if(f<g)ad(nb);var
+f=_(d(G,a+1|0)),g=_(d(G,a));if(f<g)ad(nc);var
 h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
 l=V(e,ac+(32*a|0)|0,32),m=d(Z,a),n=d(Y,a),o=t?d(t[1],a):h,p=d(T,a);return[0,0!==aa(e,$+a|0)?1:0,p,h,o,n,m,l,c,k]}var
-i=d(ai,b),j=[0,[0,d(ah,b),i],c],b=b-1|0,c=j;continue}}),L=bw(K.length-1,ao),aq=W(nd,W(nc,j));function
-z(a){return aK(a1,bJ(W(a,W(ne,j))))}var
-ar=mC(m(nf),L),as=m(ng),at=m(nh),au=w(a(0,ni)),av=w(a(0,nj)),aw=w(a(0,nk));if(q(nl))var
-ax=z(nm),ay=z(nn),M=[0,[0,[0,z(no),ay],ax]];else
+i=d(ai,b),j=[0,[0,d(ah,b),i],c],b=b-1|0,c=j;continue}}),L=bw(K.length-1,ao),aq=W(ne,W(nd,j));function
+z(a){return aK(a1,bJ(W(a,W(nf,j))))}var
+ar=mD(m(ng),L),as=m(nh),at=m(ni),au=w(a(0,nj)),av=w(a(0,nk)),aw=w(a(0,nl));if(q(nm))var
+ax=z(nn),ay=z(no),M=[0,[0,[0,z(np),ay],ax]];else
 var
 M=0;var
-az=bJ(W(np,aq)),aB=aK(function(a){return be(a)},az),aC=q(nq),aD=a1(W(nr,s)),aE=be(W(nt,W(ns,j)));return[0,[0,be(W(nv,W(nu,j))),aE,g,u,aD,p,aC,aB,M,L,aw,av,au,ap,at,as],ar]},nC=function(a){function
-b(a){return cJ(1,aa(nD,a))}return cK(nE,bw(r(a),function(d){var
-c=aa(a,d),e=b(c%16|0);return G(b(c/16|0),e)}))},nG=nF.slice(),fw=function(f){try{var
-h=fv(f)}catch(a){a=aA(a);if(a[1]===bH){var
-c=a[2],n=0;if(8<r(c)&&dP(V(c,0,8),nH)){var
-g=c;n=1}if(!n)var
-g=G(nI,c);return[0,0,g]}if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==b2&&a!==cF&&a!==ae)throw a;return nK}return nJ}var
-a=h[1];try{var
-j=jp(i,f,a,h[2])}catch(a){a=aA(a);if(a!==b2&&a!==b0&&a!==bZ)throw a;return nL}var
-k=j[1];if(0===af(k)){var
-p=a[14],s=g2(a[14]),b=d4(function(b,a){return a},s,p),l=a[6],o=0;if(typeof
-l==="number"&&l)if(0<af(b[9]))var
-t=G(nN,G(cD(b[9]),nM)),d=G(nO,G(cD(b[4]),t));else
+az=bJ(W(nq,aq)),aB=aK(function(a){return be(a)},az),aC=q(nr),aD=a1(W(ns,s)),aE=be(W(nu,W(nt,j)));return[0,[0,be(W(nw,W(nv,j))),aE,g,u,aD,p,aC,aB,M,L,aw,av,au,ap,at,as],ar]},nD=function(a){function
+b(a){return cK(1,aa(nE,a))}return cL(nF,bw(r(a),function(d){var
+c=aa(a,d),e=b(c%16|0);return G(b(c/16|0),e)}))},dh=[0,nI],nH=nG.slice(),fx=function(a){var
+z=1-bS(a,dh[1][1]),A=z||bS(a,nZ);if(A){try{var
+t=0,k=fw(a);t=1}catch(a){a=aA(a);if(a[1]===bH){var
+d=a[2],u=0;if(8<r(d)&&bS(V(d,0,8),nJ)){var
+h=d;u=1}if(!u)var
+h=G(nL,d);var
+f=[0,0,h]}else{var
+v=0;if(a===b1||a===b0)v=1;else{if(a[1]!==bY&&a[1]!==bZ&&a!==b3&&a!==cG&&a!==ae)throw a;var
+f=nN}if(v)var
+f=nM}var
+j=f}if(t){var
+b=k[1];try{var
+w=0,m=jq(i,a,b,k[2]);w=1}catch(a){a=aA(a);if(a!==b3&&a!==b1&&a!==b0)throw a;var
+l=nO}if(w){var
+n=m[1];if(0===af(n)){var
+C=b[14],D=g3(b[14]),c=d5(function(b,a){return a},D,C),o=b[6],x=0;if(typeof
+o==="number"&&o)if(0<af(c[9]))var
+E=G(nQ,G(cE(c[9]),nP)),g=G(nR,G(cE(c[4]),E));else
 var
-d=G(cD(b[4]),nS);else
-o=1;if(o)var
-v=a[7]?nT:nU,d=G(cD(b[3]),v);var
-u=G(nQ,G(d,G(nP,nC(j[2]))));return[0,1,G(nR,G(e(q+d0(a[14])),u))]}var
-m=_(k);return[0,0,G(nV,y(nG,m)[1+m])]},fx=[S,nW,cv(0)],nY=nX.slice(),of=oe.slice(),og=function(e){if(16777216<=r(e))throw[0,fx,oh];var
-f=ck(bI(e));if(4===f[0]){var
+g=G(cE(c[4]),nV);else
+x=1;if(x)var
+H=b[7]?nW:nX,g=G(cE(c[3]),H);var
+F=G(nT,G(g,G(nS,nD(m[2])))),q=[0,1,G(nU,G(e(p+d1(b[14])),F))]}else
+var
+s=_(n),q=[0,0,G(nY,y(nH,s)[1+s])];var
+l=q}var
+j=l}var
+B=r(a)<4194304?a:nK;dh[1]=[0,B,j]}return dh[1][2]},fy=[S,n0,cw(0)],n2=n1.slice(),oj=oi.slice(),ok=function(e){if(16777216<=r(e))throw[0,fy,ol];var
+f=cl(bI(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(dR(d[1],oj)){var
+c=a[2],d=a[1];if(dS(d[1],on)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bv(b)}}throw[0,bH,oi]},ok=function(q,aA,a1,x){var
+a=c;continue}return bv(b)}}throw[0,bH,om]},oo=function(q,aA,a1,x){var
 L=r(x)-1|0;for(;;){if(0<=L){if(ab(x,L)!==10){var
 L=L-1|0;continue}var
 T=[0,L]}else
@@ -3005,15 +3016,15 @@ al=ak<=e?1:0,Z=0;if(al){var
 am=al;Z=1}else{var
 p=B(e);if(!(a3<=p)){var
 e=e+1|0;continue}var
-aH=0;if(194<=p&&!(dq<=p)){var
+aH=0;if(194<=p&&!(ds<=p)){var
 az=I(e+1|0);if(az){var
 e=e+2|0;continue}var
 Y=az;aH=1}if(!aH){var
-aI=0;if(dq<=p&&!(dr<=p)){var
+aI=0;if(ds<=p&&!(dt<=p)){var
 av=I(e+1|0);if(av){var
 aw=I(e+2|0);if(aw){var
-aZ=dq!==p?1:0,ax=aZ||(f4<=B(e+1|0)?1:0);if(ax){var
-a0=237!==p?1:0,ay=a0||(B(e+1|0)<f4?1:0);if(ay){var
+aZ=ds!==p?1:0,ax=aZ||(f5<=B(e+1|0)?1:0);if(ax){var
+a0=237!==p?1:0,ay=a0||(B(e+1|0)<f5?1:0);if(ay){var
 e=e+3|0;continue}var
 S=ay}else
 var
@@ -3023,13 +3034,13 @@ S=aw}else
 var
 S=av;var
 Y=S;aI=1}if(!aI){var
-an=dr<=p?1:0;if(an){var
+an=dt<=p?1:0;if(an){var
 ao=p<245?1:0;if(ao){var
 ap=I(e+1|0);if(ap){var
 ar=I(e+2|0);if(ar){var
 as=I(e+3|0);if(as){var
-aX=dr!==p?1:0,at=aX||(fB<=B(e+1|0)?1:0);if(at){var
-aY=244!==p?1:0,au=aY||(B(e+1|0)<fB?1:0);if(au){var
+aX=dt!==p?1:0,at=aX||(fC<=B(e+1|0)?1:0);if(at){var
+aY=244!==p?1:0,au=aY||(B(e+1|0)<fC?1:0);if(au){var
 e=e+4|0;continue}var
 u=au}else
 var
@@ -3046,7 +3057,7 @@ var
 u=an;var
 am=u;Z=1}}}if(Z)var
 Y=am;if(Y){var
-a2=0===M?0:d_(10,V(x,0,M-1|0)),J=aK(og,a2),aT=function(k){if(J){var
+a2=0===M?0:d$(10,V(x,0,M-1|0)),J=aK(ok,a2),aT=function(k){if(J){var
 e=function(e){function
 u(j){function
 k(u){function
@@ -3057,88 +3068,88 @@ I(k){function
 O(u){function
 t(m){var
 e=j[10],l=q[14],a=k?k[1]?0:k[2]?0:1:k;if(e){if(e[1]){var
-h=a?l3:c;return[0,h]}var
+h=a?l4:c;return[0,h]}var
 g=A(l);return s(function(a){if(a){var
 b=d(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-i=a?ft:l4;return[0,i]}var
+i=a?fu:l5;return[0,i]}var
 m=j[8];if(C(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},m))var
 o=function(h){var
-k=b4(i,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return E(s(function(a){if(0===a[0]){var
+k=b5(i,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return E(s(function(a){if(0===a[0]){var
 l=a[3],m=a[2],g=H(j[8],0),h=function(c){var
-a=d(k,c[2][2]),b=C(function(a){return c8(l,a)},a);return[0,C(function(a){return c8(m,a)},a),b]},i=z(function(a){return db(h,a)},g),e=a[1],c=0,b=cg(jv,function(d,f){var
+a=d(k,c[2][2]),b=C(function(a){return c9(l,a)},a);return[0,C(function(a){return c9(m,a)},a),b]},i=z(function(a){return dc(h,a)},g),e=a[1],c=0,b=ch(jw,function(d,f){var
 a=f[1],g=a?d[2]:a,b=n(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return n(h)}return b},jw,jx,c,i),f=b?1:b;return f}return 1},g),f)},p=a(b(b(c,1),1)),r=e[7],h=g(ai(s(function(a){if(0===a[0])return 1;var
+c=e?f[2]:e,h=c?d[1]:c;return n(h)}return b},jx,jy,c,i),f=b?1:b;return f}return 1},g),f)},p=a(b(b(c,1),1)),r=e[7],h=g(ai(s(function(a){if(0===a[0])return 1;var
 b=a[1],j=e[9],k=e[8];return n(C(function(m){var
 b=f,a=j;for(;;){if(a){var
-e=d(k,b),g=e?c8(m,b):e;if(!g){var
+e=d(k,b),g=e?c9(m,b):e;if(!g){var
 i=a[2],b=l(b,c),a=i;continue}var
 h=g}else
 var
 h=a;return h}},b))},r),p),o);else
 var
-h=l2;return g(h,t)}var
-P=a(a(b(b(b(c,1),1),1))),Q=e[10],R=0,L=j[8],y=b4(i,aq(function(a){return 0===a[0]?aq(l0,a[1][2][1]):0},L)),p=R,o=Q;for(;;){if(o){var
+h=l3;return g(h,t)}var
+P=a(a(b(b(b(c,1),1),1))),Q=e[10],R=0,L=j[8],y=b5(i,aq(function(a){return 0===a[0]?aq(l1,a[1][2][1]):0},L)),p=R,o=Q;for(;;){if(o){var
 r=o[1][1];if(typeof
 r==="number")var
 h=1;else
 if(0===r[0])var
-M=fs(y,p,j),v=r[1],D=0,F=[0,cc,cc],G=function(l){return function(j,k){var
-a=ch(j)[2];return s(function(i){var
+M=ft(y,p,j),v=r[1],D=0,F=[0,cd,cd],G=function(l){return function(j,k){var
+a=ci(j)[2];return s(function(i){var
 a=j[2],o=k[2],p=k[1];function
-c(a){return e8(p,a)}if(2===l)return a?n(c(a[1])):1;if(3<=l){if(i){var
+c(a){return e9(p,a)}if(2===l)return a?n(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=cP(a[1],f),e=d?1:d;else
+d=cQ(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=n(e),m=g?n(e8(o,f)):g,b=m}else
+g=n(e),m=g?n(e9(o,f)):g,b=m}else
 var
 b=1;if(b){if(a)return n(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),t=cg(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(v),t=ch(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=e7;break;case
+a=e8;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?ch(b):e7;break;default:var
-a=ch(b)}else
-switch(e6(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?ci(b):e8;break;default:var
+a=ci(b)}else
+switch(e7(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,jt,b[2]];break;default:var
-a=ch(b)}var
+a=[0,1,ju,b[2]];break;default:var
+a=ci(b)}var
 j=bF(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=bF(c6(a),1,k);else
+k=c[1],h=bF(c7(a),1,k);else
 var
 h=c[1];var
 d=bF(a[3],0,h)}else
 if(f)var
-l=c[1],d=bF(c6(a),1,l);else
+l=c[1],d=bF(c7(a),1,l);else
 if(a[1])var
-m=c[1],d=bF(c6(a),1,m);else
+m=c[1],d=bF(c7(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),G,e9,F,D,M),I=t?1:t,h=I;else{var
+d=c[1];return[0,d,j]}}(v),G,e_,F,D,M),I=t?1:t,h=I;else{var
 w=r[3],x=m(f,w);if(x)var
-N=fs(y,p,j),J=0,u=cg(ju,function(e){return function(b,d){var
-a=b[2];return a?m(l(e_(d,a[1]),c),e):1}}(w),e9,cc,J,N),K=u?1:u,h=K;else
+N=ft(y,p,j),J=0,u=ch(jv,function(e){return function(b,d){var
+a=b[2];return a?m(l(e$(d,a[1]),c),e):1}}(w),e_,cd,J,N),K=u?1:u,h=K;else
 var
 h=x}if(h){var
 p=p+1|0,o=o[2];continue}var
 B=h}else
 var
 B=1;return g(E(B,P),O)}}var
-J=a(a(a(a(c)))),D=H(j[8],0),G=z(function(a){return db(aW,a)},D),p=q[14],y=F(v(p,f),c),B=A(p);function
-o(a,b){return c5(B,a,b)}var
+J=a(a(a(a(c)))),D=H(j[8],0),G=z(function(a){return dc(aW,a)},D),p=q[14],y=F(v(p,f),c),B=A(p);function
+o(a,b){return c6(B,a,b)}var
 r=0,u=[0,[0,y],0];function
 w(a,e){var
 k=a[1][1],g=s(function(a){return m(f,a)},k),i=g?d(a[2],e):g,j=i?s(function(c){var
 b=a[1][1];return C(function(d){var
-a=e0(o,d,c),b=a?1:a;return b},b)},e):i;if(j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(v(e3(h,o,a,2,e),f),l)}return j}var
-k=cg(function(a,b,c){return e3(h,o,a,b,c)},w,jr,u,r,G),x=k?[0,k[1][1]]:k;return g(t(x,J),I)}var
+a=e1(o,d,c),b=a?1:a;return b},b)},e):i;if(j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(v(e4(h,o,a,2,e),f),l)}return j}var
+k=ch(function(a,b,c){return e4(h,o,a,b,c)},w,js,u,r,G),x=k?[0,k[1][1]]:k;return g(t(x,J),I)}var
 p=j[5],o=0;for(;;){if(p){var
 r=p[1],u=r[2],x=r[1],I=C(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
@@ -3149,7 +3160,7 @@ k=q[14];if(o){var
 J=function(u){function
 p(g){var
 d=a(b(b(a(c),1),1));return E(s(function(a){var
-p=da(i,e,a[1]),q=p?da(i,e,a[2]):p;if(q)var
+p=db(i,e,a[1]),q=p?db(i,e,a[2]):p;if(q)var
 r=e[10],g=n(C(function(l){var
 j=a[2],k=a[1],b=l[1];if(typeof
 b!=="number"&&0===b[0]){var
@@ -3159,14 +3170,14 @@ i=h(d[1],j);if(i)return h(c[1],k);var
 g=i}return g}return 0},r));else
 var
 g=q;if(g){var
-s=a[2],c=function(a){return fq(e,s,a)},t=a[1],d=function(a){return fq(e,t,a)},b=A(k),j=e4(b,d,c,f,k),l=j?e4(b,c,d,f,k):j;if(l){var
-m=e5(b,d,c,k);if(!m)return e5(b,c,d,k);var
+s=a[2],c=function(a){return fr(e,s,a)},t=a[1],d=function(a){return fr(e,t,a)},b=A(k),j=e5(b,d,c,f,k),l=j?e5(b,c,d,f,k):j;if(l){var
+m=e6(b,d,c,k);if(!m)return e6(b,c,d,k);var
 o=m}else
 var
 o=l;return o}return g},o),d)}var
 q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),t=Q(b(c,1),r),j=A(k);return g(ai(m(aD(function(b,a){var
 g=l(b,v(a[8],f)),h=a[8];return aD(function(g,b){var
-a=d(e[4],b[1]),k=a?da(i,e,a[1][1]):a;if(k){var
+a=d(e[4],b[1]),k=a?db(i,e,a[1][1]):a;if(k){var
 h=d(j,b[2]),m=h?v(h[1][8],f):f;return l(l(g,c),m)}return g},h,g)},k,f),t),q),p)},K=a(b(b(c,1),1)),y=e[7],B=y?1:y;if(B)var
 L=e[1],D=C(function(l){var
 e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},L);else
@@ -3174,12 +3185,12 @@ var
 D=B;var
 G=g(ai(n(D),K),J)}else
 var
-G=lZ;return g(G,M)}}var
+G=l0;return g(G,M)}}var
 o=b(b(a(c),1),1),p=b(b(a(b(c,1)),1),1),r=Q(b(c,1),p);return g(ai(m(j[9],r),o),k)}var
-p=b(a(b(b(b(c,1),1),1)),1),k=fp(i,j[6]),r=k?fp(i,j[7]):k;return g(E(r,p),o)}var
+p=b(a(b(b(b(c,1),1),1)),1),k=fq(i,j[6]),r=k?fq(i,j[7]):k;return g(E(r,p),o)}var
 o=a(b(b(a(c),1),1)),p=j[10]?h(d(i[3],U),f):1;return g(E(p,o),k)}if(J)var
 k=J[1],G=J[2],r=function(u){function
-C(a){return fo(i,u,a,b(c,1),G)}function
+C(a){return fp(i,u,a,b(c,1),G)}function
 e(ap){var
 l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],p=[0,a(b(b(b(a(c),1),1),1)),m],r=[0,a(a(a(a(b(c,1))))),p],s=[0,b(a(a(a(b(a(c),1)))),1),r],v=[0,a(a(a(a(b(a(c),1))))),s],x=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),x],A=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],F=[0,b(a(a(a(b(c,1)))),1),C],G=[0,a(a(b(b(b(a(c),1),1),1))),F],I=[0,a(a(b(b(b(a(c),1),1),1))),G],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],L=[0,a(b(b(b(b(a(c),1),1),1),1)),0],M=[0,a(b(a(a(b(a(c),1))),1)),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),M],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),P],R=[0,a(a(b(b(b(a(c),1),1),1))),Q],e=ac(i,[0,a(a(b(b(a(a(c)),1),1))),R],J,k);function
 S(A){function
@@ -3213,9 +3224,9 @@ n=0;var
 o=n}else
 var
 o=l;return g(ai(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(E(eV(i,h,z(bx,u[10])),m),l)}var
+m=b(b(a(a(c)),1),1);return g(E(eW(i,h,z(bx,u[10])),m),l)}var
 o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],x=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),x],h=w(i,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],A=3===l[0]?O(c3,l[1],0):0,m=A;else
+l=h[1],A=3===l[0]?O(c4,l[1],0):0,m=A;else
 var
 m=h;return g(t(m,o),n)}var
 s=b(b(a(a(c)),1),1),v=ba(d(i[1],a1)),x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=ac(i,[0,a(b(b(b(b(a(c),1),1),1),1)),F],v,k);if(n)var
@@ -3232,78 +3243,78 @@ o=m;var
 p=o}else
 var
 p=l;return g(E(p,s),r)}var
-X=a(a(b(a(c),1))),Y=aE(i,aN(i,[4,V])),Z=d(i[9],Y),s=d(i[1],Z),v=0,x=et(0,12),r=aD(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=D(a);return[0,bC(a$(eo(U,K(b(b(c,1),1),f)),e)),d]},x,v),y=ba(s);function
-h(b,a){return bz(a,cR(b,y))}var
-A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=a$(aU(cQ(8,s,f),B),A),p=af(l);if(0===p)var
+X=a(a(b(a(c),1))),Y=aE(i,aN(i,[4,V])),Z=d(i[9],Y),s=d(i[1],Z),v=0,x=eu(0,12),r=aD(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=D(a);return[0,bC(a$(ep(U,K(b(b(c,1),1),f)),e)),d]},x,v),y=ba(s);function
+h(b,a){return bz(a,cS(b,y))}var
+A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=a$(aU(cR(8,s,f),B),A),p=af(l);if(0===p)var
 m=b(b(b(a(a(c)),1),1),1);else
 if(0<p)var
 C=function(d){return a(b(b(a(a(c)),1),1))},F=function(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
 f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},F,C,l);else{N(l);var
 m=b(a(b(b(b(a(c),1),1),1)),1)}var
-G=h(20,12),I=o([0,a(b(a(a(b(c,1))),1)),0],G),J=o(h(17,3),I),L=o([0,a(b(a(a(b(c,1))),1)),[0,m,0]],J),M=o(h(13,3),L),P=[0,a(a(a(b(a(c),1)))),0],Q=o([0,a(b(a(a(b(c,1))),1)),P],M),R=o(cR(8,r),Q),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bz(8,r),S),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ad=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(E(ac(i,[0,a(a(b(b(a(a(c)),1),1))),aj],T,k),X),W)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(a(b(a(c),1))),1)),m],r=[0,a(a(a(a(a(b(c,1)))))),p],s=[0,b(b(a(b(b(a(c),1),1)),1),1),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(cj(i,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(E(fe(i,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(ff(i,e,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fg(i,[0,a(a(b(b(a(a(c)),1),1))),x],k),y=h?[2,h[1]]:kW;return g(y,l)}var
+G=h(20,12),I=o([0,a(b(a(a(b(c,1))),1)),0],G),J=o(h(17,3),I),L=o([0,a(b(a(a(b(c,1))),1)),[0,m,0]],J),M=o(h(13,3),L),P=[0,a(a(a(b(a(c),1)))),0],Q=o([0,a(b(a(a(b(c,1))),1)),P],M),R=o(cS(8,r),Q),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bz(8,r),S),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ad=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(E(ac(i,[0,a(a(b(b(a(a(c)),1),1))),aj],T,k),X),W)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(a(b(a(c),1))),1)),m],r=[0,a(a(a(a(a(b(c,1)))))),p],s=[0,b(b(a(b(b(a(c),1),1)),1),1),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(ck(i,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
+m=b(a(b(a(c),1)),1);return g(E(ff(i,h[1],h[2],k),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(fg(i,e,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fh(i,[0,a(a(b(b(a(a(c)),1),1))),x],k),y=h?[2,h[1]]:kX;return g(y,l)}var
 T=b(a(b(c,1)),1);if(e)var
 h=e;else
 var
 U=[0,b(b(b(b(a(c),1),1),1),1),0],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(b(b(b(a(c),1),1),1)),V],X=[0,a(a(a(a(b(c,1))))),W],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(a(a(a(b(a(c),1))))),Y],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(b(b(a(a(c)),1),1))),ab],ae=[0,b(a(a(a(b(c,1)))),1),ad],ag=[0,a(a(b(b(b(a(c),1),1),1))),ae],ah=[0,a(a(b(b(b(a(c),1),1),1))),ag],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),0],al=[0,a(b(a(a(b(a(c),1))),1)),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(b(a(b(a(c),1)),1),1),1),am],ao=[0,a(a(b(b(b(a(c),1),1),1))),an],h=ac(i,[0,a(a(b(b(a(a(c)),1),1))),ao],aj,k);return g(ai(h,T),S)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],p=[0,a(b(b(a(b(a(c),1)),1),1)),m],r=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(E(ac(i,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),e),C)},p=g(fj(i,q,aA),r);else
+h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],p=[0,a(b(b(a(b(a(c),1)),1),1)),m],r=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(E(ac(i,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),e),C)},p=g(fk(i,q,aA),r);else
 var
-p=[1,a(b(b(a(c),1),1))];return g(p,u)};return g(fj(i,q,aA),e)}return[0,ft]},aV=a(b(b(b(b(c,1),1),1),1)),ag=s(function(a){return cd(i,[4,o(a,[0,e$(i,U),0])])},J);if(ag)var
+p=[1,a(b(b(a(c),1),1))];return g(p,u)};return g(fk(i,q,aA),e)}return[0,fu]},aV=a(b(b(b(b(c,1),1),1),1)),ag=s(function(a){return ce(i,[4,o(a,[0,fa(i,U),0])])},J);if(ag)var
 aR=d(i[1],U),X=s(function(d){return n(h(d,b(a(b(c,1)),1)))},aR);else
 var
 X=ag;if(X){var
-$=d(i[2],jA),P=J,W=0;for(;;){if(P){var
-ad=P[1],aJ=[0,$,[0,aE(i,aN(i,[4,ad])),0]],aL=d(i[6],aJ),ae=d(i[9],aL),aM=[0,aE(i,aN(i,[4,o(ad,[0,e$(i,ae),0])])),W],aO=[0,b(a(b(c,1)),1),0],aP=[0,d(i[2],aO),aM],$=ae,P=P[2],W=aP;continue}var
+$=d(i[2],jB),P=J,W=0;for(;;){if(P){var
+ad=P[1],aJ=[0,$,[0,aE(i,aN(i,[4,ad])),0]],aL=d(i[6],aJ),ae=d(i[9],aL),aM=[0,aE(i,aN(i,[4,o(ad,[0,fa(i,ae),0])])),W],aO=[0,b(a(b(c,1)),1),0],aP=[0,d(i[2],aO),aM],$=ae,P=P[2],W=aP;continue}var
 aQ=H(W,[0,U,0]),aS=d(i[6],aQ),ah=j(i[4],x,aS);break}}else
 var
 ah=X;var
 R=g(E(ah,aV),aT);switch(R[0]){case
 0:var
-aF=_(R[1]);return y(of,aF)[1+aF];case
+aF=_(R[1]);return y(oj,aF)[1+aF];case
 1:var
 aj=_(R[1])-20|0;if(15<aj>>>0)var
-k=nZ;else
+k=n3;else
 switch(aj){case
 0:var
-k=n0;break;case
-1:var
-k=n1;break;case
-2:var
-k=n2;break;case
-3:var
-k=n3;break;case
-4:var
 k=n4;break;case
-5:var
+1:var
 k=n5;break;case
-6:var
+2:var
 k=n6;break;case
-7:var
+3:var
 k=n7;break;case
-8:var
+4:var
 k=n8;break;case
-9:var
+5:var
 k=n9;break;case
-10:var
+6:var
 k=n_;break;case
-11:var
+7:var
 k=n$;break;case
-12:var
+8:var
 k=oa;break;case
-13:var
+9:var
 k=ob;break;case
+10:var
+k=oc;break;case
+11:var
+k=od;break;case
+12:var
+k=oe;break;case
+13:var
+k=of;break;case
 14:var
-k=oc;break;default:var
-k=od}return G(ol,k);default:var
-aG=_(R[1]);return G(om,y(nY,aG)[1+aG])}}return on}}},ot=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=fw(g),a=c[2];if(c[1])var
-e=fv(g),j=e[2],k=e[1],f=V(a,r(a)+gg|0,64),i=d9(r(f)/2|0,function(a){return cG(gJ(G(oo,V(f,2*a|0,2))))}),h=[0,a,aK(function(a){try{var
-b=ok(k,j,i,d(a,0));return b}catch(a){a=aA(a);if(a[1]===fx)return G(op,a[2]);if(a[1]===bH)return G(oq,a[2]);if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==ae&&a!==cF&&a!==b2)throw a;return os}return or}},n)];else
+k=og;break;default:var
+k=oh}return G(op,k);default:var
+aG=_(R[1]);return G(oq,y(n2,aG)[1+aG])}}return or}}},ox=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=fx(g),a=c[2];if(c[1])var
+e=fw(g),j=e[2],k=e[1],f=V(a,r(a)+gh|0,64),i=d_(r(f)/2|0,function(a){return cH(gK(G(os,V(f,2*a|0,2))))}),h=[0,a,aK(function(a){try{var
+b=oo(k,j,i,d(a,0));return b}catch(a){a=aA(a);if(a[1]===fy)return G(ot,a[2]);if(a[1]===bH)return G(ou,a[2]);if(a!==b1&&a!==b0){if(a[1]!==bY&&a[1]!==bZ&&a!==ae&&a!==cG&&a!==b3)throw a;return ow}return ov}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return ou};pA(function(a){return fw(a)[2]},ot);dZ(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return oy};pE(function(a){return fx(a)[2]},ox);d0(0);return}}(globalThis));

@@ -141,14 +141,15 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
             return _included_plans(search)
-    level = _begun(search)
+    level, lists = _begun(search), system.elements.fields
     while level:
         after: list[int] = []
         tried = 0
         for at, move, ends in _shown(search, level, after):
             session = _written(search, at, move, ends)
             if session is not None and (
-                not (system.loose or system.forgot or system.histories.windows) or real(session)
+                not (system.loose or system.forgot or system.histories.windows or lists)
+                or real(session)
             ):
                 return SearchResult(holds=False, session=session, states=len(search.met))
             tried += 1
@@ -156,6 +157,8 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
                 break
         if tried and system.forgot:
             raise OpenQuestion(*system.forgot)
+        if tried and lists:
+            raise OpenQuestion("P501", "a session that was found may have too many elements")
         if tried and system.histories.windows:
             raise OpenQuestion("P502", "a session that was found cannot be given times")
         if tried:
@@ -255,6 +258,8 @@ def _finishable(search: _Search) -> SearchResult:
     the way to an end is looked for with its greatest sums, to which each call adds its least.
     """
     system = search.system
+    if system.elements.fields:
+        raise OpenQuestion("P501", "lists are compared: not each may have the elements it takes")
     _begun(search)
     at = 0
     while at < len(search.met):
