@@ -30,6 +30,7 @@ from tcc_runtime.process import collection_put_off
 MAX_STATES = 200_000
 MOST_ACROSS = 5_000  # of those beside a limit across sessions
 MAX_REPLAYS = 200  # of sessions of one length that may be none
+_MOST_EDGES = 1 << 21  # of pairs that are held at once: 200 MB
 _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decide
 
 
@@ -499,7 +500,8 @@ def _in_arrays(
     from tcc_runtime.artifact import pairs  # numpy
 
     beside = [right.mine(other[call]) for call in left.numbers]
-    found = pairs.pairs_of(left.artifact, right.artifact, beside, search.max_states, edges=False)
+    sides = left.artifact, right.artifact
+    found = pairs.pairs_of(*sides, beside, _MOST_EDGES, search.max_states)
     if found is None:
         return None
     states = len(found.codes)
@@ -507,7 +509,7 @@ def _in_arrays(
         search.check_time()
     except OpenQuestion as late:
         return replace(_open(late), states=states)
-    session = pairs.shortest_session(found, left.artifact, right.artifact)
+    session = pairs.shortest_session(found, *sides)
     if session is None:
         return SearchResult(holds=True, states=states)
     calls, finishes = session
