@@ -25,7 +25,7 @@ Made from the commands themselves; do not edit by hand.
 `tcc COMMAND --help`.
 
 Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a
-bug of ours. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
+bug in tcc. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
 terminals alone, and goes where `NO_COLOR` is set.
 
 Debian's package `tcc` is another program, the Tiny C Compiler. `tcc --version` tells them apart:

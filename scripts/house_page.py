@@ -60,7 +60,7 @@ ABOUT: Mapping[str, str] = {
     "runtime": "Start at `search.py`, then `loop.py`: one loop, to which race, numbers, checks and "
     "sink are handed.",
     "experiments": "Start at `runner.py`; [RESULTS](../experiments/RESULTS.md) is what they write.",
-    "cli": "Start at `main.py` for the commands, at `api.py` for the library.",
+    "cli": "Start at `main.py` for the commands, at `__init__.py` for the library.",
 }
 
 

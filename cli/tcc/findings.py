@@ -267,7 +267,7 @@ def sarif(found: Sequence[ReportedFinding], sources: Mapping[str, Source]) -> di
         sources: the texts of files by their names; of a file that is not among them places are
             lines without columns.
     """
-    from tcc.codes import titles  # the catalogue, for few commands
+    from tcc.code_pages import titles  # the catalogue, for few commands
 
     codes = sorted({one.code for one in found})
     known = titles()
@@ -282,7 +282,7 @@ def sarif(found: Sequence[ReportedFinding], sources: Mapping[str, Source]) -> di
 
 
 def _rule(code: str, title: str) -> dict[str, Any]:
-    from tcc.codes import link_of, text_of
+    from tcc.code_pages import link_of, text_of
 
     text = text_of(code) or title
     return {

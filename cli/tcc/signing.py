@@ -6,7 +6,7 @@ the command that signs it.
 Why not securesystemslib: it makes an envelope of a dictionary, with whatever other members and
 forms of Base64 it has, and tries a key only on the signature that names it, which DSSE does not ask
 for.  Here an envelope has one text, of at most 64 signatures and 1 MiB, and is refused by place.
-What is left of DSSE is `pae`, one line.  The tests verify by securesystemslib what is signed here,
+The remainder of DSSE is `pae`, one line.  The tests verify by securesystemslib what is signed here,
 and here what it signs.
 """
 

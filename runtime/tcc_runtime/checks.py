@@ -229,7 +229,7 @@ class AskCheck:
         return AGAIN
 
     def _exhaust(self, edge: Item | None) -> None:
-        """Nothing more is asked; what is left of the run is fallback."""
+        """Nothing more is asked; the remainder of the run is fallback."""
         search, refinement = self._search, self._refinement
         refinement.closed = True
         search.fire(SearchGuard.BUDGET)

@@ -1,11 +1,11 @@
-"""An item of the frontier: a node of the prefix tree, a leaf, or what is left of a node.
+"""An item of the frontier: a node of the prefix tree, a leaf, or the remainder of a node.
 
 Text: docs/spec/race.md, sections 2, 5, 8 and 18.  An item is a tuple, as millions of them are made
 and compared.  The first nine members are the same whatever it is computed with; those that follow
 are the numbers of the rung that made it (:mod:`tcc_runtime.numbers`), or of the fallback.
-What is left of a node is a few numbers for each draw, shared by the items of the node; of them only
-the last is ever in a frontier.  An item refers to the one that it was drawn from, so that it can be
-computed again along its path.
+The remainder of a node is a few numbers for each draw, shared by the items of the node; only the
+last of them is ever in a frontier.  An item refers to the one that it was drawn from, so that it
+can be computed again along its path.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tcc_runtime.states import View, WeightedCall
 ORDER: Final = 0  # minus the published key; of floating enclosures a lower bound of it, a float
 ID: Final = 1  # D of a node, L of a leaf, the id of what is left
 VIEW: Final = 2  # of its state; None at a leaf
-LEFT: Final = 3  # what is left of a node; None at a node and at a leaf
+LEFT: Final = 3  # the remainder of a node; None at a node and at a leaf
 SOURCE: Final = 4  # the item that it was drawn from; None at the root
 PLACE: Final = 5  # index among the children of its parent
 EDGE: Final = 6  # of the parent's view, which leads here; None at the root and where LEFT is not
@@ -78,7 +78,7 @@ class UndrawnChildren:
 
 
 class NodeRemainder:
-    """What is left of a node, from its second draw on.
+    """The remainder of a node, from its second draw on.
 
     After the first draw an integer stands for it, as most of what is left is never drawn from: the
     place that was drawn (past the last child a phantom), or its complement where no child was
@@ -87,7 +87,7 @@ class NodeRemainder:
     Attributes:
         node: the item of the node.
         step: how many draws were before, 1 or more.
-        mass: what is left of the node's race count, in units of m.
+        mass: the remainder of the node's race count, in units of m.
         size: how many children are left.
         pool: the children before the latest draw.
         last: the place of the latest draw, which `pool` still has.
@@ -125,14 +125,14 @@ def step_of(left: NodeRemainder | int) -> int:
 
 
 def mass_of(left: NodeRemainder | int, view: View) -> int:
-    """What is left of the race count of a node with this view."""
+    """The remainder of the race count of a node with this view."""
     if isinstance(left, int):
         return view.left(left if left >= 0 else ~left)[0]
     return left.mass
 
 
 def whole(node: Item, left: NodeRemainder | int, view: View) -> NodeRemainder:
-    """What is left of `node`, written out."""
+    """The remainder of `node`, written out."""
     if not isinstance(left, int):
         return left
     last = left if left >= 0 else ~left

@@ -110,7 +110,7 @@ class Sink(Protocol):
         """The root is pushed."""
 
     def step(self, step: Step, descent: Descent | None) -> None:
-        """A node was expanded, or what is left of one drawn from."""
+        """A node was expanded, or the remainder of one drawn from."""
 
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
         """A leaf was popped: U_P is `word`, B* after it `incumbent`."""

@@ -107,7 +107,7 @@ def resume(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerPrefix:
-    """What is left of a ledger.
+    """The remainder of a ledger.
 
     Attributes:
         header: its `open`.
@@ -233,7 +233,7 @@ class Replaying(Recorder):
     """A recorder that holds each line against the ledger's, and writes on where that ends.
 
     Args:
-        prefix: what is left of the ledger.
+        prefix: the remainder of the ledger.
         lines: the ledger, from its first byte.
         path: the same file, to be written to.
     """

@@ -37,6 +37,7 @@ def make(folder: Path) -> dict[str, Path]:
     run("report", ledger, "--artifact", made, "-o", pages["run"])
     pages["forged"] = _forged(folder, made, ledger)
     pages["session"] = _session(folder, grammars / "purchasing.tcg")
+    pages |= _proved(folder)
     pages |= _hostile(folder)
     return pages
 
@@ -67,6 +68,42 @@ def _session(folder: Path, grammar: Path) -> Path:
     gate.finish()
     run("report", ledger, "--artifact", made, "-o", page)
     return page
+
+
+DESK = """grammar desk version "1.1"
+tool find(kind: order | person; id: text) gives (result: ok | bad)
+tool pay(part: half | full; id: text)
+tool close(; id: text)
+plan = any{0,4}
+require find(result = ok) before pay same id
+forbid close before pay same id
+limit uses(pay) per id <= 1
+"""
+
+
+def _proved(folder: Path) -> dict[str, Path]:
+    """Of sessions whose values are not shown: one that has ended, and one that goes on."""
+    artifact, made = library.compile_text(DESK), folder / "desk.tcca"
+    library.save(artifact, made)
+    pages = {}
+    for name, ends in (("ended", True), ("going-on", False)):
+        ledger = folder / f"{name}.ledger"
+        gate = library.Gate(artifact, ledger=ledger)
+        with gate.call("find", {"kind": "order", "id": "7"}) as permit:
+            permit.done(observed={"result": "ok"})
+        for _ in range(2):
+            try:
+                with gate.call("pay", {"part": "half", "id": "7"}) as permit:
+                    permit.done()
+            except library.Refused:
+                continue
+        if ends:
+            gate.finish()
+        else:
+            gate.close()
+        pages[name] = folder / f"{name}.html"
+        run("report", ledger, "--artifact", made, "-o", pages[name], code=0 if ends else 2)
+    return pages
 
 
 def _hostile(folder: Path) -> dict[str, Path]:

@@ -5,6 +5,7 @@ scripts; and nothing that a file says is done.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.browser.conftest import Browser
 from tests.browser.pages import make
 
 NAMES = (
-    "artifact", "run", "session", "forged", "evil-artifact", "evil-run", "evil-forged",
+    "artifact", "run", "session", "ended", "forged", "evil-artifact", "evil-run", "evil-forged",
 )  # fmt: skip
 WORDS = {"forged": "INVALID", "evil-forged": "INVALID"}
 TAB, ENTER, RIGHT, END = "\ue004", "\ue007", "\ue014", "\ue010"
@@ -213,54 +214,122 @@ def test_paper_has_no_controls_and_no_colour_behind(
 
 
 CHECKED = (
-    "const box = document.getElementById('proved-verdict');"
+    "const box = document.getElementById(arguments[0]);"
     "return [box.className, box.querySelector('strong').innerText,"
     " box.querySelector('.said p').innerText]"
 )
+ARTIFACT, LEDGER = "proved-verdict", "proved-session"
+NOW = "Checked by a proved program, in this browser, just now: "
 
 
-@pytest.mark.parametrize("name", ["session", "evil-artifact"])
+def holding(page: Path, name: str, change: Callable[[bytes], bytes], out: Path) -> Path:
+    """The page with another artifact, or another ledger, in the element of this id."""
+    text = page.read_text("utf-8")
+    element = re.search(f'<data value="([^"]*)" hidden id="{name}"', text)
+    assert element is not None
+    held = base64.b64encode(change(base64.b64decode(element[1]))).decode()
+    out.write_text(text[: element.start(1)] + held + text[element.end(1) :], "utf-8")
+    return out
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    changed = bytearray(data)
+    changed[at] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", ["session", "ended", "going-on", "evil-artifact"])
 def test_a_proved_program_checks_the_file_in_the_page(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
     browser.open(pages[name])
-    style, word, said = browser.script(CHECKED)
+    style, word, said = browser.script(CHECKED, ARTIFACT)
     assert (style, word) == ("verdict good", "VALID")
-    assert said.startswith("Checked by a proved program, in this browser, just now: C1 to C9 of ")
+    assert said.startswith(f"{NOW}C1 to C9 of ")
+
+
+@pytest.mark.parametrize(
+    ("name", "style", "word", "says"),
+    [
+        ("ended", "good", "VALID", f"{NOW}Conformant, "),
+        ("going-on", "doubtful", "INCOMPLETE", f"{NOW}ConformantPrefix, "),
+        ("session", "doubtful", "DECLINED", "declines this ledger, which is no sign of a fault: "),
+    ],
+)
+def test_a_proved_program_checks_the_ledger_in_the_page(
+    browser: Browser, pages: dict[str, Path], name: str, style: str, word: str, says: str
+) -> None:
+    browser.open(pages[name])
+    top = browser.script("return document.getElementById('verdict').closest('.verdict').className")
+    found = browser.script(CHECKED, LEDGER)
+    assert found[:2] == [f"verdict {style}", word] and says in found[2]
+    # What it declines, or has no end of, leaves the page's verdict as it is.
+    assert verdict(browser) == ("INCOMPLETE" if name == "going-on" else "VALID")
+    assert "bad" not in top and not browser.driver.title.startswith("INVALID")
+    assert browser.console() == []
 
 
 @pytest.mark.parametrize("at", [0, 9, 5000, -1])
+@pytest.mark.parametrize("name", ["evil-artifact", "ended"])
 def test_one_flipped_byte_turns_the_page_red(
-    browser: Browser, pages: dict[str, Path], tmp_path: Path, at: int
+    browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str, at: int
 ) -> None:
-    text = pages["evil-artifact"].read_text("utf-8")
-    before, _, rest = text.partition('<data value="')
-    held, _, after = rest.partition('"')
-    data = bytearray(base64.b64decode(held))
-    data[at] ^= 1
-    page = tmp_path / "flipped.html"
-    broken = base64.b64encode(data).decode()
-    page.write_text(f'{before}<data value="{broken}"{after}', "utf-8")
+    out = tmp_path / "flipped.html"
+    page = holding(pages[name], "proved-file", lambda data: flipped(data, at), out)
     browser.open(page)
-    style, word, said = browser.script(CHECKED)
+    style, word, said = browser.script(CHECKED, ARTIFACT)
     assert (style, word) == ("verdict bad", "INVALID")
-    assert said.startswith("The file in this page does not hold.")
+    assert said.startswith("The artifact in this page does not hold.")
+    if name == "ended":
+        assert browser.script(CHECKED, LEDGER)[1] == "DECLINED"
     assert verdict(browser) == "INVALID"
     assert browser.driver.title.startswith("INVALID: ")
     assert browser.console() == []
 
 
+@pytest.mark.parametrize("name", ["ended", "going-on", "session"])
+def test_one_flipped_byte_of_the_ledger_turns_the_page_red(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    """Whether its claim is judged or declined: braces, names, values, links and the last LF."""
+    for at in (0, 2, 700, 1500, -2, -1):
+        out = tmp_path / f"{at}.html"
+        page = holding(pages[name], "proved-ledger", lambda data, at=at: flipped(data, at), out)
+        browser.open(page)
+        style, word, said = browser.script(CHECKED, LEDGER)
+        assert (style, word) == ("verdict bad", "INVALID"), at
+        assert "in this page does not hold" in said or "is another than" in said
+        assert browser.script(CHECKED, ARTIFACT)[1] == "VALID"
+        assert verdict(browser) == "INVALID"
+        assert browser.driver.title.startswith("INVALID: ")
+        assert browser.console() == []
+
+
+def test_another_ledger_in_the_page_is_not_the_one_it_is_about(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    """Cut at a line it is a session that goes on, and upheld: another one than the page tells."""
+    for name in ("ended", "going-on", "session"):
+        page = holding(
+            pages[name],
+            "proved-ledger",
+            lambda data: b"".join(data.splitlines(keepends=True)[:-1]),
+            tmp_path / f"{name}.html",
+        )
+        browser.open(page)
+        style, word, said = browser.script(CHECKED, LEDGER)
+        assert (style, word) == ("verdict bad", "INVALID") and "is another than" in said
+
+
 def test_another_artifact_in_the_page_is_not_the_one_it_is_about(
     browser: Browser, pages: dict[str, Path], tmp_path: Path
 ) -> None:
-    held = pages["session"].read_text("utf-8").partition('<data value="')[2].partition('"')[0]
-    text = pages["evil-artifact"].read_text("utf-8")
-    before, _, rest = text.partition('<data value="')
-    page = tmp_path / "swapped.html"
-    page.write_text(f'{before}<data value="{held}"{rest.partition(chr(34))[2]}', "utf-8")
-    browser.open(page)
-    style, word, said = browser.script(CHECKED)
-    assert (style, word) == ("verdict bad", "INVALID") and "another artifact" in said
+    kept: list[bytes] = []
+    holding(pages["session"], "proved-file", lambda data: kept.append(data) or data, tmp_path / "a")
+    out = tmp_path / "swapped.html"
+    browser.open(holding(pages["evil-artifact"], "proved-file", lambda _: kept[0], out))
+    style, word, said = browser.script(CHECKED, ARTIFACT)
+    assert (style, word) == ("verdict bad", "INVALID") and "is another than" in said
 
 
 def test_an_artifact_past_two_megabytes_says_so(browser: Browser, pages: dict[str, Path]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -108,10 +109,10 @@ def changes(core: Document) -> Iterator[tuple[str, Document]]:
     """The core with one member taken out, or something else in its place, or one more beside it."""
     for path in places(core):
         for value in (None, *STRANGE):
-            changed = copy.deepcopy(core)
+            changed = copy.copy(core)
             parent: Any = changed
             for key in path[:-1]:
-                parent = parent[key]
+                parent[key] = parent = copy.copy(parent[key])
             if value is None:
                 del parent[path[-1]]
             else:
@@ -196,29 +197,47 @@ def unseen(
     Args:
         documents: each with the name of the member that was changed; "" where that is not known.
     """
-    due = [outcome(document) for _, document in documents]
+
     instead: dict[int, Table] = {}
+    refused: list[int] = []  # the tables that refused the document being read, the innermost first
     read, read_rows = schema.read, schema.read_rows
 
-    def mutated(table: Table, *args: Any) -> Any:
-        return read(instead.get(id(table), table), *args)
+    def mutant_of(reader: Callable[..., Any]) -> Callable[..., Any]:
+        def mutated(table: Table, *args: Any) -> Any:
+            try:
+                return reader(instead.get(id(table), table), *args)
+            except Exception:
+                refused.append(id(table))
+                raise
 
-    def mutated_rows(table: Table, *args: Any) -> Any:
-        return read_rows(instead.get(id(table), table), *args)
+        return mutated
 
+    plain = [outcome(document) for _, document in documents[:50]]
     for module in (schema, *modules):
         if hasattr(module, "read"):
-            monkeypatch.setattr(module, "read", mutated)
-    monkeypatch.setattr(schema, "read_rows", mutated_rows)
-    assert [outcome(document) for _, document in documents[:50]] == due[:50]
+            monkeypatch.setattr(module, "read", mutant_of(read))
+    monkeypatch.setattr(schema, "read_rows", mutant_of(read_rows))
+    due: list[str] = []
+    refused_by: dict[int, list[int]] = {}
+    for at, (_, document) in enumerate(documents):
+        refused.clear()
+        due.append(outcome(document))
+        refused_by.setdefault(refused[0] if refused else 0, []).append(at)
+    assert due[:50] == plain
     found = []
     for key, (name, table) in all_tables(modules).items():
+        by_it = refused_by.get(key, [])
         for what, members, mutant in mutants(table):
             instead[key] = mutant
-            # Documents that were changed there come first: one of them nearly always tells.
-            near = ("", *members)
-            order = sorted(range(len(documents)), key=lambda i: documents[i][0] not in near)
-            if all(outcome(documents[i][1]) == due[i] for i in order):
+            # What this table refused for such a member comes first: one of them nearly always
+            # differs.
+            near = {"", *members}
+            order = chain(
+                (at for at in by_it if documents[at][0] in near),
+                (at for at, (member, _) in enumerate(documents) if member in near),
+                range(len(documents)),
+            )
+            if all(outcome(documents[at][1]) == due[at] for at in order):
                 found.append(f"{name}: {what}")
         instead.clear()
     return found

@@ -179,11 +179,25 @@ def honest(many: int) -> tuple[Records, ...]:
     return tuple(sorted(kept, key=len, reverse=True)[:many])
 
 
-@pytest.mark.parametrize("many", [1, pytest.param(40, marks=pytest.mark.campaign)])
-def test_every_forged_field_is_judged_alike(many: int) -> None:
+@cache
+def short() -> tuple[Records, ...]:
+    """Of the kinds of records, each in a session of few records that conforms."""
+    found: list[Records] = []
+    seen: set[str] = set()
+    for records in sorted(honest(400), key=lambda one: (-len({r["kind"] for r in one}), len(one))):
+        if more := {record["kind"] for record in records} - seen:
+            seen |= more
+            found.append(records)
+    assert seen == {"session", "call", "outcome", "resolve", "refusal", "end"}
+    return tuple(found)
+
+
+@pytest.mark.parametrize("many", [0, pytest.param(40, marks=pytest.mark.campaign)])
+def test_forged_fields_are_judged_alike(many: int) -> None:
+    """In the campaign each forgery of many sessions; by default one in three of short ones."""
     seen: Counter[str] = Counter()
-    for records in honest(many):
-        found, lines = differing(desk(), list(forgeries(records)))
+    for records in honest(many) or short():
+        found, lines = differing(desk(), [*forgeries(records)][:: 1 if many else 3])
         assert found == []
         seen += lines
     rejected = sum(count for line, count in seen.items() if line.startswith("REJECTED"))
@@ -192,7 +206,7 @@ def test_every_forged_field_is_judged_alike(many: int) -> None:
 
 
 def test_records_moved_and_cut_and_bytes_flipped_are_judged_alike() -> None:
-    for records in honest(2):
+    for records in short():
         moved = []
         for at in range(len(records)):
             moved.append([*records[: at + 1], *records[at:]])
@@ -374,13 +388,14 @@ def test_sessions_under_monitors_are_judged_alike(many: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["unknown hidden", *[pytest.param(name, marks=pytest.mark.campaign) for name in NAMES]]
+    ("name", "step"),
+    [("unknown hidden", 3), *[pytest.param(name, 1, marks=pytest.mark.campaign) for name in NAMES]],
 )
-def test_every_forged_field_of_the_desk_is_judged_alike(name: str) -> None:
+def test_forged_fields_of_the_desk_are_judged_alike(name: str, step: int) -> None:
     """Open arguments that are not shown, and monitors; what is shown is declined."""
     data = build(desk_core(), desk_plans(3))
     records = list(shape(name))
-    found, lines = differing(data, [sealed(records), *forgeries(records)])
+    found, lines = differing(data, [sealed(records), *[*forgeries(records)][::step]])
     assert found == []
     if name.endswith("hidden"):
         assert lines["VALID: Conformant"] + lines["VALID: ConformantPrefix"] > 5

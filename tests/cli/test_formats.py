@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from tcc.codes import link_of, titles
+from tcc.code_pages import link_of, titles
 from tcc.findings import Place, ReportedFinding, utf16_column
 from tcc.findings import command as workflow_command
 from tests.cli.conftest import Ended, Tcc

@@ -6,6 +6,7 @@ makes, one style and one script, both its own.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -196,6 +197,45 @@ def test_the_page_of_a_session(tcc: Tcc, played: tuple[Path, Path], tmp_path: Pa
     assert "told later: refund(part=half)" in page.ids["calls"]
     assert "It may end here." in page.ids["stands"]
     assert "that every call was recorded" in page.ids["shows"]
+
+
+def test_the_page_of_a_session_holds_the_lines_that_were_validated(
+    tcc: Tcc, played: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without what follows the last LF; and as long as both files are small enough."""
+    ledger, artifact = played
+    whole, head = ledger.read_bytes(), json.loads(ledger.read_bytes().splitlines()[-1])["~"]
+    ledger.write_bytes(whole + b'{"kind":')
+    _, page = report(tcc, ledger, "--artifact", artifact, out=tmp_path / "r.html")
+    held = [base64.b64decode(v) for *at, v in page.attributes if at == ["data", "value"]]
+    assert held == [whole, artifact.read_bytes()]
+    assert ("data", "data-head", head) in page.attributes
+    assert ("data", "data-due", "INCOMPLETE: ConformantPrefix") in page.attributes
+    assert page.ids["proved-session"].startswith("!NOT CHECKED")
+    monkeypatch.setattr(report_command, "MOST", len(held[1]) + ledger.stat().st_size - 1)
+    _, page = report(tcc, ledger, "--artifact", artifact, out=tmp_path / "r.html")
+    assert "proved-ledger" not in page.ids and "proved-file" in page.ids
+    assert "not checked here. tcc validate --kernel proved checks it." in page.ids["proved"]
+
+
+def test_a_ledger_that_was_changed_has_no_page(
+    tcc: Tcc, played: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate, data = report_command.validate, played[0].read_bytes()
+    for lines in (data.splitlines(keepends=True)[:-1], [data, b"{}\n"]):
+
+        def swapped(*arguments: Any, lines: list[bytes] = lines, **given: Any) -> object:
+            played[0].write_bytes(data)
+            found = validate(*arguments, **given)
+            played[0].write_bytes(b"".join(lines))
+            return found
+
+        monkeypatch.setattr(report_command, "validate", swapped)
+        out = tmp_path / f"{len(lines)}.html"
+        ended = tcc("report", played[0], "--artifact", played[1], "-o", out)
+        # Lines that came since are left out.
+        assert ended.code == 2 and ("was changed" in ended.err) == (not out.exists())
+        assert out.exists() == (lines[-1] == b"{}\n")
 
 
 @pytest.mark.parametrize("name", NAMES)

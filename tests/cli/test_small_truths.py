@@ -9,7 +9,7 @@ import click
 import pytest
 
 import tcc as library
-from tcc import codes
+from tcc import code_pages
 from tcc_certs.errors import Code
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_experiments.pipeline import errors as pipeline
@@ -51,11 +51,11 @@ def test_a_grammar_in_place_of_an_artifact_is_called_one(
 
 
 def test_every_code_of_the_kernel_has_a_text_of_its_own(tcc: Tcc) -> None:
-    assert list(codes.TEXTS) == list(Code)
-    assert len(set(codes.TEXTS.values())) == len(Code)
+    assert list(code_pages.TEXTS) == list(Code)
+    assert len(set(code_pages.TEXTS.values())) == len(Code)
     for code in Code:
         ended = tcc("explain", code.value)
-        assert ended.code == 0 and codes.TEXTS[code] in ended.out
+        assert ended.code == 0 and code_pages.TEXTS[code] in ended.out
         page = ended.out.split("; ")[-1].split(", ")[0].split(" and ")[0].strip(". \n")
         assert (Path(__file__).parents[2] / f"{page.removesuffix('.md')}.md").is_file(), page
 

@@ -1,4 +1,4 @@
-"""No link leads nowhere, and no text names a page that is not there."""
+"""No link leads nowhere, and no text names a page, a module or a test that is not there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.docs.pages import ROOT, anchors, links, pages, slug
 
 ELSEWHERE = re.compile(r"(https?|mailto):")
 NAMED = r"(docs|proofs|benchmarks|experiments)/[A-Za-z0-9_/.-]+\.(md|txt)"
+MODULE = re.compile(r"[a-z_/]*[a-z]\w+\.py")  # longer than the `m.py` of an example
 TEXTS = ("*.py", "*.md", "*.v", "*.toml", "*.yml", "*.tcg", "*.sh", "scripts/*", ".ci/*")
 
 
@@ -43,6 +44,23 @@ def test_every_page_that_a_text_names_is_there() -> None:
         if not any((base / name).is_file() for base in (ROOT, (ROOT / file).parent))
     ]
     assert not missing
+
+
+def test_every_module_and_every_test_that_a_page_names_is_there() -> None:
+    modules = {path.name for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    tests = set(re.findall(r"def (test_\w+)", " ".join(map(_text, (ROOT / "tests").rglob("*.py")))))
+    missing = []
+    for page in pages():
+        code = re.sub(r"^(```|~~~).*?^\1", "", _text(page), flags=re.DOTALL | re.MULTILINE)
+        named = set(re.findall(r"`([^`\n]+)`", code))
+        gone = {name for name in named if MODULE.fullmatch(name) and Path(name).name not in modules}
+        gone |= {name for name in named if re.fullmatch(r"test_\w+", name)} - tests
+        missing += [f"{page.relative_to(ROOT)}: {name}" for name in sorted(gone)]
+    assert not missing
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def test_anchors_are_made_as_github_makes_them() -> None:

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -771,6 +772,72 @@ def test_a_call_waits_for_another_process_as_long_as_one_may_take(
             assert found.ask(message, handle)[0] == 200
             assert [one.call for one in gate.history] == ["open_case"] * 3
         assert len(found.executed_in.read_text().splitlines()) == 2
+
+
+def test_an_error_of_the_server_is_no_word_of_the_gates(shared: Web) -> None:
+    """Its code may be ours: only what was not called may be sent again."""
+    handle = shared.greet()
+    arguments = {"suite": "all", "how": "error:-32000"}
+    params = {"name": "run_tests", "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params}
+    status, told, body = shared.ask(message, handle)
+    assert status == 200 and "retry-after" not in told, (status, told)
+    error = json.loads(body)["error"]
+    assert (error["code"], error["data"]["outcome"]) == (-32000, "unknown")
+
+
+def children_of(process: int) -> list[str]:
+    threads = Path(f"/proc/{process}/task").glob("*/children")
+    return [child for thread in threads for child in thread.read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
+def test_a_session_that_a_handle_takes_up_is_the_principals(tmp_path: Path, compiled: Path) -> None:
+    """One ledger has one host: also behind a new start, where the handle comes first."""
+    (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
+    options = ("--jwt-key", str(tmp_path / "k"), "--jwt-audience", "desk")
+    token = signed(sub="one")
+    bearer = f"Bearer {token}"
+    with web(tmp_path, compiled, *options) as found:
+        handle = found.greet(Authorization=bearer)
+        assert "error" not in found.call(handle, "open_case", {"id": "c-1"}, Authorization=bearer)
+    with web(tmp_path, compiled, *options) as found:
+        before = len(children_of(found.process.pid))
+        assert "error" not in found.call(handle, "open_case", {"id": "c-2"}, Authorization=bearer)
+        opened = {"name": "open_case", "arguments": {"id": "c-3"}}
+        assert found.modern("tools/call", token, opened)[0] == 200
+        assert found.greet(Authorization=bearer) == handle
+        assert len(children_of(found.process.pid)) == before + 1
+
+
+def test_sessions_that_wait_for_their_ledgers_keep_nobody_from_opening_one(
+    tmp_path: Path, compiled: Path
+) -> None:
+    """More than a loop has threads of its own wait for another process."""
+    import tcc
+
+    (tmp_path / "k").write_bytes(pem(KEYS["ed25519"]))
+    options = ("--jwt-key", str(tmp_path / "k"), "--jwt-audience", "desk", "--deadline", "20")
+    many = min(32, (os.cpu_count() or 1) + 4) + 2
+    bearers = [f"Bearer {signed(sub=f'p{number}')}" for number in range(many)]
+    with web(tmp_path, compiled, *options) as found:
+        for bearer in bearers:
+            handle = found.greet(Authorization=bearer)
+            found.call(handle, "open_case", {"id": "c-1"}, Authorization=bearer)
+    with ExitStack() as held:
+        store = tcc.Sessions.of(found.store)
+        for path in found.ledgers():
+            gate = held.enter_context(store.get(path.stem))
+            held.enter_context(gate.call("open_case", {"id": "c-2"}))
+        with web(tmp_path, compiled, *options) as found, ThreadPoolExecutor(many) as pool:
+            waiting = [pool.submit(found.greet, Authorization=bearer) for bearer in bearers]
+            time.sleep(1.0)
+            began = time.monotonic()
+            found.greet(Authorization=f"Bearer {signed(sub='another')}")
+            assert time.monotonic() - began < 5
+            assert not any(one.done() for one in waiting)
+            held.close()
+            assert len({one.result() for one in waiting}) == many
 
 
 def test_sigterm_gives_what_is_under_way_its_time(tmp_path: Path, compiled: Path) -> None:

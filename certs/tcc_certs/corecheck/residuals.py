@@ -1,4 +1,4 @@
-"""Residuals: what may still follow a prefix, a control and what is left of the limits, by number.
+"""Residuals: what may still follow a prefix, a control and the remainder of the limits, by number.
 
 A control is a term and the duties that go with it; there are few, and the steps between them are
 found once a control.  What a step leaves of the limits is found once for each tuple that comes to
@@ -39,7 +39,7 @@ class Residuals:
         alphabet: the letters.
         first: the residual of the empty prefix; None where it is seen to have no plan.
         control: by number, the control.
-        left: by number, the number of what is left of the limits.
+        left: by number, the number of the remainder of the limits.
         stops: by number, whether a plan may end here.
     """
 
@@ -144,7 +144,7 @@ class Residuals:
         return control
 
     def enter(self, control: ControlState, left: int) -> int | None:
-        """The residual of a control and what is left of the limits, both settled; a new one.
+        """The residual of a control and the remainder of the limits, both settled; a new one.
 
         Alternatives that need more than is left are dropped: what came too late is not remembered.
         """
@@ -219,7 +219,7 @@ class Meters:
     """The meters of one core.
 
     Attributes:
-        left: by number, what is left of each meter.
+        left: by number, the remainder of each meter.
         start: what is left before the first call.
         ends: for each meter the least and the most that one call or none can weigh.
     """

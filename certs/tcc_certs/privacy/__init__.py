@@ -1,1 +1,1 @@
-"""What mechanisms come to together: Renyi curves, their sum, and the epsilon at a delta."""
+"""Composition of mechanisms: Renyi curves, their sum, and the epsilon at a delta."""

@@ -1,4 +1,4 @@
-"""Composition and conversion: what some atoms come to together, as an epsilon at a delta.
+"""Composition and conversion: the epsilon of a list of atoms at a delta.
 
 Normative text: docs/spec/privacy.md, sections 3 to 5.  Curves add up order by order, pure epsilons
 by themselves; the epsilon is the least that any order gives by Canonne, Kamath and Steinke's bound,

@@ -58,7 +58,7 @@ class Expansion(NamedTuple):
         fields: ``W``, ``winner``, ``dead_end`` where the record has them.
         lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
             the children's masses.
-        left: in the rest race what is left of the children, None where that is nothing.
+        left: in the rest race the remainder of the children, None where that is nothing.
     """
 
     pushed: tuple[Slot, ...]
@@ -244,7 +244,7 @@ class ReplayedRun:
         claim: what a certified stop would claim now.
         nodes, leaf_nodes, expansions: how many there were; listing: the children of states.
         parent: the node that was popped last; won: which of its children inherits its arrival.
-        pushes: the children of it that are expected yet; left: what is left of it, likewise.
+        pushes: the children of it that are expected yet; left: the remainder of it, likewise.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
             children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.tree`).
         tell: gets the diagnostics of each node; None: nobody asked for them.
@@ -366,7 +366,7 @@ class ReplayedRun:
         return at_cost(node, self.refinement)
 
     def begin(self, node: Node, made: Expansion, popped: int, unit: int) -> None:
-        """Children of `node`, and what is left of them, are expected from here on.
+        """Children of `node`, and the remainder of them, are expected from here on.
 
         Args:
             popped: n of the item that was popped, in units of 2^-unit, as all masses here.

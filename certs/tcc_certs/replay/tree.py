@@ -211,7 +211,7 @@ def below(
 def item_of(
     node: Node, digest: bytes, key: int, arrival: Arrival | None, left: Left | None
 ) -> Node:
-    """What stands for what is left of `node`, or, from that, the node again."""
+    """What stands for the remainder of `node`, or, from that, the node again."""
     return Node(
         digest,
         node.parent,
@@ -239,7 +239,7 @@ def share(language: Language, node: Node) -> int:
 
 
 def rate(language: Language, node: Node) -> tuple[int, int]:
-    """n of a node, or of what is left of it its mass, as (count, unit): n = count / 2^unit."""
+    """n of a node, or of the remainder of it its mass, as (count, unit): n = count / 2^unit."""
     if node.left is not None:
         return node.left.mass, node.left.children.unit
     return (1, 0) if node.states is None else language.rate(node.states)

@@ -11,7 +11,7 @@
                 uniform, arrival, key, names
     expand      the greatest item of the frontier; no guard held it back; uniforms, winner, Phi
     leaf        the greatest item of the frontier; value, incumbent
-    rest, draw  what is left of a node's children: uniforms, arrival, key, the one that is next
+    rest, draw  the remainder of a node's children: uniforms, arrival, key, the one that is next
     requeue     the greatest item, whose key answers have brought down: its key now
     budget      the ask that comes next: the edge, the model, what it is taken to gain and to spend
     refine      its answer: strictly inside, or RangeFail; what it gained and took

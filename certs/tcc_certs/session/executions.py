@@ -281,7 +281,7 @@ def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> SpentAmounts:
 
 
 def left_of(caps: SpendingCaps, spent: SpentAmounts) -> dict[str, Json]:
-    """What is left of each cap that there is, below 0 where it is exceeded."""
+    """The remainder of each cap that there is, below 0 where it is exceeded."""
     pairs = (
         ("price", caps.price, spent.price, 0),
         ("latency_ms", caps.latency, spent.latency, 0),

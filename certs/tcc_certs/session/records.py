@@ -297,7 +297,7 @@ REFUSALS: Mapping[Code, str] = {
     Code.MANY_EARLIER: "more earlier calls may stand against it than are looked at",
     Code.STATEMENT_FORBIDS: "a statement that is left to the run forbids it",
     Code.MAY_NOT_FINISH: "no plan ends here",
-    Code.NO_MODEL: "no model that may make the call fits what is left of the budget",
+    Code.NO_MODEL: "no model that may make the call fits the remaining budget",
     Code.MANY_STATES: "too many outcomes are unknown",
     Code.ENDED: "the session has ended",
     Code.ALREADY_DONE: "a call of this identity is in the ledger",

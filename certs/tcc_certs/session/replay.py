@@ -271,7 +271,7 @@ class ReplayedSession:
             ensure(together, Code.LEDGER_ORDER, "kind", f"outcome {seq}", "call")
 
     def outcome(self, record: Record, line: int) -> None:
-        """What came of a call that is under way."""
+        """The outcome of a call that is under way."""
         if not self.open:
             raise Rejected(Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
         seq = size(record, "seq")

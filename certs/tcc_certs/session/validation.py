@@ -136,7 +136,7 @@ def _asserted(session: ReplayedSession) -> Iterator[str]:
     """What no reader of this ledger could have found to be wrong."""
     tally, arguments = session.tally, session.arguments
     if tally.calls:
-        yield "that every call was recorded, and every outcome is what came of its call"
+        yield "that every call was recorded, and every outcome is that of its call"
     if tally.failed > tally.read:
         yield f"that {tally.failed - tally.read} calls said to have failed did not happen"
     if tally.read:

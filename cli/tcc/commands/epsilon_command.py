@@ -1,4 +1,4 @@
-"""``tcc epsilon``: what some mechanisms come to together, as an epsilon at a delta."""
+"""``tcc epsilon``: the epsilon of composed mechanisms at a delta."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import re
 import click
 
 from tcc import screen
-from tcc.codes import text_of, titles
+from tcc.code_pages import text_of, titles
 from tcc.options import json_option
 
 

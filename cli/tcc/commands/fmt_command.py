@@ -70,7 +70,7 @@ def _ending(layout: Layout, found: int) -> int:
 
 
 def _tell(layout: Layout, *, checking: bool, differing: bool) -> None:
-    """What there is to say of one file, for people."""
+    """Report of one file, as text."""
     source = layout.made.source
     if layout.made.diagnostics:
         found = layout.made.diagnostics

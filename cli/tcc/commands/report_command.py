@@ -24,8 +24,8 @@ from tcc.options import (
     pin_option,
 )
 from tcc.pages.artifact_page import Known, artifact_page
-from tcc.pages.proved import with_proof
-from tcc.pages.records import ShownRecords, lines_named, records
+from tcc.pages.proved import MOST, HeldLedger, with_proof
+from tcc.pages.records import Changed, ShownRecords, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.screen import CLEAN
@@ -134,21 +134,48 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> p
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
 
-    def read() -> Iterator[Record]:
-        return records(ledger, found.head)
-
     artifact = load(data, verify=False)
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        kept = ShownRecords()
+        whole, kept = _at_most(ledger, MOST - len(data)), ShownRecords()
         with collection_put_off(True):
-            told = transcript_of(artifact, kept.passing(read()))
-        page = with_proof(session_page(artifact, told, kept, found, verdict), data)
+            told = transcript_of(artifact, kept.passing(records(whole or ledger, found.head)))
+        page = session_page(artifact, told, kept, found, verdict)
+        page = with_proof(page, data, _held(whole, found))
     else:
+
+        def read() -> Iterator[Record]:
+            return records(ledger, found.head)
+
         page = run_page(artifact, read, verdict)
     if found.findings:
         page = replace(page, sections=[ledger_findings(found, ()), *page.sections])
     return page
+
+
+def _at_most(path: Path, most: int) -> bytes | None:
+    """The bytes of a file, where there are `most` at most."""
+    if most <= 0:
+        return None
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    return data if len(data) <= most else None
+
+
+def _held(whole: bytes | None, found: SessionValidation) -> HeldLedger:
+    """What a page holds of a ledger that starts with the lines that were validated: these.
+
+    Bytes without an LF behind them are no record; lines may have come since.
+
+    Raises:
+        tcc.pages.records.Changed: it does not start with them.
+    """
+    if whole is not None:
+        before, last, _ = whole.partition(f'"~":"{found.head}"}}\n'.encode())
+        if not last:
+            raise Changed
+        whole = before + last
+    return HeldLedger(data=whole, head=found.head, due=f"{found.word}: {found.claim_type}")
 
 
 def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> pages.Page:

@@ -230,7 +230,7 @@ class Planner:
         return to_json(validate(ledger.encode("utf-8", "replace"), data))
 
     def _explain(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        from tcc.codes import explain_code
+        from tcc.code_pages import explain_code
         from tcc_compiler.language.catalogue import explain
 
         code = arguments.get("code")

@@ -101,7 +101,7 @@ def held(compiled: Compiled, folder: Path | None, seconds: float | None) -> Comp
 def _said(
     artifact: Opened, one: ExactExpect, folder: Path | None, seconds: float | None
 ) -> Diagnostic | None:
-    """What there is to say of an expectation that does not hold; None of one that does."""
+    """Diagnostic of an expectation that does not hold; None if it holds."""
     from tcc.library.proving import prove
     from tcc_certs.errors import Rejected
     from tcc_compiler.language.diagnostics import Diagnostic

@@ -190,7 +190,7 @@ def headline(found: Comparison) -> str:
 
 
 def rows(found: Comparison) -> Iterator[tuple[str, str]]:
-    """What there is to say, name and text; what did not change is left out."""
+    """Lines of the report, name and text, without what did not change."""
     most = "" if found.counts == "exact" else "at most "
     for name, side, because in (
         ("added", found.added, found.because_added),

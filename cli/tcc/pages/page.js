@@ -1,7 +1,7 @@
 "use strict";
 // What the page says it says without this.  Here: a filter for rows, all open and all closed, a
-// readout of charts under the pointer and the arrow keys, and where the page holds an artifact the
-// verdict of the proved program about it.  Texts are set as texts alone.
+// readout of charts under the pointer and the arrow keys, and where the page holds an artifact, or a
+// session's ledger, the verdict of the proved program about it.  Texts are set as texts alone.
 (() => {
   const make = (tag, parent, text) => {
     const made = document.createElement(tag);
@@ -77,39 +77,60 @@
     });
   }
 
+  const paint = (banner, [sign, mood, word, said]) => {
+    banner.classList.remove("good", "bad", "doubtful");
+    banner.classList.add(mood);
+    banner.querySelector(".sign").textContent = sign;
+    banner.querySelector("strong").textContent = word;
+    return said;
+  };
+  const tell = (id, found) => {
+    const banner = document.getElementById(id);
+    banner.querySelector(".said p").textContent = paint(banner, found);
+    if (found[1] !== "bad") return;
+    const top = document.getElementById("verdict").closest(".verdict");
+    make("p", top.querySelector("strong").parentElement, paint(top, found));
+    if (!document.title.startsWith("INVALID: ")) document.title = `INVALID: ${document.title}`;
+  };
   const held = document.getElementById("proved-file");
-  if (held && globalThis.tccCheck) {
-    let line;
+  const kept = document.getElementById("proved-ledger");
+  const bytes = (one) => Uint8Array.from(atob(one.value), (char) => char.charCodeAt(0));
+  // What the program or the text of a file throws decides nothing.
+  const judged = (what, judge) => {
     try {
-      const bytes = Uint8Array.from(atob(held.value), (char) => char.charCodeAt(0));
-      line = globalThis.tccCheck(bytes);
+      return judge();
     } catch (error) {
-      // What the program or the file's text throws decides nothing.
-      line = error instanceof RangeError ? "DECLINED: too large for this browser" : "REJECTED: no artifact";
+      return error instanceof RangeError ? "DECLINED: too large for this browser" : `REJECTED: no ${what}`;
     }
-    const valid = line.startsWith("VALID: ");
-    const same = valid && line.endsWith(`; digest ${held.dataset.digest}`);
-    const [sign, mood, word, said] = same
-      ? ["\u2713", "good", "VALID", `Checked by a proved program, in this browser, just now: ${line.slice(7)}.`]
-      : line.startsWith("DECLINED: ")
-        ? ["!", "doubtful", "DECLINED", `The proved program has no theorem about this file: ${line.slice(10)}.`]
-        : ["\u2717", "bad", "INVALID", valid
-          ? "The file in this page is another artifact than the one this page is about."
-          : `The file in this page does not hold. The proved program says ${line}.`];
-    const paint = (banner) => {
-      banner.classList.remove("good", "bad", "doubtful");
-      banner.classList.add(mood);
-      banner.querySelector(".sign").textContent = sign;
-      banner.querySelector("strong").textContent = word;
-    };
-    const banner = document.getElementById("proved-verdict");
-    paint(banner);
-    banner.querySelector(".said p").textContent = said;
-    if (mood === "bad") {
-      const top = document.getElementById("verdict").closest(".verdict");
-      paint(top);
-      make("p", top.querySelector("strong").parentElement, said);
-      document.title = `INVALID: ${document.title}`;
+  };
+  const checked = "Checked by a proved program, in this browser, just now: ";
+  // Of a line that is not the one that is due; `own`: about the file that this page is about.
+  const other = (what, line, own) =>
+    own && line.startsWith("DECLINED: ")
+      ? ["!", "doubtful", "DECLINED",
+        `The proved program declines this ${what}, which is no sign of a fault: ${line.slice(10)}.`]
+      : ["\u2717", "bad", "INVALID", line.startsWith("REJECTED: ")
+        ? `The ${what} in this page does not hold. The proved program says ${line}.`
+        : own
+          ? `The proved program says otherwise of the ${what} in this page: ${line}.`
+          : `The ${what} in this page is another than the one this page is about.`];
+  if (held && globalThis.tccCheck) {
+    const line = judged("artifact", () => globalThis.tccCheck(bytes(held)));
+    const same = line.startsWith("VALID: ") && line.endsWith(`; digest ${held.dataset.digest}`);
+    tell("proved-verdict", same
+      ? ["\u2713", "good", "VALID", `${checked}${line.slice(7)}.`]
+      : other("artifact", line, line.startsWith("DECLINED: ")));
+    if (kept) {
+      const { due, head } = kept.dataset;
+      const [word, claim] = due.split(": ");
+      const said = same
+        ? judged("ledger", () => globalThis.tccSession(bytes(held), bytes(kept)))
+        : "DECLINED: the artifact in this page is not VALID for it";
+      const own = judged("ledger", () => atob(kept.value)).endsWith(`"~":"${head}"}\n`);
+      tell("proved-session", own && said === due
+        ? [...(word === "VALID" ? ["\u2713", "good"] : ["!", "doubtful"]), word,
+          `${checked}${claim}, of the records that this page is about.`]
+        : other("ledger", said, own));
     }
   }
 })();

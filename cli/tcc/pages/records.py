@@ -30,9 +30,15 @@ from tcc_certs.verbs.validate import LedgerInput
 class Changed(Exception):
     """A file is not the one that was validated a moment before."""
 
+    def __str__(self) -> str:
+        return "the ledger was changed while it was read; run the command again"
 
-def records(ledger: Path, head: str) -> Iterator[Record]:
+
+def records(ledger: Path | bytes, head: str) -> Iterator[Record]:
     """The records of the verified prefix that ends with `head`, hex.
+
+    Args:
+        ledger: its file, or the bytes of that.
 
     Raises:
         Changed: the file has no such prefix any more; raised at the end.
@@ -40,7 +46,7 @@ def records(ledger: Path, head: str) -> Iterator[Record]:
     """
     if head == FIRST_HEAD.hex():
         return
-    reader = LedgerReader(LedgerInput(ledger))
+    reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else LedgerInput(ledger))
     try:
         for line in reader.lines():
             plain = plain_record(line.body)  # most of a session
@@ -49,7 +55,7 @@ def records(ledger: Path, head: str) -> Iterator[Record]:
                 return
     except Rejected:
         pass
-    raise Changed(f"{ledger} was changed while it was read; run the command again")
+    raise Changed
 
 
 def lines_named(ledger: Path, numbers: Sequence[int], most: int = 20) -> list[tuple[int, str]]:

@@ -246,7 +246,7 @@ def short(number: str) -> str:
 
 # The story: what one pass over the records collects.
 
-Item = tuple[str, int]  # a node's id, and the step of what is left of it; 0 of the node itself
+Item = tuple[str, int]  # a node's id, and the step of the remainder of it; 0 of the node itself
 _MOST_PLANS: Final = 50
 
 
@@ -340,7 +340,7 @@ def _take(story: Story, record: Record) -> None:
 
 def _waiting(story: Story, record: Record, name: str) -> Waiting:
     prefix = field(record, "ctx_repr")
-    # What is left of a node is pushed behind the pop that it is left over from.
+    # The remainder of a node is pushed behind the pop that it is left over from.
     if field(record, "kind") == "rest" and story.last is not None and story.last[0] == name:
         prefix = story.last[1].prefix
     return Waiting(

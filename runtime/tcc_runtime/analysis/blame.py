@@ -1,7 +1,7 @@
 """Which statements keep a sequence of calls from being a plan, or from going on to one.
 
 A smallest set of statements without which it would be possible, found by leaving statements out of
-the core and following the calls through what is left of it (:mod:`tcc_certs.corecheck.residuals`).
+the core and following the calls through the remainder of it (:mod:`tcc_certs.corecheck.residuals`).
 What a statement forbids by itself, whatever the others say, is in every such set; only where these
 are not enough is there anything to try.  Strict tools are held to as the core has it (section 5).
 The residuals of a core with strict tools are those without what no plan of its largest part goes

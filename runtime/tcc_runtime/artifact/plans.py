@@ -25,7 +25,7 @@ from tcc_runtime.artifact.load import Artifact
 States: TypeAlias = "tuple[int, ...]"
 _Step: TypeAlias = "tuple[int, States, Held]"
 _Place: TypeAlias = "tuple[States, Held]"
-# A place on the path of a list, how many plans were given before it, and what is left of its steps.
+# A place on the path of a list, plans given before it, and the remainder of its steps.
 _Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
 # What an edge costs beyond the cost to go of its state, the call, the target.
 _Way: TypeAlias = "tuple[int, int, int]"

@@ -92,7 +92,7 @@ async def called(
         return _raised("failed" if bound.errors_failed else "unknown", error)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # sys.exit() of a tool is no end of ours
+    except BaseException as error:  # sys.exit() of a tool does not end us
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return _raised("unknown", error)
@@ -344,7 +344,7 @@ _PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What came of it.
+    """Result of an execution.
 
     Attributes:
         stop: why it ended: see :class:`tcc_runtime.executor.course.ExecutionStop`.
@@ -401,7 +401,7 @@ async def execute_in_task(
 ) -> Execution:
     """Does the best plan of a run, call by call, through a gate.
 
-    Where models may execute, one of them makes each call of their tools, within what is left of
+    Where models may execute, one of them makes each call of their tools, within the remainder of
     the budget that the asks of all searches, and of `run`, draw on as well (docs/budgets.md).
 
     Args:

@@ -384,7 +384,7 @@ class ModelCalls:
         return Drawn(self.account, f"{self._session_id}/{self._searches + 1}")
 
     def left(self) -> Mapping[str, Json]:
-        """What is left of each cap."""
+        """The remainder of each cap."""
         return left_texts(self.budget.caps.left(used(self.spent)))
 
     def _with(self, took: SpentAmounts, atoms: Sequence[Atom]) -> SpentAmounts:

@@ -114,7 +114,7 @@ class Budgeted(Inspection):
 
     @property
     def budget_left(self) -> Mapping[str, Any]:
-        """What is left of each cap, as texts; empty where there is none."""
+        """The remainder of each cap, as texts; empty where there is none."""
         self._looked_at()
         executions = self._shared.follower.executions
         return {} if executions is None else executions.left()
@@ -136,7 +136,7 @@ class Budgeted(Inspection):
     ) -> Run:
         """The best ways on from here, certified (see :func:`tcc.search`); nothing is called.
 
-        In a session with a budget its asks are held to what is left of that, and counted.
+        In a session with a budget its asks are held to the remainder of that, and counted.
 
         Args:
             seed: 32 bytes; None draws one.

@@ -1,7 +1,7 @@
 """Where a session is kept: a hash chain in memory, or a file that processes share.
 
 The chain is that of docs/spec/ledger.md.  The file is locked for as long as a call takes.  Who
-takes the lock reads first what others have written since; what is left of a line that a crash cut
+takes the lock reads first what others have written since; the remainder of a line that a crash cut
 off goes then.  Where others have written, what was written here is read as well: all is gone
 through in one pass, in the order of the file.  After an error of the system nothing more is
 written: what the disk has is not known.

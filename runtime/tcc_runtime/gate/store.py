@@ -530,7 +530,7 @@ class _Ended(ResumeError):
 
 
 def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
-    """All whole records; what is left of a line is being written, or was cut off."""
+    """All whole records; the remainder of a line is being written, or was cut off."""
     reader = LedgerReader(iter(lambda: file.read(1 << 16), b""))
     head = reader.head
     try:

@@ -73,7 +73,7 @@ def _shown(one: Allowed) -> str:
     return f"{one.tool}({', '.join(given)})"
 
 
-# What came of a call.
+# Outcomes of calls.
 
 
 class ErrorRules:

@@ -280,12 +280,12 @@ def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
 
 
 def left_field(left: Remainder | None) -> Mapping[str, Json]:
-    """What is left of the caps of an account."""
+    """The remainder of the caps of an account."""
     return {} if left is None else {"account_left": left_texts(left)}
 
 
 def left_texts(left: Remainder) -> Mapping[str, Json]:
-    """What is left of each cap, by the name of what it is a cap of."""
+    """The remainder of each cap, by the name of what it is a cap of."""
     return {name: _amount(name, number) for name, number in left.capped()}
 
 

@@ -300,7 +300,7 @@ class StepLines:
         order, left = rest[0], rest[3]
         log, bits = race.shown(rest)
         if log is None:
-            raise ValueError("what is left of a node has an arrival")
+            raise ValueError("the remainder of a node has an arrival")
         claim, guards = self._clamped(race, rest) if bits else ("", "")
         key, digits = str(HALF - order * FIVES >> DROP), str(log * FIVES + HALF >> DROP)
         if ONE > order > MINUS_ONE or not order & TIE:

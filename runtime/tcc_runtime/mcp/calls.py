@@ -303,7 +303,7 @@ def ending_of(answer: Response, tool: ToolTraits) -> Ending:
         return unknown("the server answered with a result of an unknown type")
     error = members["isError"].value if "isError" in members else False
     if not isinstance(error, bool) or not _is_content(members.get("content")):
-        return unknown("the server answered with a result that is none of a tool")
+        return unknown("the server answered with something that is not the result of a tool")
     structured = members["structuredContent"].value if "structuredContent" in members else None
     text = _text_in(members["content"].value) if structured is None else None
     said: bool | None = error

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from tcc_runtime.mcp.wire import (
+    BUSY,
     CAPABILITIES_KEY,
     HANDSHAKE,
     INVALID_PARAMS,
@@ -202,6 +203,18 @@ def shown_number(value: object) -> object:
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
     """The line of a notification."""
     return write_line({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+class BusyLine(bytes):
+    """The line of an answer that is the gate's own: not taken now, and may be sent again.
+
+    A server's error may have the same code, and its call may have happened.
+    """
+
+
+def busy_line(identity: Id, message: str) -> BusyLine:
+    """The answer to a request that is not taken now; nothing was done for it."""
+    return BusyLine(error_line(identity, BUSY, message))
 
 
 def error_line(identity: Id | None, code: int, message: str, data: Any = None) -> bytes:

@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -59,6 +60,7 @@ MOST_SESSIONS: Final = 10_000
 MOST_OF_PRINCIPAL: Final = 16
 MOST_PROCESSES: Final = 64
 MOST_STREAMS: Final = 64
+MOST_OPENING: Final = 256
 _CONTEXT: Final = "tcc.store/1.0 handle"
 _MAC: Final = 16
 _NOBODY: Final = bytes(32)
@@ -204,6 +206,8 @@ class Hosting:
         self._beginning = asyncio.Lock()  # of new sessions: it waits for no ledger
         # A principal's session waits for its ledger, and nobody else does.
         self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
+        # Each in a thread of its own: of a pool those that wait would leave none to the others.
+        self._opening: set[Future[Gate]] = set()
         self.stopping = False
         self.knows_principals = terms.kind == "principal"
         self.begins_new = terms.kind == "new"
@@ -257,10 +261,14 @@ class Hosting:
                 return known
             name = (principal.issuer, principal.subject)
             gate = await self._opened(given, name)
-            if known is not None and known.identity == gate.session_id:
+            # One that a handle had taken up is live, too: one ledger has one host.
+            same = self._live.get((gate.session_id, self._of(principal)))
+            if same is not None:
                 gate.close()
-                known.used()
-                return known
+                same.check_given(given)
+                same.used()
+                self._of_principals[self._of(principal)] = same
+                return same
             try:
                 if known is not None:
                     await self.end(known)
@@ -280,12 +288,38 @@ class Hosting:
                 of the principal was given something else.
         """
         try:
-            gate = await asyncio.to_thread(self._store.open, given or None, name)
+            gate = await self._waits(lambda: self._store.open(given or None, name))
         except GivenRefused as refused:
             raise MissingClaim(refused.name) from None
         except GivenOtherwise as refused:
             raise MissingClaim(refused.path) from None
         return gate
+
+    async def _waits(self, opens: Callable[[], Gate]) -> Gate:
+        """A gate, for which another process may have to let go of a ledger first.
+
+        Raises:
+            HostFull: so many wait for theirs that this one would wait for another's.
+        """
+        if len(self._opening) >= MOST_OPENING:
+            raise HostFull(503)
+        opening: Future[Gate] = Future()
+        opening.set_running_or_notify_cancel()
+
+        def work() -> None:
+            try:
+                opening.set_result(opens())
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                opening.set_exception(error)
+
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            return await asyncio.wrap_future(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_opened)
+            raise
 
     async def find(self, handle: str, principal: Principal | None) -> Hosted:
         """The session of a handle.
@@ -318,7 +352,7 @@ class Hosting:
                 return known
             self._check_room(principal)
             try:
-                gate = await asyncio.to_thread(self._store.get, identity, given or None)
+                gate = await self._waits(lambda: self._store.get(identity, given or None))
             except (GivenOtherwise, GivenRefused):
                 raise MissingClaim(identity) from None
             except (SettingsError, ResumeError):
@@ -455,6 +489,12 @@ class Hosting:
         if not hmac.compare_digest(whole[16:], self._mac(name, principal)):
             raise NotFound
         return str(UUID(bytes=name))
+
+
+def _close_opened(opening: Future[Gate]) -> None:
+    """Let go of a gate that nobody waits for any longer."""
+    if opening.exception() is None:
+        opening.result().close()
 
 
 class ThreadStopping(Stopping):

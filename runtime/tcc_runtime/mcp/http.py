@@ -26,6 +26,7 @@ import h11
 
 from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.door import (
+    BusyLine,
     Cancelled,
     ClientCall,
     ClientConnection,
@@ -664,6 +665,9 @@ class _Exchange:
         if streaming:
             await self._connection.event(answer)
             await self._connection.end()
+        elif isinstance(line, BusyLine):
+            retry = (b"retry-after", b"1")
+            await self._reply(503, answer, (retry,))
         else:
             await self._told(answer, modern=modern)
 
@@ -674,12 +678,9 @@ class _Exchange:
             return
         code = _code_of(answer)
         status = 200
-        headers: tuple[tuple[bytes, bytes], ...] = ()
-        if code == wire.BUSY:
-            status, headers = 503, ((b"retry-after", b"1"),)
-        elif code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
+        if code is not None and (modern or code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)):
             status = _STATUS.get(code, 200)
-        await self._reply(status, answer, headers)
+        await self._reply(status, answer)
 
     async def _error(
         self, identity: wire.Id | None, code: int, message: str, data: Any = None

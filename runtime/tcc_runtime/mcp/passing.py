@@ -29,10 +29,15 @@ from blake3 import blake3
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.gate.schemas import plain
 from tcc_runtime.mcp.calls import OpenCall, Round, is_kept
-from tcc_runtime.mcp.door import ClientCall, ClientConnection, PassedRequest, error_line
+from tcc_runtime.mcp.door import (
+    ClientCall,
+    ClientConnection,
+    PassedRequest,
+    busy_line,
+    error_line,
+)
 from tcc_runtime.mcp.upstream import Upstream, canonical_text
 from tcc_runtime.mcp.wire import (
-    BUSY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     Id,
@@ -97,9 +102,9 @@ class PassedRequests:
         """
         identity = request.identity
         if identity in taken:
-            return error_line(identity, BUSY, "a request has this id already")
+            return busy_line(identity, "a request has this id already")
         if len(self.open) >= _MOST or upstream.pipe.waiting > _FULL:
-            return error_line(identity, BUSY, "too many requests wait; not passed on")
+            return busy_line(identity, "too many requests wait; not passed on")
         if is_deeper(request.params, MAX_DEPTH) or not is_kept(request.params):
             said = "not passed on: nested too deeply, or with a number that the server would lose"
             return error_line(identity, INVALID_PARAMS, said)
@@ -189,7 +194,7 @@ class Rounds:
         requests = {} if requests is None else requests
         state = result["requestState"].value if "requestState" in result else None
         if not isinstance(requests, dict) or not (state is None or isinstance(state, str)):
-            raise NotAsked("the server asks for more in a form that is none")
+            raise NotAsked("the server's request for input is malformed")
         if not requests and state is None:
             raise NotAsked("the server asks for more, and says not what")
         if state is not None and len(state) > _MOST_STATE:
@@ -240,7 +245,7 @@ def is_same(call: ClientCall, opened: OpenCall) -> bool:
 
 
 def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
-    """What the client answers to what was asked; else why that is none."""
+    """The client's answers to the requests of this round; else why they are rejected."""
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"

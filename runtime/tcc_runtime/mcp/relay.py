@@ -49,6 +49,7 @@ from tcc_runtime.mcp.door import (
     ClientConnection,
     Early,
     PassedRequest,
+    busy_line,
     error_line,
 )
 from tcc_runtime.mcp.hub import AWAY, AWAY_ERROR
@@ -73,7 +74,6 @@ from tcc_runtime.mcp.upstream import (
     ready,
 )
 from tcc_runtime.mcp.wire import (
-    BUSY,
     CAPABILITIES_KEY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -350,7 +350,7 @@ class Relay:
         begun = replace(call, state=None, responses=None)
         reason = self._waiting.add(begun, size, self._taken())
         if reason is not None:
-            self._refuse(call, BUSY, reason)
+            self._put_off(call, reason)
 
     def _taken(self, but: OpenCall | None = None) -> set[Id]:
         """The ids under which the client waits for answers."""
@@ -369,11 +369,11 @@ class Relay:
             return True
         answers = answers_of(call, opened.asked)
         if call.identity in self._taken(but=opened):
-            self._refuse(call, BUSY, "a call has this id already")
+            self._put_off(call, "a call has this id already")
         elif isinstance(answers, str):
             self._refuse(call, INVALID_PARAMS, answers)
         elif self.upstream.pipe.waiting > _FULL:
-            self._refuse(call, BUSY, "the server does not read what was sent to it")
+            self._put_off(call, "the server does not read what was sent to it")
         else:
             del self._open[opened.identity]
             more: dict[str, Any] = {} if call.responses is None else {"inputResponses": answers}
@@ -415,7 +415,7 @@ class Relay:
         """Keep a request until the server is known; bounded as calls that wait are."""
         size = sum(len(known) for _, known in self._early) + len(line)
         if len(self._early) >= _MOST_EARLY or size > _MOST_BYTES:
-            self._client.send(error_line(identity, BUSY, "too many calls wait; not called"))
+            self._client.send(busy_line(identity, "too many calls wait; not called"))
         else:
             self._early.append((identity, line))
 
@@ -618,7 +618,7 @@ class Relay:
             return False
         if self.upstream is not None and self.upstream.pipe.waiting > _FULL:
             what = "not called: the server does not read what was sent to it"
-            self._refuse(self._waiting.take(), BUSY, what)
+            self._put_off(self._waiting.take(), what)
             return False
         if self._is_doubtful() and self.served is not None:
             if self._open:
@@ -683,7 +683,7 @@ class Relay:
             self._asked = now
         elif self._waiting and now - self._asked >= self._seconds:
             what = f"not called: another process had the session for {self._seconds:g} s"
-            self._refuse(self._waiting.take(), BUSY, what)
+            self._put_off(self._waiting.take(), what)
 
     def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
         """Decide the first call that waits, and make it where it is allowed."""
@@ -790,6 +790,10 @@ class Relay:
 
     def _refuse(self, call: ClientCall, code: int, message: str) -> None:
         self._client.send(self._door.refused(call, code, message))
+
+    def _put_off(self, call: ClientCall, message: str) -> None:
+        """Refuse a call for now: it is not made, and may be sent again."""
+        self._client.send(busy_line(call.identity, message))
 
     def _tool(self, opened: OpenCall) -> ToolTraits:
         known = None if self.served is None else self.served.tools.get(opened.call.tool)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tcc_runtime.mcp.calls import WaitingCalls
-from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, busy_line
 from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE, Pipe, Stopping, ready
-from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR
+from tcc_runtime.mcp.wire import INTERNAL_ERROR
 
 _FULL = 1 << 20
 _LINES = 64  # of the client, in one turn of the loop
@@ -100,7 +100,7 @@ class _Serving:
             ids = {self._open.identity} if self._open is not None and self._wanted else set()
             reason = self._waiting.add(taken, 0 if line is None else len(line), ids)
             if reason is not None:
-                self._client.send(self._door.refused(taken, BUSY, reason))
+                self._client.send(busy_line(taken.identity, reason))
 
     def _begin(self) -> None:
         """Make the first call that waits; nothing stands in the pipe that could cancel it."""

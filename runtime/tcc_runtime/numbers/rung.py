@@ -46,7 +46,7 @@ class Rung(Protocol):
 
     Attributes:
         width: how far above its order an item's exact one may be, where that is a float.
-        named: whether what is left of a node needs its id; else D and the step stand for it.
+        named: whether the remainder of a node needs its id; else D and the step stand for it.
         clamping: whether a number that it publishes may have to be clamped.
     """
 
@@ -71,7 +71,7 @@ class Rung(Protocol):
         return edge, others
 
     def rate(self, view: View, mass: int) -> Any:
-        """What :meth:`after` takes for what is left of a node."""
+        """What :meth:`after` takes for the remainder of a node."""
 
     def first(
         self,

@@ -23,12 +23,12 @@ from tcc_runtime.pricing.quotes import Answer, Question, Quoter, nano
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What came of a wish.
+    """Result of a wish: granted or refused.
 
     Attributes:
         name: of the reservation.
         granted: whether it is reserved.
-        left: what is left of each cap of the account.
+        left: the remainder of each cap of the account.
     """
 
     name: str

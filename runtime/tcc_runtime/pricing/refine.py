@@ -63,7 +63,7 @@ class AnsweredAsk:
         took: what it took.
         gained: by how much the low cost rose, nano-units.
         fails: whether the answer is not strictly inside of what was known.
-        left: what is left of the account of the run, after it; None: it has none.
+        left: the remainder of the account of the run, after it; None: it has none.
     """
 
     node: Item

@@ -186,7 +186,7 @@ class Rest(Coupled):
         return item, drawn, winner, children, rest, rest is None and winner is None
 
     def draw(self, item: Item) -> Step:
-        """The next draw from what is left of a node."""
+        """The next draw from the remainder of a node."""
         view, node, numbers = item[VIEW], node_of(item), self._numbers
         left = whole(node, item[LEFT], view)
         ident, pool, mass, size = node[ID], left.pool, left.mass, left.size

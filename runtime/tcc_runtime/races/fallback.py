@@ -89,7 +89,7 @@ class Fallback:
         return item, None, None, children, None, not children
 
     def draw(self, item: Item) -> Step:
-        """What is left of a node, at once, as its children are no longer drawn."""
+        """The remainder of a node, at once, as its children are no longer drawn."""
         node = node_of(item)
         left = whole(node, item[LEFT], item[VIEW])
         children = self._children(item, node[ID], left.drawn())

@@ -57,7 +57,7 @@ class Race(Protocol):
         """
 
     def draw(self, item: Item) -> Step:
-        """What the pop of what is left of a node makes; errors as of :meth:`expand`."""
+        """What the pop of the remainder of a node makes; errors as of :meth:`expand`."""
 
     def settle(self, leaf: Item) -> Item:
         """A leaf that is popped, its order minus its value."""

@@ -134,6 +134,9 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
             result(identity)
         case ["error"]:
             say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32050, "message": "no luck"}})
+        case ["error", code]:
+            error = {"code": int(code), "message": "no luck"}
+            say({"jsonrpc": "2.0", "id": identity, "error": error})
         case ["is_error"]:
             result(identity, isError=True)
         case ["shape"]:

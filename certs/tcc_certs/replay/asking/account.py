@@ -1,7 +1,7 @@
 """The account that a run draws on: what it has drawn, and what its records say is left.
 
 Normative text: docs/spec/ledger.md, section 14.  What others have taken of an account stands in no
-ledger of this run: what is left of each cap is taken from the ledger, and held to what the run
+ledger of this run: the remainder of each cap is taken from the ledger, and held to what the run
 itself has drawn by then, and to what follows from it: that a wish was granted, or refused, or that
 nothing is left.
 Cost: a digest for each wish.
@@ -112,7 +112,7 @@ class DrawnRecord:
         return blake(b"tcc.reservation.v1\0" + named + number).hex()
 
     def _own(self) -> dict[str, int]:
-        """What is left of each cap where nobody else draws."""
+        """The remainder of each cap where nobody else draws."""
         return {name: cap - self._used[name] for name, cap in self._account.caps.items()}
 
     def _left(self, record: Record) -> dict[str, int]:

@@ -188,7 +188,7 @@ def _path(node: Node) -> list[Node]:
     """The nodes that the calls of a prefix lead to, first to last."""
     path: list[Node] = []
     step: Node = node if node.states is not None or node.parent is None else node.parent
-    if node.left is not None:  # what is left of a node has the node's prefix
+    if node.left is not None:  # the remainder of a node has the node's prefix
         step = replace(node, digest=node.left.context, left=None)
     while step.parent is not None:
         path.append(step)

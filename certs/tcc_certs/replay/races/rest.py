@@ -1,4 +1,4 @@
-"""The rest race: the children of a node are drawn one by one; what is left of them is an item.
+"""The rest race: the children of a node are drawn one by one; the remainder of them is an item.
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  A run of
 another race has none of its records, ``rest`` and ``draw``, and none of this to load.
@@ -26,7 +26,7 @@ from tcc_certs.statements import Constraints
 def drawn(
     language: Language, constraints: Constraints, node: Node, left: Left, word: Word
 ) -> Expansion:
-    """The next draw from what is left of `node`, the first one where `left` is all of it."""
+    """The next draw from the remainder of `node`, the first one where `left` is all of it."""
     first = left.step == 0
     purpose = WINNER if first else REST_WINNER
     x = word(purpose, left.context if first else rest_place(left.context, left.step), "W")
@@ -108,7 +108,7 @@ def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
     return pushed_at(arrival, x, bound)
 
 
-# ---- ``draw``: the greatest item is what is left of a node; its next child is drawn.
+# ---- ``draw``: the greatest item is the remainder of a node; its next child is drawn.
 
 
 def replay_draw(run: ReplayedRun, record: Record, line: int) -> None:

@@ -3,7 +3,7 @@
 A position is a call pattern that may be read next and a stack of nodes that are due after it.
 Stacks are shared lists and interned, so equal ones are one number.  Nothing is pushed where
 nothing is left to do (tail calls), so right recursion and plain rules keep the stacks bounded; a
-counted repeat is one stack entry with what is left of its bounds.  The operands of `&` and `-`
+counted repeat is one stack entry with the remainder of its bounds.  The operands of `&` and `-`
 run beside each other as state sets of their own: such a position holds one set for each operand.
 A state set is a sorted tuple of positions and whether the word so far is complete; sets are
 interned too, and :mod:`tcc_compiler.automata.regular.determinise` walks over them.

@@ -1,4 +1,4 @@
-"""Pages of the codes: titles, texts and links.
+"""Pages of diagnostic codes: titles, texts and links (exit codes are in :mod:`tcc.main`).
 
 Codes of the kernel, ledgers, quotes, atoms and gates (:mod:`tcc_certs.errors`) have a sentence each
 here; codes of grammars have their pages in the catalogue of the compiler, codes of the pipeline in
@@ -194,7 +194,7 @@ TEXTS: Mapping[Code, str] = {
     "second one.",
     Code.SESSION_MODEL: "The call was not made by the model that the controller chooses, no model "
     "fits what is left, or a record says of a model what is not so.",
-    Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or what is left of a cap is not "
+    Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or the remainder of a cap is not "
     "what follows from the records before.",
     Code.SESSION_RESERVATION: "The reservation of the account is not the one that follows.",
     Code.SESSION_PARENT: "The ledger is not that of a session of this parent: its first record "
@@ -241,7 +241,7 @@ TEXTS: Mapping[Code, str] = {
     Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
     Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
     Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
-    Code.NO_MODEL: "No model that may make the call fits what is left of the session's budget, or "
+    Code.NO_MODEL: "No model that may make the call fits the remainder of the session's budget, or "
     "of its account.",
     Code.MANY_EARLIER: "The statement looks at the latest 64 calls of a key. None of them stands "
     "against the call, and an older one may.",
