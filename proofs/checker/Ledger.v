@@ -6,25 +6,11 @@
 
 From Coq Require Import List Arith ZArith Lia Bool String.
 From Tcc Require Import Automaton Certificates Digest Prefix Session Monitors.
-From Tcc.Checker Require Import Strings States Sound Json File OneArtifact Weights Core Left Sessions Monitored.
+From Tcc.Checker Require Import Strings States Sound Json File OneArtifact Weights Core Left Sessions Monitored Shown.
 Import ListNotations.
 Local Open Scope Z_scope.
 Local Notation length := List.length.
 Local Notation concat := List.concat.
-
-(* An answer; why there is none; that it is not for this program to say. *)
-Inductive out {A : Type} := Got (x : A) | Refused (why : Z) | Declined (why : Z).
-Arguments out : clear implicits.
-Definition bind {A B} (x : out A) (f : A -> out B) : out B := match x with Got x => f x | Refused w => Refused w | Declined w => Declined w end.
-Notation "'let?' x := a 'in' b" := (bind a (fun x => b)) (at level 200, x pattern, a at level 100, b at level 200).
-Definition need (b : bool) (why : Z) : out Datatypes.unit := if b then Got tt else Refused why.
-Definition only (b : bool) (why : Z) : out Datatypes.unit := if b then Got tt else Declined why.
-Definition due {A} (x : option A) (why : Z) : out A := match x with Some x => Got x | None => Refused why end.
-
-(* The places of a text in a list.  Extracted, `places_of o l` is a table of hashes. *)
-Fixpoint places_from {str} (o : strings str) (n : Z) (l : list str) (s : str) : list Z :=
-  match l with [] => [] | x :: l => if same o x s then n :: places_from o (n + 1) l s else places_from o (n + 1) l s end.
-Definition places_of {str} (o : strings str) (l : list str) (s : str) : list Z := places_from o 0 l s.
 
 Section Ledger.
 Context {str : Type} (o : strings str).
@@ -108,7 +94,7 @@ Record selection := { sel_tool : Z; sel_where : list (Z * list Z) }.
 Inductive rule :=
 | ROrder (m : kind) (first second : selection) (same_names : list (str * str))
 | RUses (of_calls : selection) (per : str) (at_most : Z)
-| RSum.                                          (* values that are not shown: asserted *)
+| RSum (tool : Z) (param : str) (at_most : Z).   (* in units of 10^-400; what is not shown is asserted *)
 Definition numbers_of (l : list value) : option (list Z) := each (fun v => match v with VNum z => Some z | _ => None end) l [].
 Definition selection_of (v : value) : option selection :=
   match get o $"tool" v, get_list o $"where" v with
@@ -152,10 +138,12 @@ Definition rule_of (tools : Z -> option (tool str)) (v : value) : out (rule * st
         | _ => Declined 13
         end
       else if kind_is $"sum" then
-        let? t := due (match get o $"tool" v with Some (VNum t) => tools t | _ => None end) 20 in
+        let? n := due (match get o $"tool" v with Some (VNum t) => Some t | _ => None end) 20 in
+        let? t := due (tools n) 20 in
         let? p := due (get_text o $"param" v) 20 in
         let? x := due (get_text o $"value" v) 20 in
-        Got (RSum, words [made o $"limit sum("; tname t; made o $"."; name_text p; made o $") <= "; x])
+        let? d := due (decimal_in (view o x)) 20 in
+        Got (RSum n p (in_units d), words [made o $"limit sum("; tname t; made o $"."; name_text p; made o $") <= "; x])
       else Declined 8
   end.
 Fixpoint rules_of (tools : Z -> option (tool str)) (l : list value) : out (list (rule * str)) :=
@@ -189,17 +177,6 @@ Definition core_text (tools : Z -> option (tool str)) (v : value) : option str :
 
 (* Statements that the automaton leaves to the run, over the calls of the artifact; and which tools one orders one against the other. *)
 Record left_one := { says_so : statement; orders : Z -> Z -> bool }.
-Fixpoint digits_in (l : bytes) (n : Z) : option Z :=
-  match l with [] => Some n | c :: l => if (48 <=? c) && (c <=? 57) then digits_in l (10 * n + (c - 48)) else None end.
-Fixpoint at_point (l done : bytes) : bytes * bytes :=
-  match l with [] => (rev_append done [], []) | c :: l => if c =? 46 then (rev_append done [], l) else at_point l (c :: done) end.
-(* The nano-units of an exact decimal, in its one form. *)
-Definition nano_in (text : bytes) : option Z :=
-  let (whole, part) := at_point text [] in
-  match digits_in (whole ++ firstn 9 (part ++ repeat 48 9)) 0 with
-  | Some z => if equal_bytes (exact (decimal z)) text then Some z else None
-  | None => None
-  end.
 Definition large_in (v : value) : option Z :=
   let z := match v with
     | VNum z => Some z
@@ -273,7 +250,7 @@ Definition left_limit (places : list Z) (v : value) : out left_one :=
   let? op := due (get_text o $"op" v) 20 in
   let? n := due (match get o $"value" v with Some x => large_in x | None => None end) 20 in
   let? amounts := due (amounts_of places (view o kind) (get o $"of" v)) 20 in
-  let? _ := only (forallb (Z.leb 0) amounts && (0 <=? n)) 15 in
+  let? _ := only (forallb (Z.leb 0) amounts && (0 <=? n)) 7 in
   let listed := table amounts in
   let amount c := match listed c with Some x => x | None => 0 end in
   let free _ _ := false in
@@ -296,8 +273,8 @@ Definition left_statements (places : list Z) (forbids limits requires : list val
   end.
 End Left.
 
-(* A call as a monitor sees it: the texts of its keys. *)
-Record look := { lfirst : option str; lsecond : option str; lbinds : list (Z * list Z) }.
+(* A call as a monitor sees it: the texts of its keys, and what it adds. *)
+Record look := { lfirst : option str; lsecond : option str; lbinds : list (Z * list Z); ladds : Z }.
 
 (* What the core and the artifact say of calls. *)
 Record book := {
@@ -334,6 +311,21 @@ Fixpoint answered_values (ps : list (param str)) (values : list value) : option 
   | p :: ps, VNum z :: values => match answered_values ps values with Some l => Some (if pobserved p then z :: l else l) | None => None end
   | _, _ => None
   end.
+(* No member of the core is left aside that may say more; of `pass`, by which nothing is decided, the form alone is looked at. *)
+Definition members : list bytes :=
+  [$"calls"; $"forbids"; $"format"; $"goals"; $"grammar"; $"limits"; $"monitors"; $"pass"; $"patterns"; $"plan"; $"requires"; $"rules"; $"start";
+   $"tools"; $"version"].
+Fixpoint rising_words (least : Z) (l : list value) : bool :=
+  match l with
+  | [] => true
+  | VStr s :: l =>
+      let at_ := if same o s (made o $"input") then 1 else if same o s (made o $"prompts") then 2 else if same o s (made o $"resources") then 3 else 0 in
+      (least <? at_) && rising_words at_ l
+  | _ => false
+  end.
+Definition members_known (v : value) : out Datatypes.unit :=
+  let? _ := only (match v with VObj l => forallb (fun m => existsb (fun k => same o (fst m) (made o k)) members) l | _ => false end) 15 in
+  need (match get o $"pass" v with None => true | Some (VArr (x :: l)) => rising_words 0 (x :: l) | Some _ => false end) 20.
 Definition open_book (a : artifact) (c : claim str) : out book :=
   let v := cvalue c in
   let? ts := due (get_list o $"tools" v) 20 in
@@ -345,6 +337,7 @@ Definition open_book (a : artifact) (c : claim str) : out book :=
   let? rules := match get o $"monitors" v with None => Got [] | Some (VArr l) => rules_of (table read) l | Some _ => Refused 20 end in
   let? _ := only (negb (ambiguous a)) 14 in
   let? _ := only (match get o $"given" v with None => true | Some _ => false end) 2 in
+  let? _ := members_known v in
   let core := table cs in
   let at_ := table (places c) in
   let found := places_of o (map snd owners) in
@@ -384,13 +377,33 @@ Definition called (b : book) (text : str) : out made_call :=
       Got {| mtool := t; manswers := l; mopen := (a :: more, len (a :: more) 0 =? Core.answers tl) |}
   end.
 
-(* Open arguments: of each a digest, and no more, as no value is shown. *)
+(* Open arguments: of each a digest, with type byte and text where it is shown. *)
+Definition named (p : value) (s : str) : bool := match get_text o $"name" p with Some n => same o n s | None => false end.
+Definition open_params (raw : value) : list value := match get_list o $"open" raw with Some l => l | None => [] end.
+Definition open_name (t : tool str) (p : value) : str :=
+  match get_text o $"name" p with Some n => joined o [tname t; made o [46]; name_text n] | None => made o [] end.
+(* One that is shown, as its type byte and text, and its digest. *)
+Definition open_entry (t : tool str) (raw : value) (show : list str) (m : str * value) : out (list (str * str)) :=
+  let? p := due (find (fun p => named p (fst m)) (open_params raw)) 29 in
+  let? d := due (get_text o $"digest" (snd m)) 29 in
+  let? _ := need (is_hex 64 (VStr d)) 29 in
+  let name := open_name t p in
+  match snd m with
+  | VObj [_] => let? _ := need (negb (existsb (fun s => same o s name) show)) 29 in Got []
+  | VObj [_; _; _] =>
+      let? _ := need (existsb (fun s => same o s name) show) 29 in
+      let? kind := due (get_text o $"type" (snd m)) 29 in
+      let? text := due (get_text o $"value" (snd m)) 29 in
+      let? _ := fits_value o p kind text in Got [(joined o [kind; text], d)]
+  | _ => Refused 29
+  end.
+Fixpoint open_entries (t : tool str) (raw : value) (show : list str) (given : list (str * value)) : out (list (str * str)) :=
+  match given with
+  | [] => Got []
+  | m :: given => let? l := open_entry t raw show m in let? more := open_entries t raw show given in Got (l ++ more)
+  end.
 Definition open_fits (raw : value) (given : list (str * value)) : bool :=
-  let params := match get_list o $"open" raw with Some l => l | None => [] end in
-  let name_is (p : value) (s : str) := match get_text o $"name" p with Some n => same o n s | None => false end in
-  forallb (fun m => existsb (fun p => name_is p (fst m)) params &&
-    match snd m with VObj [(k, d)] => same o k (made o $"digest") && is_hex 64 d | _ => false end) given &&
-  forallb (fun p => is_true (get o $"optional" p) || existsb (fun m => name_is p (fst m)) given) params.
+  forallb (fun p => is_true (get o $"optional" p) || existsb (fun m => named p (fst m)) given) (open_params raw).
 (* The text of a parameter's value: of a listed one as it is listed, else the digest. *)
 Fixpoint listed_text (ps : list value) (values : list value) (name : str) : option str :=
   match ps, values with
@@ -403,7 +416,7 @@ Fixpoint listed_text (ps : list value) (values : list value) (name : str) : opti
 Definition key_text (ps : list value) (values : list value) (given : list (str * value)) (names : list str) : str :=
   print o (meant o (VArr (map (fun n => VStr match listed_text ps values n with
     | Some s => s
-    | None => match get o (view o n) (VObj given) with Some (VObj [(_, VStr d)]) => d | _ => made o [] end
+    | None => match get o (view o n) (VObj given) with Some x => match get_text o $"digest" x with Some d => d | None => made o [] end | None => made o [] end
     end) names))).
 Definition param_observed (ps : list value) (i : Z) : bool := match table ps i with Some p => is_true (get o $"observed" p) | None => false end.
 Definition selects (ps : list value) (values : list value) (tool : Z) (s : selection) : bool :=
@@ -419,17 +432,22 @@ Definition look_of (ps values : list value) (tool : Z) (given : list (str * valu
       let mine := selects ps values tool one in
       {| lfirst := if mine then Some (key_text ps values given (map fst names)) else None;
          lsecond := if selects ps values tool other then Some (key_text ps values given (map snd names)) else None;
-         lbinds := if mine then bound_observed ps one else [] |}
+         lbinds := if mine then bound_observed ps one else []; ladds := 0 |}
   | RUses calls per _ =>
-      {| lfirst := None; lsecond := if selects ps values tool calls then Some (key_text ps values given [per]) else None; lbinds := [] |}
-  | RSum => {| lfirst := None; lsecond := None; lbinds := [] |}
+      {| lfirst := None; lsecond := if selects ps values tool calls then Some (key_text ps values given [per]) else None; lbinds := []; ladds := 1 |}
+  | RSum t name _ =>
+      let shown := match get o (view o name) (VObj given) with Some x => get_text o $"value" x | None => None end in
+      {| lfirst := None; lsecond := if t =? tool then Some (made o []) else None; lbinds := [];
+         ladds := match shown with Some s => match decimal_in (view o s) with Some d => in_units d | None => 0 end | None => 0 end |}
   end.
-Definition looks_of (b : book) (m : made_call) (given : list (str * value)) : out (list look) :=
+Definition looks_of (b : book) (m : made_call) (given : list (str * value)) (show : list str) : out (list look * list (str * str)) :=
   let? raw := due (btools b (mtool m)) 20 in
+  let? t := due (bread b (mtool m)) 20 in
   let? _ := need (open_fits raw given) 29 in
+  let? shown := open_entries t raw show given in
   let ps := match get_list o $"params" raw with Some l => l | None => [] end in
   let? values := due (match fst (mopen m) with a :: _ => bvalues b a | [] => None end) 20 in
-  Got (map (fun r => look_of ps values (mtool m) given (fst r)) (brules b)).
+  Got (map (fun r => look_of ps values (mtool m) given (fst r)) (brules b), shown).
 
 (* What is told of a call. *)
 Fixpoint index_of (n : Z) (l : list str) (s : str) : option Z :=
@@ -479,12 +497,13 @@ Record walk := {
   under_way : list (Z * (Z * Z));                (* numbers, each with its tool and the line of its call, the first one first *)
   beside : list (Z * Z);                         (* tools whose calls were under way together *)
   keys : list str; refs : list str;
+  show : list str; values : list (str * str);    (* names of what is shown; values that are, with their digests *)
   course : list (event (chosen spot * (list look * str)));  (* the last one first *)
   again : Z;                                     (* calls that are gone through again *)
   over : option bool
 }.
 Definition with_course (w : walk) (open_ : list (Z * (Z * Z))) (e : list (event (chosen spot * (list look * str)))) (more : Z) : walk :=
-  {| macs := macs w; many := many w; made_ := made_ w; under_way := open_; beside := beside w; keys := keys w; refs := refs w;
+  {| macs := macs w; many := many w; made_ := made_ w; under_way := open_; beside := beside w; keys := keys w; refs := refs w; show := show w; values := values w;
      course := e ++ course w; again := again w + more; over := over w |}.
 Definition without (seq : Z) (l : list (Z * (Z * Z))) : list (Z * (Z * Z)) := filter (fun x => negb (fst x =? seq)) l.
 (* The call of that number, and how many follow it. *)
@@ -500,7 +519,14 @@ Definition session_id (ms : Z) (h : bytes) : bytes :=
   let cut a n := firstn n (skipn a x) in
   let variant := match nth 8 h 0 / 16 mod 4 with 0 => 56 | 1 => 57 | 2 => 97 | _ => 98 end in
   firstn 8 hex12 ++ [45] ++ skipn 8 hex12 ++ [45; 55] ++ cut 13%nat 3%nat ++ [45; variant] ++ cut 17%nat 3%nat ++ [45] ++ cut 20%nat 12%nat.
+(* What may be shown: open parameters and answers. *)
+Definition shown_names (b : book) : list str :=
+  flat_map (fun v => match tool_of o v with
+    | Some t => map (open_name t) (open_params v ++ match get_list o $"answers" v with Some l => l | None => [] end)
+    | None => [] end) (tools_of b).
+Fixpoint rises (l : list str) : bool := match l with s :: (x :: _) as l => less o s x && rises l | _ => true end.
 Definition first_record (b : book) (a : artifact) (digest : str) (r : record) : out walk :=
+  let known := places_of o (shown_names b) in
   let? _ := need (text_is $"kind" $"session" r) 25 in
   let with_macs := text_is $"schema" $"tcc.session/1.1" r in
   let? _ := only (with_macs || text_is $"schema" $"tcc.session/1.0" r) 10 in
@@ -515,9 +541,11 @@ Definition first_record (b : book) (a : artifact) (digest : str) (r : record) : 
     match rev_append (rows a) [] with [] => false | q :: _ => text_is $"root_state" (hex (view o (rdigest q))) r end) 28 in
   let? texts := due (match get o $"monitors" (VObj r) with Some (VArr l) => each text_in l [] | _ => None end) 26 in
   let? _ := need (same_texts o texts (map snd (brules b))) 28 in
-  let? _ := only (match get o $"arguments" (VObj r) with
-    | Some (VObj [(k, VArr [])]) => same o k (made o $"show") | _ => false end) 2 in
-  Got {| macs := with_macs; many := 0; made_ := []; under_way := []; beside := []; keys := []; refs := []; course := []; again := 0; over := None |}.
+  let? show_ := due (match get o $"arguments" (VObj r) with
+    | Some (VObj [(k, VArr l)]) => if same o k (made o $"show") then each text_in l [] else None | _ => None end) 26 in
+  let? _ := need (rises show_ && forallb (fun s => match known s with [] => false | _ => true end) show_) 28 in
+  Got {| macs := with_macs; many := 0; made_ := []; under_way := []; beside := []; keys := []; refs := []; show := show_; values := [];
+       course := []; again := 0; over := None |}.
 
 (* Calls that may begin beside those under way: 64 of them, 256 records behind the oldest; which tools is asked at the end. *)
 Definition begins (w : walk) (line : Z) : bool :=
@@ -533,11 +561,13 @@ Definition a_call (b : book) (w : walk) (line : Z) (r : record) : out walk :=
   let? m := called b text in
   let? _ := need (begins w line) 25 in
   let? given := due (match get o $"open" (VObj r) with Some (VObj l) => Some l | _ => None end) 29 in
-  let? looks := looks_of b m given in
+  let? seen := looks_of b m given (show w) in
+  let looks := fst seen in
   let c := {| offer := mopen m; agrees := says fst (numbers_in (get o $"states" (VObj r))) |} in
   Got {| macs := macs w; many := number; made_ := m :: made_ w; under_way := under_way w ++ [(number, (mtool m, line))];
          beside := map (fun x => (fst (snd x), mtool m)) (under_way w) ++ beside w;
          keys := key :: keys w; refs := match text_at $"ref" r with Some s => s :: refs w | None => refs w end;
+         show := show w; values := rev_append (snd seen) (values w);
          course := Called (c, (looks, text)) :: course w; again := again w; over := over w |}.
 Definition an_outcome (b : book) (w : walk) (r : record) : out walk :=
   let? number := due (number_at $"seq" r) 26 in
@@ -563,7 +593,7 @@ Definition a_refusal (b : book) (w : walk) (r : record) : out walk :=
   Got w.
 Definition an_end (w : walk) (r : record) : out walk :=
   let? _ := need (len (under_way w) 0 <=? (if macs w then 0 else 1)) 25 in
-  Got {| macs := macs w; many := many w; made_ := made_ w; under_way := []; beside := beside w; keys := keys w; refs := refs w;
+  Got {| macs := macs w; many := many w; made_ := made_ w; under_way := []; beside := beside w; keys := keys w; refs := refs w; show := show w; values := values w;
          course := course w; again := again w; over := Some (is_true (get o $"abandoned" (VObj r))) |}.
 Definition a_record (b : book) (w : walk) (line : Z) (r : record) : out walk :=
   let? _ := need (match over w with None => true | Some _ => false end) 25 in
@@ -619,15 +649,14 @@ Definition all_keys (w : walk) : list str :=
 Definition number_of_key (f : str -> list Z) (s : option str) : option positive :=
   match s with Some s => Some (match f s with n :: _ => Z.to_pos (n + 1) | [] => 1%positive end) | None => None end.
 Definition glance_of (f : str -> list Z) (l : look) : glance :=
-  {| as_first := number_of_key f (lfirst l); as_second := number_of_key f (lsecond l); binds := lbinds l |}.
-Definition nowhere : look := {| lfirst := None; lsecond := None; lbinds := [] |}.
+  {| as_first := number_of_key f (lfirst l); as_second := number_of_key f (lsecond l); binds := lbinds l; weighs := ladds l |}.
+Definition nowhere : look := {| lfirst := None; lsecond := None; lbinds := []; ladds := 0 |}.
 Definition rule_events (f : str -> list Z) (n : nat) (w : walk) : list (event glance) :=
   map (mapped_event (fun c : chosen spot * (list look * str) => glance_of f (nth n (fst (snd c)) nowhere))) (rev_append (course w) []).
 Definition keeps (f : str -> list Z) (n : nat) (r : rule) (w : walk) : bool :=
   match r with
   | ROrder m _ _ _ => keeps_order m (rule_events f n w)
-  | RUses _ _ most => (0 <=? most) && keeps_uses most (rule_events f n w)
-  | RSum => true
+  | RUses _ _ most | RSum _ _ most => (0 <=? most) && keeps_uses most (rule_events f n w)
   end.
 Fixpoint keeps_all (f : str -> list Z) (n : nat) (l : list (rule * str)) (w : walk) : bool :=
   match l with [] => true | r :: l => keeps f n (fst r) w && keeps_all f (S n) l w end.
@@ -670,6 +699,7 @@ Definition ledger_verdict (a : artifact) (c : claim str) (digest file : str) (re
       let? w := course_of a c digest records in
       let? _ := need (match over w with Some _ => size_of o tail =? 0 | None => true end) 25 in
       let? _ := need (distinct (keys w) && distinct (refs w)) 34 in
+      let? _ := need (told_apart o (values w)) 38 in
       let? _ := only (again w <=? 2 ^ 20) 12 in
       let? _ := together b (rows a) (few_pairs (beside w) []) in
       let left_ := map says_so (bleft b) in
@@ -731,8 +761,7 @@ Definition kept_by (w : walk) (n : nat) (r : rule) : Prop :=
   let events := rule_events (places_of o (all_keys w)) n w in
   match r with
   | ROrder m _ _ _ => forall x, world positive (seen_all m (history [] events)) x -> Monitors.meets positive m (Monitors.trace positive x)
-  | RUses _ _ most => forall x, Forall2 use_may (history [] events) x -> forall k, uses_of k x <= most
-  | RSum => True
+  | RUses _ _ most | RSum _ _ most => forall x, Forall2 use_may (history [] events) x -> forall k, uses_of k x <= most
   end.
 Lemma all_kept f w l : forall n, keeps_all f n l w = true -> forall i r, nth_error l i = Some r -> keeps f (n + i) (fst r) w = true.
 Proof.
@@ -740,35 +769,20 @@ Proof.
   destruct i as [|i]; cbn [nth_error] in Hr; [injection Hr as <-; rewrite Nat.add_0_r; exact E1|].
   rewrite <- Nat.add_succ_comm. exact (IH _ E2 i r Hr).
 Qed.
-Lemma places_from_in l s : forall n z, In z (places_from o n l s) <-> exists i x, z = n + Z.of_nat i /\ nth_error l i = Some x /\ view o x = view o s.
-Proof.
-  induction l as [|y l IH]; intros n z; cbn [places_from].
-  - split; [intros [] | intros [i [x [_ [E _]]]]; destruct i; discriminate].
-  - assert (Later : In z (places_from o (n + 1) l s) <-> exists i x, z = n + Z.of_nat (S i) /\ nth_error l i = Some x /\ view o x = view o s).
-    { rewrite IH. split; intros [i [x [E K]]]; exists i, x; (split; [lia | exact K]). }
-    destruct (same o y s) eqn:E.
-    + apply (same_is o H strings_mean) in E. cbn [In]. rewrite Later. split.
-      * intros [<- | [i [x K]]]; [exists 0%nat, y; split; [lia | auto] | exists (S i), x; exact K].
-      * intros [[|i] [x [Ez [Ex Ev]]]]; [left; lia | right; exists i, x; auto].
-    + rewrite Later. split; [intros [i [x K]]; exists (S i), x; exact K|]. intros [[|i] [x [Ez [Ex Ev]]]]; [|exists i, x; auto].
-      injection Ex as ->. exfalso. apply (same_is o H strings_mean) in Ev. congruence.
-Qed.
 Theorem keys_are_told_apart l s t : (exists x, In x l /\ view o x = view o s) -> (exists x, In x l /\ view o x = view o t) ->
   (number_of_key (places_of o l) (Some s) = number_of_key (places_of o l) (Some t) <-> view o s = view o t).
 Proof.
   assert (K : forall s, (exists x, In x l /\ view o x = view o s) -> exists z more, places_of o l s = z :: more /\ 0 <= z /\
     exists x, nth_error l (Z.to_nat z) = Some x /\ view o x = view o s).
   { clear s t. intros s [x [Hx Ev]]. apply In_nth_error in Hx. destruct Hx as [i Hi].
-    assert (Hin : In (Z.of_nat i) (places_of o l s)) by (apply places_from_in; exists i, x; split; [lia | auto]).
+    assert (Hin : In (Z.of_nat i) (places_of o l s)) by (apply (places_from_in o H strings_mean); exists i, x; split; [lia | auto]).
     destruct (places_of o l s) as [|z more] eqn:E; [destruct Hin|]. exists z, more. split; [reflexivity|].
-    assert (Hz : In z (places_of o l s)) by (rewrite E; left; reflexivity). apply places_from_in in Hz.
+    assert (Hz : In z (places_of o l s)) by (rewrite E; left; reflexivity). apply (places_from_in o H strings_mean) in Hz.
     destruct Hz as [j [y [-> [Hy Evy]]]]. split; [lia|]. exists y. replace (Z.to_nat (0 + Z.of_nat j)) with j by lia. auto. }
   intros Hs Ht. destruct (K s Hs) as [z [ms [Es [Z0 [x [Ex Ev]]]]]]. destruct (K t Ht) as [y [mt [Et [Y0 [x' [Ex' Ev']]]]]].
   unfold number_of_key. rewrite Es, Et. split.
   - intros E. injection E as E. apply Z2Pos.inj in E; [|lia|lia]. replace z with y in Ex by lia. rewrite Ex' in Ex. injection Ex as ->. congruence.
-  - intros E. assert (places_of o l s = places_of o l t).
-    { unfold places_of. clear - E strings_mean. generalize 0. induction l as [|x l IH]; intros n; cbn [places_from]; [reflexivity|].
-      rewrite IH. replace (same o x s) with (same o x t); [reflexivity|]. apply Bool.eq_iff_eq_true. rewrite !(same_is o H strings_mean), E. tauto. }
+  - intros E. assert (H0 := places_alike o H strings_mean l s t E).
     rewrite Es, Et in H0. injection H0 as -> _. reflexivity.
 Qed.
 
@@ -869,6 +883,7 @@ Proof.
   match type of E with bind ?x _ = _ => destruct x as [rules| |]; try discriminate end. cbn [bind] in E.
   destruct (ambiguous a); [discriminate|]. split; [reflexivity|]. cbn [negb only bind] in E.
   destruct (match get o $"given" (cvalue c) with None => true | Some _ => false end); [|discriminate]. cbn [only bind] in E.
+  destruct (members_known (cvalue c)) as [[]| |]; try discriminate. cbn [bind] in E.
   destruct (each (ban_of (table pats)) fs []) as [bans|]; [|discriminate]. cbn [due bind] in E.
   destruct (each (core_text (table read)) cs []) as [texts|]; [|discriminate]. cbn [due bind] in E.
   destruct (get_list o $"limits" (cvalue c)) as [ls|]; [|discriminate]. destruct (get_list o $"requires" (cvalue c)) as [rs|]; [|discriminate]. cbn [due bind] in E.
@@ -905,6 +920,9 @@ Theorem ledger_sound afile a c digest file records tail claim :
     (forall s u x y, In (s, u) (beside w) -> of_tool b s x = true -> of_tool b u y = true -> 0 <= x -> 0 <= y ->
       forall calls P, whole (calls ++ Z.to_nat x :: Z.to_nat y :: P) <-> whole (calls ++ Z.to_nat y :: Z.to_nat x :: P)) /\
     (forall n r, nth_error (brules b) n = Some r -> kept_by w n (fst r)) /\
+    (forall x y, In x (values w) -> In y (values w) ->
+      (view o (fst x) = view o (fst y) <-> view o (snd x) = view o (snd y)) /\
+      (view o (fst x) = view o (fst y) <-> view o (half o (snd x)) = view o (half o (snd y)))) /\
     (forall both first second, In (Ban both first second) (bbans b) ->
       forall e1 c e2, ban_events (places_of o (bcore b)) first second w = e1 ++ Called c :: e2 -> forall d, In (d, Read) (history [] e1) ->
       ~ (fst d = true /\ snd c = true) /\ (both = true -> ~ (snd d = true /\ fst c = true))).
@@ -923,13 +941,14 @@ Proof.
   destruct (course_of a c digest (r :: records)) as [w| |] eqn:W; try discriminate. cbn [bind] in L.
   destruct (need _ 25) as [[]| |] in L; try discriminate. cbn [bind] in L.
   destruct (need _ 34) as [[]| |] in L; try discriminate. cbn [bind] in L.
+  unfold need at 1 in L. destruct (told_apart o (values w)) eqn:Told; [|discriminate]. cbn [bind] in L.
   destruct (only _ 12) as [[]| |] in L; try discriminate. cbn [bind] in L.
   destruct (together b (rows a) (few_pairs (beside w) [])) as [[]| |] eqn:T; try discriminate. cbn [bind] in L.
   destruct (session_places (rows a) (map says_so (bleft b)) (place_events w)) as [held|] eqn:S; [|discriminate]. cbn [due bind] in L.
   destruct (need _ 35) as [[]| |] eqn:K35 in L; try discriminate. cbn [bind] in L. unfold need in K35.
   destruct (keeps_all (places_of o (all_keys w)) 0 (brules b) w) eqn:Ka; [|discriminate].
   destruct (bans_kept b w) as [[]| |] eqn:Bk; try discriminate. cbn [bind] in L.
-  exists b, w. split; [reflexivity|]. split; [reflexivity|]. split; [|split; [|split]].
+  exists b, w. split; [reflexivity|]. split; [reflexivity|]. split; [|split; [|split; [|split]]].
   - intros xs Hx. destruct (conforms_sound o H strings_mean _ _ _ _ ok Det _ Fair _ _ S xs Hx) as [C1 [C2 C3]].
     split; [exact C1|]. split; [exact C2|]. intros ->. unfold claimed in L.
     destruct (over w) as [[|]|]; [destruct (match held with [None] => true | _ => false end); discriminate | |
@@ -952,8 +971,9 @@ Proof.
     + exact (plans_in_either_order o H strings_mean _ _ _ _ ok Det _ Fair _ _ _ _ Hc Ox Oy Hx Hy (N _ _ _ _ Ox Oy Ho) calls P).
     + symmetry. exact (plans_in_either_order o H strings_mean _ _ _ _ ok Det _ Fair _ _ _ _ Hc Oy Ox Hy Hx (N _ _ _ _ Oy Ox Ho) calls P).
   - intros n x Hr. assert (Kn := all_kept _ _ _ _ Ka n x Hr). rewrite Nat.add_0_l in Kn. unfold kept_by. cbv zeta.
-    destruct (fst x) as [m one other names | calls per most0 |]; cbn [keeps] in Kn; [exact (order_is_kept m _ Kn) | | exact I].
-    apply andb_prop in Kn. destruct Kn as [K1 K2]. apply Z.leb_le in K1. exact (uses_are_kept most0 _ K1 K2).
+    destruct (fst x) as [m one other names | calls per most0 | t param most0]; cbn [keeps] in Kn; [exact (order_is_kept m _ Kn) | |];
+      apply andb_prop in Kn; destruct Kn as [K1 K2]; apply Z.leb_le in K1; exact (uses_are_kept most0 _ K1 K2).
+  - exact (digests_stand_for_values o H strings_mean (values w) Told).
   - intros both first second Hb e1 x e2 E d Hd. unfold bans_kept in Bk. destruct (any_read w) eqn:Ar.
     + destruct (only _ 9) as [[]| |] in Bk; try discriminate. cbn [bind] in Bk. unfold need in Bk.
       destruct (forallb _ _) eqn:A in Bk; [|discriminate]. rewrite forallb_forall in A. specialize (A _ Hb). cbn in A.
