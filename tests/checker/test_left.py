@@ -1,4 +1,4 @@
-"""Statements that the automaton leaves to the run: the extracted checker keeps them as ``tcc_certs`` does.
+"""Statements left to the run: the extracted checker keeps them as ``tcc_certs`` does.
 
 Every kind of statement, alone and beside others, over sessions with outcomes that are unknown, late
 and in part, and with calls under way together; and every field of such ledgers forged.
@@ -37,11 +37,13 @@ LISTED = {"pay": {"part": ("", "0.5", "2", "1.25")}, "ask": {"q": ("x", "y")}}
 STATEMENTS = (
     "limit uses(look) <= 1", "limit uses(ask(q = x)) <= 1", "limit uses(look(size = large)) >= 1",
     "limit uses(note) >= 2", "limit depth <= 3", "limit price <= 6", "limit latency <= 40 ms",
-    "limit cost <= 9", "limit epsilon <= 0.5", "limit sum(pay.part) <= 2.75", "limit uses(pay) <= 0",
+    "limit cost <= 9", "limit epsilon <= 0.5", "limit sum(pay.part) <= 2.75",
+    "limit uses(pay) <= 0",
     "require look before pay", "require ask(yes = 1) before each note", "require note after ask",
     "require note before note", "require look(size = small) before each look",
     "forbid pay before look", "forbid ask(yes = 0) with pay", "forbid note note",
-    "forbid look look(size = large) ask", "forbid ask(q = x) with ask(q = x)", "forbid pay look pay",
+    "forbid look look(size = large) ask", "forbid ask(q = x) with ask(q = x)",
+    "forbid pay look pay",
 )  # fmt: skip
 
 

@@ -1,13 +1,12 @@
-"""Values that a ledger shows: the extracted checker takes those that ``tcc_certs`` takes, or declines.
+"""Values that a ledger shows: the extracted checker takes what ``tcc_certs`` takes, or declines.
 
-Of every type texts that are just inside and just outside of it, and texts made from these by chance;
-digests that are not of their values; sums over numbers that are shown.
+Of every type texts just inside and just outside of it, and texts made from these by chance; digests
+that are not of their values; sums over numbers that are shown.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -25,8 +24,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 TEXT = r"""grammar g version "1"
-tool a(; plain: text min 1 max 5, number: number -2.5 .. 1000, whole: integer, flag: flag, json: json,
-  coded: text ~ "[a-c]{2,3}x?[0-9]*", worded: text ~ "\\w+-\\d{2}", deep?: text ~ "(ab|c)+",
+tool a(; plain: text min 1 max 5, number: number -2.5 .. 1000, whole: integer, flag: flag,
+  json: json, coded: text ~ "[a-c]{2,3}x?[0-9]*",
+  worded: text ~ "\\w+-\\d{2}", deep?: text ~ "(ab|c)+",
   sum: number 0 .. 20)
 pass resources, input
 plan = a{0,9}
@@ -41,18 +41,25 @@ GOOD: dict[str, Any] = {
 TEXTS: dict[str, tuple[str, ...]] = {
     "plain": ("", "x", "12345", "123456", "ééééé", "éééééé", "\U0001f600" * 5, "a\nb", '"\\'),
     "number": (
-        "0", "-0", "1", "-2.5", "-2.50", "-2.51", "1000", "1000.0", "1000.1", "01", ".5", "0.5", "5.", "1e2", "+1",
-        "", "-", "1 ", "999.999999999999", "999.9999999999999", "123456789012345678", "0.1", "1,5", "٣",
+        "0", "-0", "1", "-2.5", "-2.50", "-2.51", "1000", "1000.0", "1000.1", "01", ".5", "0.5",
+        "5.", "1e2", "+1", "", "-", "1 ", "999.999999999999", "999.9999999999999", "0.1", "1,5",
+        "123456789012345678", "٣",
     ),
-    "whole": ("0", "-7", "7.5", "1" + "0" * 22, "1" + "0" * 21 + "1", "9007199254740993", "007", "1.0", "-1"),
+    "whole": (
+        "0", "-7", "7.5", "1" + "0" * 22, "1" + "0" * 21 + "1", "9007199254740993", "007", "1.0",
+    ),
     "flag": ("true", "false", "True", "1", ""),
     "json": (
-        "null", "true", "[]", "{}", "[1,2]", "[1, 2]", "[1,]", "[,1]", '{"a":1}', '{"a":1,"a":1}', '{"b":1,"a":2}',
-        '{"a":1,"b":2}', '{"a":{"a":[{}]}}', '"x"', '"\\u0041"', '"\\n"', '"\\u000a"', '"\\u001f"', '"é"', '"\\"',
-        '"\\/"', "1.50", "1.5", "-0", "1e3", "nul", "[" * 64 + "]" * 64, "[" * 65 + "]" * 65, '{"a"}', "[1}", "", " ",
-        '{"":0}', '{"z":0,"é":1}', '{"é":0,"z":1}', '["\\ud800"]', "[1]]", "0.30000000000000004", "1234567890123456",
+        "null", "true", "[]", "{}", "[1,2]", "[1, 2]", "[1,]", "[,1]", '{"a":1}', '{"a":1,"a":1}',
+        '{"b":1,"a":2}', '{"a":1,"b":2}', '{"a":{"a":[{}]}}', '"x"', '"\\u0041"', '"\\n"', '"\\/"',
+        '"\\u000a"', '"\\u001f"', '"é"', '"\\"', "1.50", "1.5", "-0", "1e3", "nul", '{"a"}', "[1}",
+        "[" * 64 + "]" * 64, "[" * 65 + "]" * 65, "", " ", '{"":0}', '{"z":0,"é":1}', "[1]]",
+        '{"é":0,"z":1}', '["\\ud800"]', "0.30000000000000004", "1234567890123456",
     ),
-    "coded": ("ab", "a", "abc", "abca", "abx", "abcx0123", "abxx", "ab9", "xab", "ab\n", "aé", "ca" + "7" * 300),
+    "coded": (
+        "ab", "a", "abc", "abca", "abx", "abcx0123", "abxx", "ab9", "xab", "ab\n", "aé",
+        "ca" + "7" * 300,
+    ),
     "worded": ("a-12", "-12", "a_Z9-00", "a-1", "a-123", "é-12", "a-12 "),
     "deep": ("ab", "abc", "d"),
     "sum": ("0", "10.75", "10.76", "10.7500000000001", "2.5", "-1", "0.00000000000000000000000001"),
@@ -144,7 +151,7 @@ def test_digests_are_those_of_the_values() -> None:
 def test_sums_over_values_that_are_shown_are_added_up() -> None:
     sums = [("10.75",), ("10", "0.75"), ("10", "0.76"), ("5.5", "5.25"), ("5.5", "5.2500000001")]
     ledgers = [ledger([{**GOOD, "sum": x} for x in one]) for one in sums]
-    for at, one in enumerate((("10", "unknown"), ("10", "failed"), ("0.75", "unknown"))):
+    for one in (("10", "unknown"), ("10", "failed"), ("0.75", "unknown")):
         records = written([{**GOOD, "sum": "10"}, {**GOOD, "sum": one[0]}], {})
         records[4]["outcome"] = "done"
         records[2]["outcome"] = one[1]
