@@ -44,7 +44,7 @@ mutants States "States Sums Sound" <<'LINES'
 (rscore r =? most)	(most <=? rscore r)
 same o (rdigest r) (hash o (joined	same o (hash o (joined o [])) (hash o (joined
 (a0 <? a) || (many k	(a0 <=? a) || (many k
-less o s0 (rdigest x)) then	true) then
+less o s0 (rdigest x))) then	true)) then
 if q <=? p then	if q <? p then
 Z.max deepest (1 + rrank x)	Z.max deepest (rrank x)
 Z.min least (llow c	Z.max least (llow c

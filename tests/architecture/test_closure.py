@@ -64,7 +64,7 @@ BOUNDS = {
     "validate atoms": (12030, 7385),
     "validate session": (8660, 5535),
     "validate monitors session": (9125, 5875),
-    "validate statements session": (13960, 9300),
+    "validate statements session": (14050, 9365),
     "validate models session": (9865, 6295),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.

@@ -161,10 +161,10 @@ def test_every_public_definition_is_documented(package: str) -> None:
 LARGE = {
     "session/machine.py": 550,
     "core/policies.py": 650,
-    "session/monitors/digested.py": 586,
-    "values/places.py": 530,
+    "session/monitors/digested.py": 599,
+    "values/places.py": 569,
     "session/monitors/policies.py": 520,
-    "session/monitors/relations.py": 580,
+    "session/monitors/relations.py": 583,
 }
 
 

@@ -84,20 +84,20 @@ def finish_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "mistake",
+    ("mistake", "first"),
     [
-        atoms_dropped,
-        shared_keys_forgotten,
-        one_kind_of_key,
-        intervals_joined,
-        sums_forgotten,
-        finish_forgotten,
+        (atoms_dropped, 10),
+        (shared_keys_forgotten, 0),
+        (one_kind_of_key, 60),
+        (intervals_joined, 220),
+        (sums_forgotten, 50),
+        (finish_forgotten, 0),
     ],
-    ids=lambda one: one.__name__,
+    ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: Patch) -> None:
+def test_a_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: Patch, first: int) -> None:
     mistake(monkeypatch)
-    assert found_by(range(400)) is not None
+    assert found_by(range(first, first + 400)) is not None
 
 
 def found_by(seeds: Sequence[int], ask: Callable[[int, dict[str, int]], Any] = ask) -> int | None:

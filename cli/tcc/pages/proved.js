@@ -3,146 +3,148 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(l){"use strict";var
-gp="%Li",gZ=" : flags Open_text and Open_binary are not compatible",gP="Invalid_argument",gY=0x7fffffff,c9='"',d6=1255,c7="REJECTED: ",br=255,g8=0x800,aW=0xffff,d3="tools",gz="jsError",aT=0x8000,gO="%ni",gG=12520,gX=160,ci=256,hd="rounded",g7="no member ",hj=4096,gy="End_of_file",d2="DECLINED: too large",ef="Unix.Unix_error",g6="nondeterministic",d5="Failure",hc="infinity",a_=0xff,d1="mkdir",cg=1000,hb="beta",d_=224,s="",gW="Stack_overflow",ej="ENOENT",gF="^",c2=": No such file or directory",at="0",gV="/static/",g5="([^/]+)",bM=0x3f,ed=1000000000,ee=-97,gU="Not_found",ei=0xf,bt=128,d4=-48,gx=0xdc00,gN="Sys_blocked_io",hh="grammar",hi="fd ",g3=125,g4="ENOTEMPTY",gE="Match_failure",_=248,Z="camlinternalFormat.ml",g2="Division_by_zero",ek=252,hg=1027,gw="Sys_error",ch=0xFF,bN=".",bL="+",ec="rmdir",ha=0xf0,gT="a call",gv="core",gM=246,gL="%u",gu="EEXIST",eh="%d",gD="%li",gS=1026,gK="fraction_bits",gR="false",g1="buffer.ml",c5="int_of_string",ea=127,aV=1024,g0="gate",g$=-32,gn="Pervasives.do_at_exit",go="utf8",eo=" plans",a8=" ",aG=0x80,g_=1023,en="e",gm="Undefined_recursive_module",c4=120,gt=103,gI="limits",gJ=" : flags Open_rdonly and Open_wronly are not compatible",gs=512,d$=240,bs="-",d9="nan",hf="DECLINED: ",bO=0x40000000,gr=0x7ff0,em=": Not a directory",gC=0xe0,gH=" : file already exists",d8="relaxed",gB=0xdfff,a9=0xffffff,gq=144,aU="/",eb="compare: functional value",g9="Assert_failure",c3="0x",gl="%i",he="Out_of_memory",d7="ENOTDIR",gA=1073741823,gQ="true",c8=254,el="index out of bounds",eg=100,c6=250,c_="_bigarr02";function
-rm(d,b,e,c,f){if(c<=b)for(var
-a=1;a<=f;a++)e[c+a]=d[b+a];else
-for(var
-a=f;a>=1;a--)e[c+a]=d[b+a];return 0}function
-dh(c,b,a){var
-d=String.fromCharCode;if(b==0&&a<=hj&&a==c.length)return d.apply(null,c);var
-e=s;for(;0<a;b+=aV,a-=aV)e+=d.apply(null,c.slice(b,b+Math.min(a,aV)));return e}function
-da(b){if(l.Uint8Array)var
-c=new(l.Uint8Array)(b.l);else
+a.prototype._T_}}(Object));(function(k){"use strict";var
+f6=" : flags Open_text and Open_binary are not compatible",fY="Invalid_argument",f5=0x7fffffff,cr='"',dl=1255,cp="REJECTED: ",a2=255,gd=0x800,aw=0xffff,di="tools",fK="jsError",at=0x8000,fR=12520,f4=160,bN=256,gk="rounded",gc="no member ",fJ="End_of_file",dh="DECLINED: too large",dv="Unix.Unix_error",gb="nondeterministic",dk="Failure",aG=0xff,dg="mkdir",bL=1000,gj="edge_start",gi="beta",dq=224,q="",f3="Stack_overflow",dx="ENOENT",fQ="^",cm=": No such file or directory",bi="0",f2="/static/",ga="([^/]+)",bg=0x3f,du=1000000000,f1="Not_found",dw=0xf,a3=128,fI=0xdc00,fX="Sys_blocked_io",go="grammar",gp="fd ",f_=125,f$="ENOTEMPTY",fP="Match_failure",S=248,f9="Division_by_zero",dy=252,gn=1027,fH="Sys_error",bM=0xFF,dp="+",dt="rmdir",gh=0xf0,f0="a call",fG="core",fW=246,gg=-64,fF="EEXIST",fZ=1026,fV="fraction_bits",f8="buffer.ml",cn="int_of_string",av=1024,f7="gate",fz="Pervasives.do_at_exit",fA="utf8",dB=" plans",bK=" ",am=0x80,gf=1023,fy="Undefined_recursive_module",fE=120,fT="limits",fU=" : flags Open_rdonly and Open_wronly are not compatible",fD=512,dr=240,bh="-",gm="DECLINED: ",bj=0x40000000,fC=0x7ff0,fO="0123456789abcdef",dA=": Not a directory",fN=0xe0,fS=" : file already exists",dn="relaxed",fM=0xdfff,aF=0xffffff,fB=144,au="/",ds="compare: functional value",ge="Assert_failure",dj="0x",gl="Out_of_memory",dm="ENOTDIR",fL=1073741823,cq=254,dz="index out of bounds",co=250,cs="_bigarr02";function
+oB(c,d){var
+g=c.length,h=d.length,f=g+h-1,b=new
+Array(f);b[0]=0;var
+a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
+gr(e,f,d){var
+a=new
+Array(d+1);a[0]=0;for(var
+b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
+cB(c,b,a){var
+d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
+e=q;for(;0<a;b+=av,a-=av)e+=d.apply(null,c.slice(b,b+Math.min(a,av)));return e}function
+cu(b){if(k.Uint8Array)var
+c=new(k.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bu(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?dh(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)da(b);var
+bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cu(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aK(a){return a}function
-aZ(a,b,c,d,e){bu(aK(a),b,c,d,e);return 0}function
-r_(b,a){throw[0,b,a]}function
-bV(b,a){if(b==0)return s;if(a.repeat)return a.repeat(b);var
-d=s,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-bw(a){if(a.t==2)a.c+=bV(a.l-a.c.length,"\0");else
-a.c=dh(a.c,0,a.c.length);a.t=0}function
-hR(a){if(a.length<24){for(var
-b=0;b<a.length;b++)if(a.charCodeAt(b)>ea)return false;return true}else
-return!/[^\x00-\x7f]/.test(a)}function
-eE(e){for(var
-j=s,c=s,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<aG){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<aG;d++);if(d-b>gs){c.substr(0,1);j+=c;c=s;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(f<<6);if(f<gC){a=g-0x3080;if(a<aG)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt){g=h+(g<<6);if(f<ha){a=g-0xe2080;if(a<g8||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bt&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aW)c+=String.fromCharCode(0xd7c0+(a>>10),gx+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aV){c.substr(0,1);j+=c;c=s}}return j+c}function
-aX(c,a,b){this.t=c;this.c=a;this.l=b}aX.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:bw(this);case
-0:if(hR(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};aX.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return eE(a)};aX.prototype.slice=function(){var
-a=this.t==4?this.c.slice():this.c;return new
-aX(this.t,a,this.l)};function
-ht(a){return new
-aX(0,a,a.length)}function
-d(a){return ht(a)}function
-eA(b,a){r_(b,d(a))}var
-M=[0];function
-$(a){eA(M.Invalid_argument,a)}function
-bQ(){$(el)}function
-aL(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aQ(a){return a}function
+a4(a,b,c,d,e){bl(aQ(a),b,c,d,e);return 0}function
+bn(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-hs(b,a){if(a>>>0>=b.l)bQ();return aL(b,a)}function
-rs(b,a){if(a>>>0>=b.l-3)bQ();var
-c=aL(b,a),d=aL(b,a+1),e=aL(b,a+2),f=aL(b,a+3);return f<<24|e<<16|d<<8|c}var
-hC=Math.pow(2,-24);function
-hL(a){throw a}function
-df(){hL(M.Division_by_zero)}function
-r(b,c,a){this.lo=b&a9;this.mi=c&a9;this.hi=a&aW}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
-r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
+po(b,a){throw[0,b,a]}function
+dO(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
+d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a5(a){if(a.t==2)a.c+=dO(a.l-a.c.length,"\0");else
+a.c=cB(a.c,0,a.c.length);a.t=0}function
+gX(a){if(a.length<24){for(var
+b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
+return!/[^\x00-\x7f]/.test(a)}function
+dS(e){for(var
+j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<am){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<am;d++);if(d-b>fD){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(f<<6);if(f<fN){a=g-0x3080;if(a<am)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(g<<6);if(f<gh){a=g-0xe2080;if(a<gd||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aw)c+=String.fromCharCode(0xd7c0+(a>>10),fI+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>av){c.substr(0,1);j+=c;c=q}}return j+c}function
+ax(c,a,b){this.t=c;this.c=a;this.l=b}ax.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a5(this);case
+0:if(gX(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};ax.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return dS(a)};ax.prototype.slice=function(){var
+a=this.t==4?this.c.slice():this.c;return new
+ax(this.t,a,this.l)};function
+gz(a){return new
+ax(0,a,a.length)}function
+e(a){return gz(a)}function
+dN(b,a){po(b,e(a))}var
+J=[0];function
+P(a){dN(J.Invalid_argument,a)}function
+bm(){P(dz)}function
+oI(b,a){if(a>>>0>=b.l-1)bm();var
+c=bn(b,a),d=bn(b,a+1);return d<<8|c}var
+gI=Math.pow(2,-24);function
+gQ(a){throw a}function
+cz(){gQ(J.Division_by_zero)}function
+p(b,c,a){this.lo=b&aF;this.mi=c&aF;this.hi=a&aw}p.prototype.caml_custom="_j";p.prototype.copy=function(){return new
+p(this.lo,this.mi,this.hi)};p.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-r(a,b,c)};r.prototype.add=function(a){var
+p(a,b,c)};p.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-r(b,c,d)};r.prototype.sub=function(a){var
+p(b,c,d)};p.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-r(b,c,d)};r.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*hC|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hC|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
-r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
-r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
-r(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};r.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-r(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-r(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-r(0,0,this.lo<<a-48)};r.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-r(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-r(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+p(b,c,d)};p.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*gI|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gI|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+p(b,c,d)};p.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};p.prototype.isNeg=function(){return this.hi<<16<0};p.prototype.and=function(a){return new
+p(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};p.prototype.or=function(a){return new
+p(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};p.prototype.xor=function(a){return new
+p(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};p.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+p(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+p(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+p(0,0,this.lo<<a-48)};p.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+p(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+p(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+p(this.hi>>a-48,0,0)};p.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+p(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aW);return new
-r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&a9;this.lo=this.lo<<1&a9};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&a9;this.mi=(this.mi>>>1|this.hi<<23)&a9;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
+p(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aw);return new
+p(this.hi<<16>>a-32,b,b)};p.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aF;this.lo=this.lo<<1&aF};p.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aF;this.mi=(this.mi>>>1|this.hi<<23)&aF;this.hi=this.hi>>>1};p.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
-b=this;if(a.isZero())df();var
-d=b.hi^a.hi;if(b.hi&aT)b=b.neg();if(a.hi&aT)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&aT)c=c.neg();return c};r.prototype.mod=function(b){var
-a=this;if(b.isZero())df();var
-d=a.hi;if(a.hi&aT)a=a.neg();if(b.hi&aT)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&aT)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&a_,this.mi>>16,this.mi>>8&a_,this.mi&a_,this.lo>>16,this.lo>>8&a_,this.lo&a_]};r.prototype.lo32=function(){return this.lo|(this.mi&a_)<<24};r.prototype.hi32=function(){return this.mi>>>8&aW|this.hi<<16};function
-bS(a){return new
-r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-rt(d,c){if(c>>>0>=d.l-7)bQ();var
+p(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};p.prototype.div=function(a){var
+b=this;if(a.isZero())cz();var
+d=b.hi^a.hi;if(b.hi&at)b=b.neg();if(a.hi&at)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&at)c=c.neg();return c};p.prototype.mod=function(b){var
+a=this;if(b.isZero())cz();var
+d=a.hi;if(a.hi&at)a=a.neg();if(b.hi&at)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&at)c=c.neg();return c};p.prototype.toInt=function(){return this.lo|this.mi<<24};p.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};p.prototype.toArray=function(){return[this.hi>>8,this.hi&aG,this.mi>>16,this.mi>>8&aG,this.mi&aG,this.lo>>16,this.lo>>8&aG,this.lo&aG]};p.prototype.lo32=function(){return this.lo|(this.mi&aG)<<24};p.prototype.hi32=function(){return this.mi>>>8&aw|this.hi<<16};function
+bp(a){return new
+p(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+oJ(d,c){if(c>>>0>=d.l-7)bm();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=aL(d,c+a);return bS(b)}function
-C(a,c,b){b&=a_;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}da(a)}a.c[c]=b;return 0}function
-bv(b,a,c){if(a>>>0>=b.l)bQ();return C(b,a,c)}function
-rw(b,a,c){if(a>>>0>=b.l-3)bQ();var
-g=ch&c>>24,f=ch&c>>16,e=ch&c>>8,d=ch&c;C(b,a+0,d);C(b,a+1,e);C(b,a+2,f);C(b,a+3,g);return 0}function
-bT(a){return a.toArray()}function
-rx(c,b,e){if(b>>>0>=c.l-7)bQ();var
-d=bT(e);for(var
-a=0;a<8;a++)C(c,b+7-a,d[a]);return 0}function
-bR(c,a){if(c.fun)return bR(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=bn(d,c+a);return bp(b)}function
+aH(a,c,b){b&=aG;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cu(a)}a.c[c]=b;return 0}function
+gA(b,a,c){if(a>>>0>=b.l)bm();return aH(b,a,c)}function
+gB(b,a,c){if(a>>>0>=b.l-3)bm();var
+g=bM&c>>24,f=bM&c>>16,e=bM&c>>8,d=bM&c;aH(b,a+0,d);aH(b,a+1,e);aH(b,a+2,f);aH(b,a+3,g);return 0}function
+bq(a){return a.toArray()}function
+oM(c,b,e){if(b>>>0>=c.l-7)bm();var
+d=bq(e);for(var
+a=0;a<8;a++)aH(c,b+7-a,d[a]);return 0}function
+bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bR(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bR(c,d)}}function
-cj(){$(el)}function
-k(a,b){if(b>>>0>=a.length-1)cj();return a}function
-ry(a){if(isFinite(a)){if(Math.abs(a)>=2.2250738585072014e-308)return 0;if(a!=0)return 1;return 2}return isNaN(a)?4:3}function
-aN(a){a.t&6&&bw(a);return a.c}var
-sj=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-si(a){if(sj)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
+bO(){P(dz)}function
+y(a,b){if(b>>>0>=a.length-1)bO();return a}function
+az(a){a.t&6&&a5(a);return a.c}var
+py=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+px(a){if(py)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-eu(c){var
-a=new(l.Float32Array)(1);a[0]=c;var
-b=new(l.Int32Array)(a.buffer);return b[0]|0}function
-dd(b,c,a){return new
-r(b,c,a)}function
-dc(a){if(!isFinite(a)){if(isNaN(a))return dd(1,0,gr);return a>0?dd(0,0,gr):dd(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?aT:a>=0?0:aT;if(f)a=-a;var
-b=si(a)+g_;if(b<=0){b=0;a/=Math.pow(2,-gS)}else{a/=Math.pow(2,b-hg);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+dG(c){var
+a=new(k.Float32Array)(1);a[0]=c;var
+b=new(k.Int32Array)(a.buffer);return b[0]|0}function
+cx(b,c,a){return new
+p(b,c,a)}function
+cw(a){if(!isFinite(a)){if(isNaN(a))return cx(1,0,fC);return a>0?cx(0,0,fC):cx(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?at:a>=0?0:at;if(f)a=-a;var
+b=px(a)+gf;if(b<=0){b=0;a/=Math.pow(2,-fZ)}else{a/=Math.pow(2,b-gn);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&ei|f|b<<4;return dd(g,e,c)}function
-hq(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==c_)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aW)c.write(16,b.dims[a]);else{c.write(16,aW);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dw|f|b<<4;return cx(g,e,c)}function
+gx(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cs)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aw)c.write(16,b.dims[a]);else{c.write(16,aw);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -159,30 +161,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bT(b.get(a));for(var
+e=bq(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bT(dc(b.get(a)));for(var
+e=bq(cw(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=eu(b.get(a));c.write(32,e)}break;case
+e=dG(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,eu(d[1]));c.write(32,eu(d[2]))}break;case
+d=b.get(a);c.write(32,dG(d[1]));c.write(32,dG(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bT(dc(f[1]));for(var
+f=b.get(a),e=bq(cw(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bT(dc(f[2]));for(var
+e=bq(cw(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-ho(a){switch(a){case
+gv(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-rp(c,e){var
-b=l,a;switch(c){case
+oE(c,e){var
+b=k,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -195,49 +197,49 @@ b=l,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)$("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)P("Bigarray.create: unsupported kind");var
 d=new
-a(e*ho(c));return d}function
-ev(c){var
-a=new(l.Int32Array)(1);a[0]=c;var
-b=new(l.Float32Array)(a.buffer);return b[0]}function
-ew(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&ei)==0?b&aT?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&ei);if(c>0){a+=16;a*=Math.pow(2,c-hg)}else
-a*=Math.pow(2,-gS);if(b&aT)a=-a;return a}function
-ep(b){var
+a(e*gv(c));return d}function
+dH(c){var
+a=new(k.Int32Array)(1);a[0]=c;var
+b=new(k.Float32Array)(a.buffer);return b[0]}function
+dI(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&at?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-gn)}else
+a*=Math.pow(2,-fZ);if(b&at)a=-a;return a}function
+dC(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)$("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-rN(b,a){return new
-r(b&a9,b>>>24&a_|(a&aW)<<8,a>>>16&aW)}function
-ex(a){return a.hi32()}function
-ey(a){return a.lo32()}var
-rq=c_;function
-bg(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bg.prototype.caml_custom=rq;bg.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)P("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+o1(b,a){return new
+p(b&aF,b>>>24&aG|(a&aw)<<8,a>>>16&aw)}function
+dJ(a){return a.hi32()}function
+dK(a){return a.lo32()}var
+oF=cs;function
+aP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aP.prototype.caml_custom=oF;aP.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))$("bigarray.js: invalid offset");if(this.dims.length!=b.length)$("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])cj();c=c*this.dims[a]+b[a]}else
+Array))P("bigarray.js: invalid offset");if(this.dims.length!=b.length)P("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bO();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])cj();c=c*this.dims[a]+(b[a]-1)}return c};bg.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bO();c=c*this.dims[a]+(b[a]-1)}return c};aP.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return rN(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return o1(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[c8,e,c];default:return this.data[a]}};bg.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=ey(b);this.data[a*2+1]=ex(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cq,e,c];default:return this.data[a]}};aP.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=dK(b);this.data[a*2+1]=dJ(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};bg.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aP.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=ey(b),e=ex(b);if(c==e)this.data.fill(c);else
+c=dK(b),e=dJ(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};bg.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aP.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -257,26 +259,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bP.prototype=new
-bg();bP.prototype.offset=function(a){if(typeof
+bk(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bk.prototype=new
+aP();bk.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-$("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])cj();return a};bP.prototype.get=function(a){return this.data[a]};bP.prototype.set=function(a,b){this.data[a]=b;return 0};bP.prototype.fill=function(a){this.data.fill(a);return 0};function
-hm(c,d,a,b){var
-e=ho(c);if(ep(a)*e!=b.length)$("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bP(c,d,a,b);return new
-bg(c,d,a,b)}function
-aM(a){if(!M.Failure)M.Failure=[_,d(d5),-3];eA(M.Failure,a)}function
-hn(b,v,r){var
-i=b.read32s();if(i<0||i>16)aM("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&a_,o=p>>8&1,h=[];if(r==c_)for(var
+P("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bO();return a};bk.prototype.get=function(a){return this.data[a]};bk.prototype.set=function(a,b){this.data[a]=b;return 0};bk.prototype.fill=function(a){this.data.fill(a);return 0};function
+gt(c,d,a,b){var
+e=gv(c);if(dC(a)*e!=b.length)P("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+bk(c,d,a,b);return new
+aP(c,d,a,b)}function
+ao(a){if(!J.Failure)J.Failure=[S,e(dk),-3];dN(J.Failure,a)}function
+gu(b,v,r){var
+i=b.read32s();if(i<0||i>16)ao("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aG,o=p>>8&1,h=[];if(r==cs)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aW){var
-t=b.read32u(),u=b.read32u();if(t!=0)aM("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aw){var
+t=b.read32u(),u=b.read32u();if(t!=0)ao("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=ep(h),f=rp(j,d),g=hm(j,o,h,f);switch(j){case
+d=dC(h),f=oE(j,d),g=gt(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -290,129 +292,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)aM("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)ao("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bS(e);g.set(a,q)}break;case
+q=bp(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=ew(bS(e));g.set(a,k)}break;case
+k=dI(bp(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=ev(b.read32s());g.set(a,k)}break;case
+k=dH(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=ev(b.read32s()),l=ev(b.read32s());g.set(a,[c8,m,l])}break;case
+m=dH(b.read32s()),l=dH(b.read32s());g.set(a,[cq,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=ew(bS(e));for(var
+m=dI(bp(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=ew(bS(e));g.set(a,[c8,m,l])}break}v[0]=(4+i)*4;return hm(j,o,h,f)}function
-hl(a,b,c){return a.compare(b,c)}function
-bU(a,b){return Math.imul(a,b)}function
-aj(b,a){a=bU(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=bU(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-rI(a,b){a=aj(a,ey(b));a=aj(a,ex(b));return a}function
-es(a,b){return rI(a,dc(b))}function
-hp(c){var
-b=ep(c.dims),d=0;switch(c.kind){case
+l=dI(bp(e));g.set(a,[cq,m,l])}break}v[0]=(4+i)*4;return gt(j,o,h,f)}function
+gs(a,b,c){return a.compare(b,c)}function
+a6(a,b){return Math.imul(a,b)}function
+X(b,a){a=a6(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a6(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+oY(a,b){a=X(a,dK(b));a=X(a,dJ(b));return a}function
+dE(a,b){return oY(a,cw(b))}function
+gw(c){var
+b=dC(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>ci)b=ci;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=aj(d,e)}e=0;switch(b&3){case
+12:if(b>bN)b=bN;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=X(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=aj(d,e)}break;case
+1:e|=c.data[a+0];d=X(d,e)}break;case
 4:case
-5:if(b>bt)b=bt;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=aj(d,e)}if((b&1)!=0)d=aj(d,c.data[a]);break;case
+5:if(b>a3)b=a3;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=X(d,e)}if((b&1)!=0)d=X(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=X(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=X(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=aj(d,c.data[a]);break;case
+a=0;a<b;a++)d=X(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=es(d,c.data[a]);break;case
+a=0;a<b;a++)d=dE(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=es(d,c.data[a]);break}return d}function
-rL(a,b){b[0]=4;return a.read32s()}function
-r3(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=dE(d,c.data[a]);break}return d}function
+o0(a,b){b[0]=4;return a.read32s()}function
+pg(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:aM("input_value: native integer value too large");default:aM("input_value: ill-formed native integer")}}function
-rT(c,d){var
+2:ao("input_value: native integer value too large");default:ao("input_value: ill-formed native integer")}}function
+o8(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bS(b)}function
-rR(e,d,b){var
-c=bT(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
+o6(e,d,b){var
+c=bq(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-rM(a,b,c){return a.compare(b)}function
-rO(a){return a.lo32()^a.hi32()}var
-cl={"_j":{deserialize:rT,serialize:rR,fixed_length:8,compare:rM,hash:rO},"_i":{deserialize:rL,fixed_length:4},"_n":{deserialize:r3,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hn(a,b,"_bigarray")},serialize:hq,compare:hl,hash:hp},"_bigarr02":{deserialize:function(a,b){return hn(a,b,c_)},serialize:hq,compare:hl,hash:hp}};function
-eq(a){return cl[a.caml_custom]&&cl[a.caml_custom].compare}function
-hu(f,c,d,e){var
-b=eq(c);if(b){var
+gH(a,b,c){return a.compare(b)}function
+o3(a){return a.lo32()^a.hi32()}var
+bQ={"_j":{deserialize:o8,serialize:o6,fixed_length:8,compare:gH,hash:o3},"_i":{deserialize:o0,fixed_length:4},"_n":{deserialize:pg,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gu(a,b,"_bigarray")},serialize:gx,compare:gs,hash:gw},"_bigarr02":{deserialize:function(a,b){return gu(a,b,cs)},serialize:gx,compare:gs,hash:gw}};function
+dD(a){return bQ[a.caml_custom]&&bQ[a.caml_custom].compare}function
+gC(f,c,d,e){var
+b=dD(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-cn(a){return a
+bR(a){return a
 instanceof
-aX}function
-de(a){return cn(a)}function
-hv(a){if(typeof
-a==="number")return cg;else
-if(cn(a))return ek;else
-if(de(a))return 1252;else
+ax}function
+cy(a){return bR(a)}function
+gD(a){if(typeof
+a==="number")return bL;else
+if(bR(a))return dy;else
+if(cy(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=br){var
-b=a[0]|0;return b==c8?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
+b=a[0]|0;return b==cq?0:b}else
 if(a
 instanceof
-String)return gG;else
+String)return fR;else
 if(typeof
-a=="string")return gG;else
+a=="string")return fR;else
 if(a
 instanceof
-Number)return cg;else
-if(a&&a.caml_custom)return d6;else
+Number)return bL;else
+if(a&&a.caml_custom)return dl;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-rU(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-hr(a,b){a.t&6&&bw(a);b.t&6&&bw(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-sc(a,b){return hr(a,b)}function
-c$(a,b,d){var
+o9(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+gy(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+pr(a,b){return gy(a,b)}function
+ct(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=hv(a);if(f==c6){a=a[1];continue}var
-g=hv(b);if(g==c6){b=b[1];continue}if(f!==g){if(f==cg){if(g==d6)return hu(a,b,-1,d);return-1}if(g==cg){if(f==d6)return hu(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:$(eb);break;case
+f=gD(a);if(f==co){a=a[1];continue}var
+g=gD(b);if(g==co){b=b[1];continue}if(f!==g){if(f==bL){if(g==dl)return gC(a,b,-1,d);return-1}if(g==bL){if(f==dl)return gC(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:P(ds);break;case
 248:var
-c=rU(a[2],b[2]);if(c!=0)return c|0;break;case
-249:$(eb);break;case
-250:$("equal: got Forward_tag, should not happen");break;case
-251:$("equal: abstract value");break;case
+c=o9(a[2],b[2]);if(c!=0)return c|0;break;case
+249:P(ds);break;case
+250:P("equal: got Forward_tag, should not happen");break;case
+251:P("equal: abstract value");break;case
 252:if(a!==b){var
-c=hr(a,b);if(c!=0)return c|0}break;case
-253:$("equal: got Double_tag, should not happen");break;case
-254:$("equal: got Double_array_tag, should not happen");break;case
-255:$("equal: got Custom_tag, should not happen");break;case
-1247:$(eb);break;case
+c=gy(a,b);if(c!=0)return c|0}break;case
+253:P("equal: got Double_tag, should not happen");break;case
+254:P("equal: got Double_array_tag, should not happen");break;case
+255:P("equal: got Custom_tag, should not happen");break;case
+1247:P(ds);break;case
 1255:var
-i=eq(a);if(i!=eq(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)$("compare: abstract value");var
+i=dD(a);if(i!=dD(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)P("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -420,269 +422,237 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=aN(a),b=aN(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=az(a),b=az(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-aB(a,b){return c$(a,b,true)}function
-U(a){if(a<0)$("Bytes.create");return new
-aX(a?2:9,s,a)}function
-hw(b,a){if(a==0)df();return b/a|0}function
-rA(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=s;a.t=2}else{a.c=bV(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)da(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}function
-ez(d){d=aN(d);var
-e=d.length;if(e>31)$("format_int: format too long");var
-a={justify:bL,signstyle:bs,filler:a8,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
-c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bs;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=at;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-er(a,f){if(a.uppercase)f=f.toUpperCase();var
-e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bs))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=s;if(a.justify==bL&&a.filler==a8)for(var
-c=e;c<a.width;c++)b+=a8;if(a.signedconv)if(a.sign<0)b+=bs;else
-if(a.signstyle!=bs)b+=a.signstyle;if(a.alternate&&a.base==8)b+=at;if(a.alternate&&a.base==16)b+=c3;if(a.justify==bL&&a.filler==at)for(var
-c=e;c<a.width;c++)b+=at;b+=f;if(a.justify==bs)for(var
-c=e;c<a.width;c++)b+=a8;return d(b)}function
-hy(i,c){function
-j(a,b){if(Math.abs(a)<1.0)return a.toFixed(b);else{var
-c=parseInt(a.toString().split(bL)[1]);if(c>20){c-=20;a/=Math.pow(10,c);a+=new
-Array(c+1).join(at);if(b>0)a=a+bN+new
-Array(b+1).join(at);return a}else
-return a.toFixed(b)}}var
-a,e=ez(i),d=e.prec<0?6:e.prec;if(c<0||c==0&&1/c==-Infinity){e.sign=-1;c=-c}if(isNaN(c)){a=d9;e.filler=a8}else
-if(!isFinite(c)){a="inf";e.filler=a8}else
-switch(e.conv){case"e":var
-a=c.toExponential(d),b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break;case"f":a=j(c,d);break;case"g":d=d?d:1;a=c.toExponential(d-1);var
-h=a.indexOf(en),g=+a.slice(h+1);if(g<-4||c>=1e21||c.toFixed(0).length>d){var
-b=h-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)+a.slice(h);b=a.length;if(a.charAt(b-3)==en)a=a.slice(0,b-1)+at+a.slice(b-1);break}else{var
-f=d;if(g<0){f-=g+1;a=c.toFixed(f)}else
-while(a=c.toFixed(f),a.length>d+1)f--;if(f){var
-b=a.length-1;while(a.charAt(b)==at)b--;if(a.charAt(b)==bN)b--;a=a.slice(0,b+1)}}break}return er(e,a)}function
-db(e,b){if(aN(e)==eh)return d(s+b);var
-a=ez(e);if(b<0)if(a.signedconv){a.sign=-1;b=-b}else
-b>>>=0;var
-c=b.toString(a.base);if(a.prec>=0){a.filler=a8;var
-f=a.prec-c.length;if(f>0)c=bV(f,at)+c}return er(a,c)}var
-r6=0;function
-cm(){return r6++}function
-hF(a){return a.toUtf16()}function
-cq(){return typeof
-l.process!=="undefined"&&typeof
-l.process.versions!=="undefined"&&typeof
-l.process.versions.node!=="undefined"}function
-sk(){function
-a(a){if(a.charAt(0)===aU)return[s,a.substring(1)];return}function
+ah(a,b){return ct(a,b,true)}function
+$(a){if(a<0)P("Bytes.create");return new
+ax(a?2:9,q,a)}function
+gE(b,a){if(a==0)cz();return b/a|0}function
+oO(a,b){return+(ct(a,b,false)==0)}function
+oP(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=dO(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cu(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+pj=0;function
+cv(){return pj++}function
+gK(a){return a.toUtf16()}function
+bT(){return typeof
+k.process!=="undefined"&&typeof
+k.process.versions!=="undefined"&&typeof
+k.process.versions.node!=="undefined"}function
+pz(){function
+a(a){if(a.charAt(0)===au)return[q,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||s,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||s,f=a[2]||s;return[d,c.substring(d.length+f.length)]}return}return cq()&&l.process&&l.process.platform?l.process.platform==="win32"?b:a:a}var
-eF=sk();function
-hP(a){return a.slice(-1)!==aU?a+aU:a}if(cq()&&l.process&&l.process.cwd)var
-ck=l.process.cwd().replace(/\\/g,aU);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return bT()&&k.process&&k.process.platform?k.process.platform==="win32"?b:a:a}var
+dT=pz();function
+gV(a){return a.slice(-1)!==au?a+au:a}if(bT()&&k.process&&k.process.cwd)var
+bP=k.process.cwd().replace(/\\/g,au);else
 var
-ck="/static";ck=hP(ck);function
-rX(a){a=hF(a);if(!eF(a))a=ck+a;var
-e=eF(a),d=e[1].split(aU),b=[];for(var
+bP="/static";bP=gV(bP);function
+pa(a){a=gK(a);if(!dT(a))a=bP+a;var
+e=dT(a),d=e[1].split(au),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-sf(e){for(var
-f=s,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<aG){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<aG;d++);if(d-c>gs){b.substr(0,1);f+=b;b=s;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<g8){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(aG|a&bM)}else
-if(a<0xd800||a>=gB)b+=String.fromCharCode(gC|a>>12,aG|a>>6&bM,aG|a&bM);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gx||h>gB)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(ha|a>>18,aG|a>>12&bM,aG|a>>6&bM,aG|a&bM)}if(b.length>aV){b.substr(0,1);f+=b;b=s}}return f+b}function
-rv(a){var
-b=9;if(!hR(a))b=8,a=sf(a);return new
-aX(b,a,a.length)}function
-aO(a){return rv(a)}var
-sm=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gu,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",ej,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",d7,g4,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-bz(d,f,e,a){var
-b=sm.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aO(f||s),aO(e||s)];return c}var
-hJ={};function
-bx(a){return hJ[a]}function
-by(b,a){throw[0,b].concat(a)}function
-ru(a){return new
-aX(4,a,a.length)}function
-F(a){eA(M.Sys_error,a)}function
-r8(a){F(a+c2)}function
-aC(a){return a.l}function
-hk(){}function
-ad(a){this.data=a}ad.prototype=new
-hk();ad.prototype.truncate=function(a){var
-b=this.data;this.data=U(a|0);bu(b,0,this.data,0,a)};ad.prototype.length=function(){return aC(this.data)};ad.prototype.write=function(b,d,g,a){var
+pu(e){for(var
+f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<am){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<am;d++);if(d-c>fD){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gd){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(am|a&bg)}else
+if(a<0xd800||a>=fM)b+=String.fromCharCode(fN|a>>12,am|a>>6&bg,am|a&bg);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fI||h>fM)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gh|a>>18,am|a>>12&bg,am|a>>6&bg,am|a&bg)}if(b.length>av){b.substr(0,1);f+=b;b=q}}return f+b}function
+oL(a){var
+b=9;if(!gX(a))b=8,a=pu(a);return new
+ax(b,a,a.length)}function
+aT(a){return oL(a)}var
+pB=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fF,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dm,f$,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+a9(d,f,e,a){var
+b=pB.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aT(f||q),aT(e||q)];return c}var
+gO={};function
+a7(a){return gO[a]}function
+a8(b,a){throw[0,b].concat(a)}function
+oK(a){return new
+ax(4,a,a.length)}function
+B(a){dN(J.Sys_error,a)}function
+pm(a){B(a+cm)}function
+oH(b,a){if(a>>>0>=b.l)bm();return bn(b,a)}function
+br(a){return a.l}function
+gq(){}function
+T(a){this.data=a}T.prototype=new
+gq();T.prototype.truncate=function(a){var
+b=this.data;this.data=$(a|0);bl(b,0,this.data,0,a)};T.prototype.length=function(){return br(this.data)};T.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=U(b+a),f=this.data;this.data=e;bu(f,0,this.data,0,c)}aZ(d,g,this.data,b,a);return 0};ad.prototype.read=function(c,a,d,b){var
-e=this.length();bu(this.data,c,a,d,b);return 0};ad.prototype.read_one=function(a){return hs(this.data,a)};ad.prototype.close=function(){};ad.prototype.constructor=ad;function
-aq(b,a){this.content={};this.root=b;this.lookupFun=a}aq.prototype.nm=function(a){return this.root+a};aq.prototype.create_dir_if_needed=function(d){var
-c=d.split(aU),b=s;for(var
-a=0;a<c.length-1;a++){b+=c[a]+aU;if(this.content[b])continue;this.content[b]=Symbol("directory")}};aq.prototype.slash=function(a){return/\/$/.test(a)?a:a+aU};aq.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
-b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-ad(aK(b[1]))}}};aq.prototype.exists=function(a){if(a==s)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};aq.prototype.mkdir=function(c,e,d){var
-b=d&&bx(ef);if(this.exists(c))if(b)by(b,bz(gu,d1,this.nm(c)));else
-F(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||s;if(!this.exists(a))if(b)by(b,bz(ej,d1,this.nm(a)));else
-F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,d1,this.nm(a)));else
-F(a+em);this.create_dir_if_needed(this.slash(c))};aq.prototype.rmdir=function(a,f){var
-b=f&&bx(ef),c=a==s?s:this.slash(a),e=new
-RegExp(gF+c+g5);if(!this.exists(a))if(b)by(b,bz(ej,ec,this.nm(a)));else
-F(a+c2);if(!this.is_dir(a))if(b)by(b,bz(d7,ec,this.nm(a)));else
-F(a+em);for(var
+e=$(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}a4(d,g,this.data,b,a);return 0};T.prototype.read=function(c,a,d,b){var
+e=this.length();bl(this.data,c,a,d,b);return 0};T.prototype.read_one=function(a){return oH(this.data,a)};T.prototype.close=function(){};T.prototype.constructor=T;function
+Z(b,a){this.content={};this.root=b;this.lookupFun=a}Z.prototype.nm=function(a){return this.root+a};Z.prototype.create_dir_if_needed=function(d){var
+c=d.split(au),b=q;for(var
+a=0;a<c.length-1;a++){b+=c[a]+au;if(this.content[b])continue;this.content[b]=Symbol("directory")}};Z.prototype.slash=function(a){return/\/$/.test(a)?a:a+au};Z.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
+T(aQ(b[1]))}}};Z.prototype.exists=function(a){if(a==q)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};Z.prototype.mkdir=function(c,e,d){var
+b=d&&a7(dv);if(this.exists(c))if(b)a8(b,a9(fF,dg,this.nm(c)));else
+B(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a8(b,a9(dx,dg,this.nm(a)));else
+B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dg,this.nm(a)));else
+B(a+dA);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
+b=f&&a7(dv),c=a==q?q:this.slash(a),e=new
+RegExp(fQ+c+ga);if(!this.exists(a))if(b)a8(b,a9(dx,dt,this.nm(a)));else
+B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dt,this.nm(a)));else
+B(a+dA);for(var
 d
 in
-this.content)if(d.match(e))if(b)by(b,bz(g4,ec,this.nm(a)));else
-F(this.nm(a)+": Directory not empty");delete
-this.content[c]};aq.prototype.readdir=function(a){var
-f=a==s?s:this.slash(a);if(!this.exists(a))F(a+c2);if(!this.is_dir(a))F(a+em);var
+this.content)if(d.match(e))if(b)a8(b,a9(f$,dt,this.nm(a)));else
+B(this.nm(a)+": Directory not empty");delete
+this.content[c]};Z.prototype.readdir=function(a){var
+f=a==q?q:this.slash(a);if(!this.exists(a))B(a+cm);if(!this.is_dir(a))B(a+dA);var
 g=new
-RegExp(gF+f+g5),d={},c=[];for(var
+RegExp(fQ+f+ga),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};aq.prototype.is_dir=function(a){if(a==s)return true;var
-b=this.slash(a);return this.content[b]?1:0};aq.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==q)return true;var
+b=this.slash(a);return this.content[b]?1:0};Z.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};aq.prototype.open=function(a,b){if(b.rdonly&&b.wronly)F(this.nm(a)+gJ);if(b.text&&b.binary)F(this.nm(a)+gZ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))F(this.nm(a)+" : is a directory");if(b.create&&b.excl)F(this.nm(a)+gH);var
+this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)B(this.nm(a)+fU);if(b.text&&b.binary)B(this.nm(a)+f6);this.lookup(a);if(this.content[a]){if(this.is_dir(a))B(this.nm(a)+" : is a directory");if(b.create&&b.excl)B(this.nm(a)+fS);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-ad(U(0));return this.content[a]}else
-r8(this.nm(a))};aq.prototype.register=function(c,a){var
-b;if(this.content[c])F(this.nm(c)+gH);if(cn(a))b=new
-ad(a);if(de(a))b=new
-ad(aK(a));else
+T($(0));return this.content[a]}else
+pm(this.nm(a))};Z.prototype.register=function(c,a){var
+b;if(this.content[c])B(this.nm(c)+fS);if(bR(a))b=new
+T(a);if(cy(a))b=new
+T(aQ(a));else
 if(a
 instanceof
 Array)b=new
-ad(ru(a));else
+T(oK(a));else
 if(typeof
 a==="string")b=new
-ad(ht(a));else
+T(gz(a));else
 if(a.toString){var
-d=aK(aO(a.toString()));b=new
-ad(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-F(this.nm(c)+" : registering file with invalid content type")};aq.prototype.constructor=aq;function
-o(a){return aC(a)}function
-ar(b,a){return aL(b,a)}function
-ro(d){var
-c=o(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ar(d,a);return b}function
-rn(a){if(a.t!=4)da(a);return a.c}function
-aY(a){this.fs=require("fs");this.fd=a}aY.prototype=new
-hk();aY.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){F(a.toString())}};aY.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){F(a.toString())}};aY.prototype.write=function(f,b,c,e){var
-a=ro(b);if(!(a
+d=aQ(aT(a.toString()));b=new
+T(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+B(this.nm(c)+" : registering file with invalid content type")};Z.prototype.constructor=Z;function
+r(a){return br(a)}function
+ab(b,a){return bn(b,a)}function
+oD(d){var
+c=r(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
+oC(a){if(a.t!=4)cu(a);return a.c}function
+ay(a){this.fs=require("fs");this.fd=a}ay.prototype=new
+gq();ay.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){B(a.toString())}};ay.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){B(a.toString())}};ay.prototype.write=function(f,b,c,e){var
+a=oD(b);if(!(a
 instanceof
-l.Uint8Array))a=new(l.Uint8Array)(a);var
-d=l.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){F(a.toString())}return 0};aY.prototype.read=function(g,d,c,f){var
-a=rn(d);if(!(a
+k.Uint8Array))a=new(k.Uint8Array)(a);var
+d=k.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){B(a.toString())}return 0};ay.prototype.read=function(g,d,c,f){var
+a=oC(d);if(!(a
 instanceof
-l.Uint8Array))a=new(l.Uint8Array)(a);var
-e=l.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){F(a.toString())}for(var
-b=0;b<f;b++)bv(d,c+b,e[c+b]);return 0};aY.prototype.read_one=function(c){var
-b=new(l.Uint8Array)(1),a=l.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){F(a.toString())}return a[0]};aY.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){F(a.toString())}};aY.prototype.constructor=aY;function
-ae(a){this.fs=require("fs");this.root=a}ae.prototype.nm=function(a){return this.root+a};ae.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};ae.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){F(a.toString())}};ae.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.open=function(f,c,g){var
+k.Uint8Array))a=new(k.Uint8Array)(a);var
+e=k.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){B(a.toString())}for(var
+b=0;b<f;b++)gA(d,c+b,e[c+b]);return 0};ay.prototype.read_one=function(c){var
+b=new(k.Uint8Array)(1),a=k.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){B(a.toString())}return a[0]};ay.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){B(a.toString())}};ay.prototype.constructor=ay;function
+U(a){this.fs=require("fs");this.root=a}U.prototype.nm=function(a){return this.root+a};U.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};U.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){B(a.toString())}};U.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-aY(d)}catch(a){this.raise_nodejs_error(a,g)}};ae.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};ae.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),go);return aO(a)}catch(a){this.raise_nodejs_error(a,c)}};ae.prototype.raise_nodejs_error=function(a,d){var
-b=bx(ef);if(d&&b){var
-c=bz(a.code,a.syscall,a.path,a.errno);by(b,c)}else
-F(a.toString())};ae.prototype.stats_from_js=function(a){var
+ay(d)}catch(a){this.raise_nodejs_error(a,g)}};U.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),fA);return aT(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.raise_nodejs_error=function(a,d){var
+b=a7(dv);if(d&&b){var
+c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
+B(a.toString())};U.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};ae.prototype.constructor=ae;function
-hz(b){var
-a=eF(b);if(!a)return;return a[0]+aU}var
-dg=hz(ck)||aM("unable to compute caml_root"),bW=[];if(cq())bW.push({path:dg,device:new
-ae(dg)});else
-bW.push({path:dg,device:new
-aq(dg)});bW.push({path:gV,device:new
-aq(gV)});function
-hS(b){var
-g=rX(b),b=g.join(aU),f=hP(b),c;for(var
-e=0;e<bW.length;e++){var
-a=bW[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&cq()){var
-d=hz(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};U.prototype.constructor=U;function
+gG(b){var
+a=dT(b);if(!a)return;return a[0]+au}var
+cA=gG(bP)||ao("unable to compute caml_root"),bs=[];if(bT())bs.push({path:cA,device:new
+U(cA)});else
+bs.push({path:cA,device:new
+Z(cA)});bs.push({path:f2,device:new
+Z(f2)});function
+gY(b){var
+g=pa(b),b=g.join(au),f=gV(b),c;for(var
+e=0;e<bs.length;e++){var
+a=bs[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
+d=gG(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-ae(d)};bW.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;F("no device found for "+f)}function
-rz(c,b){var
-a=hS(c);if(!a.device.register)aM("cannot register file");a.device.register(a.rest,b);return 0}function
-hQ(b,a){var
-b=d(b),a=d(a);return rz(b,a)}function
-rC(){var
-b=l.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)hQ(b[a].name,b[a].content);l.jsoo_create_file=hQ;l.caml_fs_tmp=[];return 0}function
-rD(a,b){return+(c$(a,b,false)>=0)}function
-et(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=aj(d,c)}c=0;switch(e&3){case
+U(d)};bs.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;B("no device found for "+f)}function
+oN(c,b){var
+a=gY(c);if(!a.device.register)ao("cannot register file");a.device.register(a.rest,b);return 0}function
+gW(b,a){var
+b=e(b),a=e(a);return oN(b,a)}function
+oS(){var
+b=k.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)gW(b[a].name,b[a].content);k.jsoo_create_file=gW;k.caml_fs_tmp=[];return 0}function
+oT(a,b){return+(ct(a,b,false)>=0)}function
+dF(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=X(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=aj(d,c)}d^=e;return d}function
-rJ(a,b){return et(a,aN(b))}function
-rG(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=aj(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=X(d,c)}d^=e;return d}function
+oZ(a,b){return dF(a,az(b))}function
+oW(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=X(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=aj(d,c)}d^=e;return d}function
-hG(a){switch(a.t&6){default:bw(a);case
+1:c|=b[a];d=X(d,c)}d^=e;return d}function
+gL(a){switch(a.t&6){default:a5(a);case
 0:return a.c;case
 4:return a.c}}function
-rF(b,c){var
-a=hG(c);return typeof
-a==="string"?et(b,a):rG(b,a)}function
-rH(a){a^=a>>>16;a=bU(a,0x85ebca6b|0);a^=a>>>13;a=bU(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-rE(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>ci)d=ci;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(cl[a.caml_custom]&&cl[a.caml_custom].hash){var
-k=cl[a.caml_custom].hash(a);b=aj(b,k);c--}}else
+oV(b,c){var
+a=gL(c);return typeof
+a==="string"?dF(b,a):oW(b,a)}function
+oX(a){a^=a>>>16;a=a6(a,0x85ebca6b|0);a^=a>>>13;a=a6(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+oU(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bN)d=bN;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bQ[a.caml_custom]&&bQ[a.caml_custom].hash){var
+k=bQ[a.caml_custom].hash(a);b=X(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=aj(b,a[2]);c--;break;case
+248:b=X(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=aj(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(cn(a)){b=rF(b,a);c--}else
-if(de(a)){b=rJ(b,a);c--}else
+o=a.length-1<<10|a[0];b=X(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(bR(a)){b=oV(b,a);c--}else
+if(cy(a)){b=oZ(b,a);c--}else
 if(typeof
-a==="string"){b=et(b,a);c--}else
-if(a===(a|0)){b=aj(b,a+a+1);c--}else
-if(a===+a){b=es(b,a);c--}}b=rH(b);return b&0x3FFFFFFF}function
-rK(a,c,k){if(!isFinite(a)){if(isNaN(a))return aO(d9);return aO(a>0?hc:"-infinity")}var
-i=a==0&&1/a==-Infinity?1:a>=0?0:1;if(i)a=-a;var
-d=0;if(a==0);else
-if(a<1)while(a<1&&d>-1022){a*=2;d--}else
-while(a>=2){a/=2;d++}var
-j=d<0?s:bL,e=s;if(i)e=bs;else
-switch(k){case
-43:e=bL;break;case
-32:e=a8;break;default:break}if(c>=0&&c<13){var
-g=Math.pow(2,c*4);a=Math.round(a*g)/g}var
-b=a.toString(16);if(c>=0){var
-h=b.indexOf(bN);if(h<0)b+=bN+bV(c,at);else{var
-f=h+1+c;if(b.length<f)b+=bV(f-b.length,at);else
-b=b.substr(0,f)}}return aO(e+c3+b+"p"+j+d.toString(10))}function
-rQ(a){return+a.isZero()}function
-hB(a){return new
-r(a&a9,a>>24&a9,a>>31&aW)}function
-hD(a){return a.toInt()}function
-rP(a){return+a.isNeg()}function
-rS(a){return a.neg()}function
-hA(g,c){var
-a=ez(g);if(a.signedconv&&rP(c)){a.sign=-1;c=rS(c)}var
-b=s,h=hB(a.base),f="0123456789abcdef";do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(hD(e.modulus))+b}while(!rQ(c));if(a.prec>=0){a.filler=a8;var
-d=a.prec-b.length;if(d>0)b=bV(d,at)+b}return er(a,b)}function
-r7(c){var
-a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
+a==="string"){b=dF(b,a);c--}else
+if(a===(a|0)){b=X(b,a+a+1);c--}else
+if(a===+a){b=dE(b,a);c--}}b=oX(b);return b&0x3FFFFFFF}function
+o5(a){return+a.isZero()}function
+dL(a){return new
+p(a&aF,a>>24&aF,a>>31&aw)}function
+dM(a){return a.toInt()}function
+o4(a){return+a.isNeg()}function
+o7(a){return a.neg()}function
+pk(d){d=az(d);var
+e=d.length;if(e>31)P("format_int: format too long");var
+a={justify:dp,signstyle:bh,filler:bK,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+c=0;c<e;c++){var
+b=d.charAt(c);switch(b){case"-":a.justify=bh;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bi;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+oQ(a,f){if(a.uppercase)f=f.toUpperCase();var
+d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bh))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
+b=q;if(a.justify==dp&&a.filler==bK)for(var
+c=d;c<a.width;c++)b+=bK;if(a.signedconv)if(a.sign<0)b+=bh;else
+if(a.signstyle!=bh)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bi;if(a.alternate&&a.base==16)b+=dj;if(a.justify==dp&&a.filler==bi)for(var
+c=d;c<a.width;c++)b+=bi;b+=f;if(a.justify==bh)for(var
+c=d;c<a.width;c++)b+=bK;return e(b)}function
+o2(g,c){var
+a=pk(g);if(a.signedconv&&o4(c)){a.sign=-1;c=o7(c)}var
+b=q,h=dL(a.base),f=fO;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(dM(e.modulus))+b}while(!o5(c));if(a.prec>=0){a.filler=bK;var
+d=a.prec-b.length;if(d>0)b=dO(d,bi)+b}return oQ(a,b)}function
+pl(c){var
+a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ar(c,a)==48)switch(ar(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -691,17 +661,17 @@ a=0,e=o(c),b=10,d=1;if(e>0)switch(ar(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-hK(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-hE(f){var
-h=r7(f),c=h[0],i=h[1],d=h[2],g=o(f),j=-1>>>0,e=c<g?ar(f,c):0,b=hK(e);if(b<0||b>=d)aM(c5);var
-a=b;for(c++;c<g;c++){e=ar(f,c);if(e==95)continue;b=hK(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)aM(c5)}if(c!=g)aM(c5);a=i*a;if(d==10&&(a|0)!=a)aM(c5);return a|0}function
-rW(a,b){return+(c$(a,b,false)<=0)}function
-a0(a,d){if(a<0)cj();var
+gP(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+gJ(f){var
+h=pl(f),c=h[0],i=h[1],d=h[2],g=r(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gP(e);if(b<0||b>=d)ao(cn);var
+a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gP(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ao(cn)}if(c!=g)ao(cn);a=i*a;if(d==10&&(a|0)!=a)ao(cn);return a|0}function
+o$(a,b){return+(ct(a,b,false)<=0)}function
+aR(a,d){if(a<0)bO();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-cp(a){return d(dh(a,0,a.length))}var
-rY=function(){function
+bS(a){return e(cB(a,0,a.length))}var
+pb=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -709,40 +679,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=aG<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=am<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&ch;return o}return function(i,g,f){var
-e=[],h=hG(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bM;return o}return function(i,g,f){var
+e=[],h=gL(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return cp(k(e,f))}}();function
-rZ(c,b,a){return rY(aK(c),b,a)}var
-a$=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return bS(k(e,f))}}();function
+pc(c,b,a){return pb(aQ(c),b,a)}var
+aI=new
 Array();function
-r0(c){var
-a=a$[c];if(!a.opened)F("Cannot flush a closed channel");if(!a.buffer||a.buffer==s)return 0;if(a.fd&&M.fds[a.fd]&&M.fds[a.fd].output){var
-b=M.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=s;return 0}function
-hN(e,f){var
-a=a$[e],c=d(f),b=o(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-sg(a){var
-a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+pd(c){var
+a=aI[c];if(!a.opened)B("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&J.fds[a.fd]&&J.fds[a.fd].output){var
+b=J.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
+gS(d,f){var
+a=aI[d],c=e(f),b=r(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+pv(a){var
+a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-sh(a){var
-a=eE(a),b=l;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+pw(a){var
+a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-di(c,e,d,a){if(M.fds===undefined)M.fds=new
+cC(c,e,d,a){if(J.fds===undefined)J.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;M.fds[c]=b;if(!M.fd_last_idx||c>M.fd_last_idx)M.fd_last_idx=c;return c}function
-ss(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;J.fds[c]=b;if(!J.fd_last_idx||c>J.fd_last_idx)J.fd_last_idx=c;return c}function
+pI(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -752,112 +722,110 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)F(aN(c)+gJ);if(a.text&&a.binary)F(aN(c)+gZ);var
-d=hS(c),e=d.device.open(d.rest,a),f=M.fd_last_idx?M.fd_last_idx:0;return di(f+1,hN,e,a)}di(0,hN,new
-ad(U(0)));di(1,sh,new
-ad(U(0)));di(2,sg,new
-ad(U(0)));function
-r1(a){var
-c=M.fds[a];if(c.flags.wronly)F(hi+a+" is writeonly");var
-d=null;if(a==0&&cq()){var
-e=require("fs");d=function(){return aO(e.readFileSync(0,go))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};a$[b.fd]=b;return b.fd}function
-hH(c){var
-b=M.fds[c];if(b.flags.rdonly)F(hi+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:s};a$[a.fd]=a;return a.fd}function
-r2(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)B(az(c)+fU);if(a.text&&a.binary)B(az(c)+f6);var
+d=gY(c),e=d.device.open(d.rest,a),f=J.fd_last_idx?J.fd_last_idx:0;return cC(f+1,gS,e,a)}cC(0,gS,new
+T($(0)));cC(1,pw,new
+T($(0)));cC(2,pv,new
+T($(0)));function
+pe(a){var
+c=J.fds[a];if(c.flags.wronly)B(gp+a+" is writeonly");var
+d=null;if(a==0&&bT()){var
+e=require("fs");d=function(){return aT(e.readFileSync(0,fA))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aI[b.fd]=b;return b.fd}function
+gM(c){var
+b=J.fds[c];if(b.flags.rdonly)B(gp+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aI[a.fd]=a;return a.fd}function
+pf(){var
 b=0;for(var
-a=0;a<a$.length;a++)if(a$[a]&&a$[a].opened&&a$[a].out)b=[0,a$[a].fd,b];return b}function
-hI(b,a){if(a==0)df();return b%a}function
-co(a,b){return+(c$(a,b,false)!=0)}function
-r4(a,b){a[0]=c6;a[1]=b;return 0}function
-r5(a){if(a
+a=0;a<aI.length;a++)if(aI[a]&&aI[a].opened&&aI[a].out)b=[0,aI[a].fd,b];return b}function
+gN(b,a){if(a==0)cz();return b%a}function
+ph(a,b){a[0]=co;a[1]=b;return 0}function
+pi(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(cn(a))return ek;else
-if(de(a))return ek;else
+if(bR(a))return dy;else
+if(cy(a))return dy;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return br;else
-return cg}function
-aH(b,c,a){if(a&&l.toplevelReloc)b=l.toplevelReloc(a);M[b+1]=c;if(a)M[a]=c}function
-r$(a,b){hJ[aN(a)]=b;return 0}function
-rr(a,b){if(a===b)return 1;a.t&6&&bw(a);b.t&6&&bw(b);return a.c==b.c?1:0}function
-eB(a,b){return rr(a,b)}function
-sb(){$(el)}function
-K(b,a){if(a>>>0>=o(b))sb();return ar(b,a)}function
-eC(a,b){return 1-eB(a,b)}function
-ak(a){return a}function
-sd(){return 0x7FFFFFFF/4|0}function
-r9(){hL(M.Not_found)}function
-hO(c){var
-a=l,b=hF(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aO(a.process.env[b]);if(l.jsoo_static_env&&l.jsoo_static_env[b])return aO(l.jsoo_static_env[b]);r9()}function
-se(){if(l.crypto)if(typeof
-l.crypto.getRandomValues==="function"){var
-a=new(l.Uint32Array)(1);l.crypto.getRandomValues(a);return[0,a[0]]}else
-if(l.crypto.randomBytes==="function"){var
-b=l.crypto.randomBytes(4),a=new(l.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return a2;else
+return bL}function
+an(b,c,a){if(a&&k.toplevelReloc)b=k.toplevelReloc(a);J[b+1]=c;if(a)J[a]=c}function
+pp(a,b){gO[az(a)]=b;return 0}function
+oG(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
+dP(a,b){return oG(a,b)}function
+gT(){P(dz)}function
+aa(b,a){if(a>>>0>=r(b))gT();return ab(b,a)}function
+dQ(b,a){if(a>>>0>=r(b)-3)gT();var
+c=ab(b,a),d=ab(b,a+1),e=ab(b,a+2),f=ab(b,a+3);return f<<24|e<<16|d<<8|c}function
+dR(a,b){return 1-dP(a,b)}function
+aS(a){return a}function
+ps(){return 0x7FFFFFFF/4|0}function
+pn(){gQ(J.Not_found)}function
+gU(c){var
+a=k,b=gK(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aT(a.process.env[b]);if(k.jsoo_static_env&&k.jsoo_static_env[b])return aT(k.jsoo_static_env[b]);pn()}function
+pt(){if(k.crypto)if(typeof
+k.crypto.getRandomValues==="function"){var
+a=new(k.Uint32Array)(1);k.crypto.getRandomValues(a);return[0,a[0]]}else
+if(k.crypto.randomBytes==="function"){var
+b=k.crypto.randomBytes(4),a=new(k.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-eD(a){var
-b=1;while(a&&a.joo_tramp){a=a.joo_tramp.apply(null,a.joo_args);b++}return a}function
-af(b,a){return{joo_tramp:b,joo_args:a}}function
-hM(a){return a}function
-a1(a){if(a
+gR(a){return a}function
+aA(a){if(a
 instanceof
-Array)return a;if(l.RangeError&&a
+Array)return a;if(k.RangeError&&a
 instanceof
-l.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hM(M.Stack_overflow);if(l.InternalError&&a
+k.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gR(J.Stack_overflow);if(k.InternalError&&a
 instanceof
-l.InternalError&&a.message&&a.message.match(/too much recursion/i))return hM(M.Stack_overflow);if(a
+k.InternalError&&a.message&&a.message.match(/too much recursion/i))return gR(J.Stack_overflow);if(a
 instanceof
-l.Error&&bx(gz))return[0,bx(gz),a];return[0,M.Failure,aO(String(a))]}function
-sl(b,c){l.tccCheck=function(a){return aN(b(cp(a)))};l.tccSession=function(a,b){return aN(c(cp(a),cp(b)))};return 0}function
-cs(a){return a>=-bO&&a<bO?a:BigInt(a)}function
-aP(a){return a>=BigInt(-bO)&&a<BigInt(bO)?Number(a):a}function
-m(a,b){return typeof
+k.Error&&a7(fK))return[0,a7(fK),a];return[0,J.Failure,aT(String(a))]}function
+pA(b,c){k.tccCheck=function(a){return az(b(bS(a)))};k.tccSession=function(a,b){return az(c(bS(a),bS(b)))};return 0}function
+bV(a){return a>=-bj&&a<bj?a:BigInt(a)}function
+ap(a){return a>=BigInt(-bj)&&a<BigInt(bj)?Number(a):a}function
+l(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cs(a+b):aP(BigInt(a)+BigInt(b))}function
-cr(a,b){return a<b?-1:a>b?1:0}function
-bX(b,c){if(typeof
+b=="number"?bV(a+b):ap(BigInt(a)+BigInt(b))}function
+bU(a,b){return a<b?-1:a>b?1:0}function
+bt(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aP(a)}function
-hT(a){return a>=-gY&&a<=gY?1:0}function
-ba(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ap(a)}function
+pC(a){return a>=-f5&&a<=f5?1:0}function
+aJ(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bO&&c<bO)return c+0}return aP(BigInt(a)*BigInt(b))}function
-V(a){return typeof
-a=="number"?cs(0-a):aP(-a)}function
-sn(b){var
+c=a*b;if(c>-bj&&c<bj)return c+0}return ap(BigInt(a)*BigInt(b))}function
+N(a){return typeof
+a=="number"?bV(0-a):ap(-a)}function
+pD(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-so(a){return aP(BigInt(a))}function
-L(a){return cs(a)}function
-eG(a){return aP(BigInt(aN(a)))}function
-sp(a,b){var
+pE(a){return ap(BigInt(a))}function
+D(a){return bV(a)}function
+dU(a){return ap(BigInt(az(a)))}function
+pF(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hU(a,b){return aP(sp(BigInt(a),b))}function
+gZ(a,b){return ap(pF(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aP(BigInt(a)<<BigInt(b))}function
-ct(a,b){return typeof
-a=="number"&&b<31?a>>b:aP(BigInt(a)>>BigInt(b))}function
-I(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ap(BigInt(a)<<BigInt(b))}function
+bW(a,b){return typeof
+a=="number"&&b<31?a>>b:ap(BigInt(a)>>BigInt(b))}function
+F(a,b){return typeof
 a=="number"&&typeof
-b=="number"?cs(a-b):aP(BigInt(a)-BigInt(b))}function
-hV(a){return typeof
-a=="number"?cs(a+1):aP(a+BigInt(1))}function
-sq(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=at+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return cp(c)}function
-eH(a){return Number(a)}function
-sr(a){return Number(a)}function
-dj(a){return d(a.toString())}function
-rV(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-rB(b){var
-a=s;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rV(b[1]))var
+b=="number"?bV(a-b):ap(BigInt(a)-BigInt(b))}function
+g0(a){return typeof
+a=="number"?bV(a+1):ap(a+BigInt(1))}function
+pG(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=bi+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return bS(c)}function
+dV(a){return Number(a)}function
+pH(a){return Number(a)}function
+cD(a){return e(a.toString())}function
+o_(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+oR(b){var
+a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&o_(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -866,1539 +834,567 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aX)a+=c9+c.toString()+c9;else
+ax)a+=cr+c.toString()+cr;else
 if(typeof
-c=="string")a+=c9+c.toString()+c9;else
+c=="string")a+=cr+c.toString()+cr;else
 a+="_"}a+=")"}else
-if(b[0]==_)a+=b[1];return a}function
-hx(a){if(a
+if(b[0]==S)a+=b[1];return a}function
+gF(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==_)){var
-c=bx("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=rB(a),b=bx(gn);if(b)b(0);l.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==S)){var
+c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=oR(a),b=a7(fz);if(b)b(0);k.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-sa(){var
-a=l;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hx(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hx(a.error)})}sa();function
-e(a,b){return a.length==1?a(b):bR(a,[b])}function
-i(a,b,c){return a.length==2?a(b,c):bR(a,[b,c])}function
-cf(a,b,c,d){return a.length==3?a(b,c,d):bR(a,[b,c,d])}rC();var
-cw=[_,d(he),-1],eJ=[_,d(gw),-2],cv=[_,d(d5),-3],cu=[_,d(gP),-4],dk=[_,d(g2),-6],ax=[_,d(gU),-7],cx=[_,d(gW),-9],P=[_,d(g9),-11],fT=[0,0,0,0];aH(11,[_,d(gm),-12],gm);aH(10,P,g9);aH(9,[_,d(gN),-10],gN);aH(8,cx,gW);aH(7,[_,d(gE),-8],gE);aH(6,ax,gU);aH(5,dk,g2);aH(4,[_,d(gy),-5],gy);aH(3,cu,gP);aH(2,cv,d5);aH(1,eJ,gw);aH(0,cw,he);var
-hX=d(gQ),hY=d(gR),h0=d("\\\\"),h1=d("\\'"),h2=d("\\b"),h3=d("\\t"),h4=d("\\n"),h5=d("\\r"),hZ=d("Char.chr"),ib=[0,0,0],h9=d("List.init"),h8=d("hd"),ie=d("String.blit / Bytes.blit_string"),id=d("Bytes.blit"),ic=d("String.sub / Bytes.sub"),ik=d("String.contains_from / Bytes.contains_from"),ih=d(s),ig=d("String.concat"),ip=d("Array.blit"),io=d("Array.init"),ir=d(eh),is=d("CamlinternalLazy.Undefined"),iy=d("Buffer.add: cannot grow buffer"),ix=[0,d(g1),93,2],iw=[0,d(g1),94,2],iH=d("%c"),iI=d("%s"),iJ=d(gl),iK=d(gD),iL=d(gO),iM=d(gp),iN=d("%f"),iO=d("%B"),iP=d("%{"),iQ=d("%}"),iR=d("%("),iS=d("%)"),iT=d("%a"),iU=d("%t"),iV=d("%?"),iW=d("%r"),iX=d("%_r"),iY=[0,d(Z),850,23],i9=[0,d(Z),814,21],i1=[0,d(Z),815,21],i_=[0,d(Z),818,21],i2=[0,d(Z),819,21],i$=[0,d(Z),822,19],i3=[0,d(Z),823,19],ja=[0,d(Z),826,22],i4=[0,d(Z),827,22],jb=[0,d(Z),831,30],i5=[0,d(Z),832,30],i7=[0,d(Z),836,26],iZ=[0,d(Z),837,26],i8=[0,d(Z),846,28],i0=[0,d(Z),847,28],i6=[0,d(Z),851,23],ke=d(gL),kc=[0,d(Z),1558,4],kd=d("Printf: bad conversion %["),kf=[0,d(Z),1626,39],kg=[0,d(Z),1649,31],kh=[0,d(Z),1650,31],ki=d("Printf: bad conversion %_"),kj=d("@{"),kk=d("@["),ka=d(d9),j_=d("neg_infinity"),j$=d(hc),j9=d(bN),j4=[0,gt],jS=d("%+nd"),jT=d("% nd"),jV=d("%+ni"),jW=d("% ni"),jX=d("%nx"),jY=d("%#nx"),jZ=d("%nX"),j0=d("%#nX"),j1=d("%no"),j2=d("%#no"),jR=d("%nd"),jU=d(gO),j3=d("%nu"),jF=d("%+ld"),jG=d("% ld"),jI=d("%+li"),jJ=d("% li"),jK=d("%lx"),jL=d("%#lx"),jM=d("%lX"),jN=d("%#lX"),jO=d("%lo"),jP=d("%#lo"),jE=d("%ld"),jH=d(gD),jQ=d("%lu"),js=d("%+Ld"),jt=d("% Ld"),jv=d("%+Li"),jw=d("% Li"),jx=d("%Lx"),jy=d("%#Lx"),jz=d("%LX"),jA=d("%#LX"),jB=d("%Lo"),jC=d("%#Lo"),jr=d("%Ld"),ju=d(gp),jD=d("%Lu"),jf=d("%+d"),jg=d("% d"),ji=d("%+i"),jj=d("% i"),jk=d("%x"),jl=d("%#x"),jm=d("%X"),jn=d("%#X"),jo=d("%o"),jp=d("%#o"),je=d(eh),jh=d(gl),jq=d(gL),iz=d("@]"),iA=d("@}"),iB=d("@?"),iC=d("@\n"),iD=d("@."),iE=d("@@"),iF=d("@%"),iG=d("@"),jc=d("CamlinternalFormat.Type_mismatch"),kl=d("x"),ko=d("Hashtbl: unsupported hash table format"),rk=d("OCAMLRUNPARAM"),ri=d("CAMLRUNPARAM"),km=d(s),kp=d("Z.Overflow"),ks=[0,0],mf=[0,0],nG=[0,0],nK=[0,0],oW=[0,0],oT=[0,0],oS=[0,0],nQ=[0,0],nP=[0,0],nN=[0,[0,1]],nO=[0,[0,0]],nM=[0,0,0,0],nL=[0,0],nJ=[0,0],nC=[0,0],nD=[0,1],nE=[0,2],nF=[0,3],mt=[0,0],ms=[0,0],mr=[0,0,0],mn=[0,0,0],mm=[0,0,0],mk=[0,0,0],mh=[0,0],oV=[0,0,0,0],oZ=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],o0=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],o6=d(s),po=d(gR),pp=d(gQ),pr=[2,1],ps=[2,0],pq=d("a word"),p5=d(d8),p2=d(s),pI=[0,d(g0),[0,d(g6),[0,d(d8),[0,d(hd),0]]]],pD=d("data_offsets"),pB=d("short"),pC=d("header"),pE=d("manifest"),pF=d("rank"),pG=d("no state"),pH=d("critical"),pJ=d("DECLINED: a feature"),pK=d("options"),pL=d(g0),qp=d(hd),qq=d("round_counts"),qo=d("plans"),pM=d("plans_exponent"),pN=d("plans_mantissa"),ql=d("race_count"),qm=d("race_exponent"),qn=d("race_mantissa"),pO=d("cost_to_go"),pP=d("residual_to_go"),pQ=d("edge_start"),pR=d("accept"),pS=d("state_digest"),pT=d("edge_call"),pU=d("edge_target"),pV=d(hb),pW=d(gK),pX=d(gK),pY=d("call_cost_low"),pZ=d("call_cost_high"),p0=d("call_weight"),p1=d("call_text"),p3=d("leaf_policy"),p4=d("root"),p6=d(gv),p7=d(d3),p8=d(gv),p9=d("call_epsilon"),p_=d("call_latency_ms"),p$=d("call_price"),qa=d(d8),qb=d("requires"),qc=d(gI),qd=d("forbids"),qe=d(gI),qf=d(g6),qg=d("tilt"),qh=d(hh),qi=d("version"),qj=d(hh),qk=d("name"),pz=d(s),py=d(gT),pw=d(gT),pu=d(g7),pv=d(d3),pA=d(d3),px=d("calls"),pm=d("a residual"),pl=d("DECLINED: a beta of more than 64 digits"),pn=d(hb),pk=d(s),pj=d("no list"),pi=d("no number"),ph=d("a number"),pg=d("no text"),pe=d("no object"),pf=d(g7),pd=[3,0],pc=[2,0],pa=d("escape"),pb=d(c3),o$=[0,[11,d("JSON at "),[4,0,0,0,0]],d("JSON at %d")],o_=d("JSON ends"),o9=d("Reader.Unread"),qw=d("DECLINED"),qx=d(c7),qy=[0,0,d(d2)],qz=[0,0,d("REJECTED: no artifact")],qA=[0,0,d(d2)],qB=[0,[11,d("at most "),[2,0,[11,d(" 2^"),[2,0,[11,d(eo),0]]]]],d("at most %s 2^%s plans")],qD=d(eo),qE=d(" derivations"),qF=d(eo),qC=[0,[11,d("VALID: C1 to C9 of "),[4,0,0,0,[11,d(" states, "),[2,0,[11,d("; digest "),[2,0,0]]]]]],d("VALID: C1 to C9 of %d states, %s; digest %s")],qG=d(c7),qs=[0,[4,6,[0,2,2],0,0],d("%02x")],qt=d(s),qu=[0,d(s),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("limits that are not the core's (C7)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")],ra=d(hf),rb=d(c7),rc=d(d2),rd=d("REJECTED: no ledger"),q$=d(c3),q_=d("REJECTED: no UTF-8"),q8=d(c7),q9=d(hf),q6=d("~"),q4=d("a line of more than 2^24 bytes"),q5=d("a line that is no object"),qK=d("a forbid, and an error that was read"),qL=d("the core"),qM=d("no such call"),qN=d("observed values"),qO=d("outcome"),qP=d("seq"),qQ=d("the order of records"),qR=d("a field that is missing, unknown or malformed"),qS=d("session_id"),qT=d("the first record"),qU=d("open arguments"),qV=d("refusal"),qW=d("a call that no plan goes on with, or states"),qX=d("an end where none ends"),qY=d("lines that are not canonical, or not chained"),qZ=d("a key or a reference of two calls"),q0=d("a monitor"),qH=d("Session.Declined"),qI=[0,d(s),d("a session in the shadow"),d("values"),d("delegated sessions"),d("the clock"),d("limits across sessions"),d("calls that models make"),d("statements left to the run"),d("statements of version 1.2"),d("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),d("an unknown version"),d("too many paths for calls under way together"),d("too many calls that are gone through again"),d("a large number"),d("a nondeterministic artifact")],q1=[0,d("VALID: Conformant"),d("VALID: ConformantPrefix"),d("VALID: NoClaim"),d("INCOMPLETE: ConformantPrefix"),d("INCOMPLETE: NoClaim")],rf=d("DECLINED: the artifact is not VALID");function
-N(a){if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:return[0,N(a[1])];case
-1:return[1,N(a[1])];case
-2:return[2,N(a[1])];case
-3:return[3,N(a[1])];case
-4:return[4,N(a[1])];case
-5:return[5,N(a[1])];case
-6:return[6,N(a[1])];case
-7:return[7,N(a[1])];case
-8:var
-c=a[1];return[8,c,N(a[2])];case
-9:var
-b=a[1];return[9,b,b,N(a[3])];case
-10:return[10,N(a[1])];case
-11:return[11,N(a[1])];case
-12:return[12,N(a[1])];case
-13:return[13,N(a[1])];default:return[14,N(a[1])]}}function
-al(a,b){if(typeof
-a==="number")return b;else
-switch(a[0]){case
-0:return[0,al(a[1],b)];case
-1:return[1,al(a[1],b)];case
-2:return[2,al(a[1],b)];case
-3:return[3,al(a[1],b)];case
-4:return[4,al(a[1],b)];case
-5:return[5,al(a[1],b)];case
-6:return[6,al(a[1],b)];case
-7:return[7,al(a[1],b)];case
-8:var
-c=a[1];return[8,c,al(a[2],b)];case
-9:var
-d=a[2],e=a[1];return[9,e,d,al(a[3],b)];case
-10:return[10,al(a[1],b)];case
-11:return[11,al(a[1],b)];case
-12:return[12,al(a[1],b)];case
-13:return[13,al(a[1],b)];default:return[14,al(a[1],b)]}}function
-J(a,b){if(typeof
-a==="number")return b;else
-switch(a[0]){case
-0:return[0,J(a[1],b)];case
-1:return[1,J(a[1],b)];case
-2:var
-c=a[1];return[2,c,J(a[2],b)];case
-3:var
-d=a[1];return[3,d,J(a[2],b)];case
-4:var
-e=a[3],f=a[2],g=a[1];return[4,g,f,e,J(a[4],b)];case
-5:var
-h=a[3],i=a[2],j=a[1];return[5,j,i,h,J(a[4],b)];case
-6:var
-k=a[3],l=a[2],m=a[1];return[6,m,l,k,J(a[4],b)];case
-7:var
-n=a[3],o=a[2],p=a[1];return[7,p,o,n,J(a[4],b)];case
-8:var
-q=a[3],r=a[2],s=a[1];return[8,s,r,q,J(a[4],b)];case
-9:var
-t=a[1];return[9,t,J(a[2],b)];case
-10:return[10,J(a[1],b)];case
-11:var
-u=a[1];return[11,u,J(a[2],b)];case
-12:var
-v=a[1];return[12,v,J(a[2],b)];case
-13:var
-w=a[2],x=a[1];return[13,x,w,J(a[3],b)];case
-14:var
-y=a[2],z=a[1];return[14,z,y,J(a[3],b)];case
-15:return[15,J(a[1],b)];case
-16:return[16,J(a[1],b)];case
-17:var
-A=a[1];return[17,A,J(a[2],b)];case
-18:var
-B=a[1];return[18,B,J(a[2],b)];case
-19:return[19,J(a[1],b)];case
-20:var
-C=a[2],D=a[1];return[20,D,C,J(a[3],b)];case
-21:var
-E=a[1];return[21,E,J(a[2],b)];case
-22:return[22,J(a[1],b)];case
-23:var
-F=a[1];return[23,F,J(a[2],b)];default:var
-G=a[2],H=a[1];return[24,H,G,J(a[3],b)]}}function
-eI(a){throw[0,cv,a]}function
-aI(a){throw[0,cu,a]}function
-eK(b,a){return rD(b,a)?b:a}function
-dl(a){return 0<=a?a:-a|0}function
-am(d,c){var
-a=o(d),e=o(c),b=U(a+e|0);aZ(d,0,b,0,a);aZ(c,0,b,a,e);return ak(b)}function
-hW(a){return a?hX:hY}r1(0);hH(1);hH(2);function
-eL(b){function
+pq(){var
+a=k;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gF(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gF(a.error)})}pq();function
+d(a,b){return a.length==1?a(b):bo(a,[b])}function
+j(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
+cl(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}oS();var
+bZ=[S,e(gl),-1],dX=[S,e(fH),-2],bY=[S,e(dk),-3],bX=[S,e(fY),-4],cF=[S,e(f9),-6],ae=[S,e(f1),-7],b0=[S,e(f3),-9],cE=[S,e(ge),-11],e7=[0,0,0,0];an(11,[S,e(fy),-12],fy);an(10,cE,ge);an(9,[S,e(fX),-10],fX);an(8,b0,f3);an(7,[S,e(fP),-8],fP);an(6,ae,f1);an(5,cF,f9);an(4,[S,e(fJ),-5],fJ);an(3,bX,fY);an(2,bY,dk);an(1,dX,fH);an(0,bZ,gl);var
+g1=e("Char.chr"),g7=[0,0,0],g4=e("List.init"),g3=e("hd"),g_=e("String.blit / Bytes.blit_string"),g9=e("Bytes.blit"),g8=e("String.sub / Bytes.sub"),hd=e("String.contains_from / Bytes.contains_from"),ha=e(q),g$=e("String.concat"),hg=e("Array.init"),hh=e("%d"),hi=e("CamlinternalLazy.Undefined"),ho=e("Buffer.add: cannot grow buffer"),hn=[0,e(f8),93,2],hm=[0,e(f8),94,2],hp=e("x"),hs=e("Hashtbl: unsupported hash table format"),oz=e("OCAMLRUNPARAM"),ox=e("CAMLRUNPARAM"),hq=e(q),ht=e("Z.Overflow"),hw=[0,0],jl=[0,0],kM=[0,0],kQ=[0,0],l2=[0,0],lZ=[0,0],lY=[0,0],kW=[0,0],kV=[0,0],kT=[0,[0,1]],kU=[0,[0,0]],kS=[0,0,0,0],kR=[0,0],kP=[0,0],kI=[0,0],kJ=[0,1],kK=[0,2],kL=[0,3],jz=[0,0],jy=[0,0],jx=[0,0,0],jt=[0,0,0],js=[0,0,0],jq=[0,0,0],jn=[0,0],l1=[0,0,0,0],l_=e("compress"),l5=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],l6=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],md=e(q),mx=e("false"),my=e("true"),mA=[2,1],mB=[2,0],mz=e("a word"),ne=e(dn),nb=e(gj),na=e(q),mR=[0,e(f7),[0,e(gb),[0,e(dn),[0,e(gk),0]]]],mM=e("data_offsets"),mK=e("short"),mL=e("header"),mN=e("manifest"),mO=e("rank"),mP=e("no state"),mQ=e("critical"),mS=e("DECLINED: a feature"),mT=e("options"),mU=e(f7),nA=e(gk),nB=e("round_counts"),nz=e("plans"),mV=e("plans_exponent"),mW=e("plans_mantissa"),nw=e("race_count"),nx=e("race_exponent"),ny=e("race_mantissa"),mX=e("cost_to_go"),mY=e("residual_to_go"),mZ=e(gj),m0=e("accept"),m1=e("state_digest"),m2=e("a short column"),m3=e("edge_call"),m4=e("edge_target"),m5=e(gi),m6=e(fV),m7=e(fV),m8=e("call_cost_low"),m9=e("call_cost_high"),m_=e("call_weight"),m$=e("call_text"),nc=e("leaf_policy"),nd=e("root"),nf=e(fG),ng=e(di),nh=e(fG),ni=e("call_epsilon"),nj=e("call_latency_ms"),nk=e("call_price"),nl=e(dn),nm=e("requires"),nn=e(fT),no=e("forbids"),np=e(fT),nq=e(gb),nr=e("tilt"),ns=e(go),nt=e("version"),nu=e(go),nv=e("name"),mI=e(q),mH=e(f0),mF=e(f0),mD=e(gc),mE=e(di),mJ=e(di),mG=e("calls"),mv=e("a residual"),mu=e("DECLINED: a beta of more than 64 digits"),mw=e(gi),mt=e(q),ms=e("no list"),mr=e("no number"),mq=e("a number"),mp=e("no text"),mn=e("no object"),mo=e(gc),mm=[3,0],ml=[2,0],mj=e("escape"),mk=e(dj),mi=e("JSON at "),mh=e("JSON ends"),mg=e("Reader.Unread"),nH=e("DECLINED"),nI=e(cp),nJ=[0,0,e(dh)],nK=[0,0,e("REJECTED: no artifact")],nL=[0,0,e(dh)],nM=e(dB),nN=e(" 2^"),nO=e("at most "),nS=e(dB),nT=e(" derivations"),nU=e(dB),nP=e("; digest "),nQ=e(" states, "),nR=e("VALID: C1 to C9 of "),nV=e(cp),nD=e(fO),nE=e(q),nF=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],op=e(gm),oq=e(cp),or=e(dh),os=e("REJECTED: no ledger"),oo=e(dj),on=e("REJECTED: no UTF-8"),ol=e(cp),om=e(gm),oj=e("~"),oh=e("a line of more than 2^24 bytes"),oi=e("a line that is no object"),nZ=e("a forbid, and an error that was read"),n0=e("the core"),n1=e("no such call"),n2=e("observed values"),n3=e("outcome"),n4=e("seq"),n5=e("the order of records"),n6=e("a field that is missing, unknown or malformed"),n7=e("session_id"),n8=e("the first record"),n9=e("open arguments"),n_=e("refusal"),n$=e("a call that no plan goes on with, or states"),oa=e("an end where none ends"),ob=e("lines that are not canonical, or not chained"),oc=e("a key or a reference of two calls"),od=e("a monitor"),nW=e("Session.Declined"),nX=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("statements left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact")],oe=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],ou=e("DECLINED: the artifact is not VALID");function
+dW(a){throw[0,bY,a]}function
+ad(a){throw[0,bX,a]}function
+dY(b,a){return oT(b,a)?b:a}function
+G(d,c){var
+a=r(d),e=r(c),b=$(a+e|0);a4(d,0,b,0,a);a4(c,0,b,a,e);return aS(b)}pe(0);gM(1);gM(2);function
+dZ(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{r0(d)}catch(a){a=a1(a);if(a[1]!==eJ)throw a;var
+c=a[2],d=a[1];try{pd(d)}catch(a){a=aA(a);if(a[1]!==dX)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(r2(0))}r$(d(gn),eL);function
-dm(a){if(0<=a&&!(br<a))return a;return aI(hZ)}var
-dn=sd(0),bY=(4*dn|0)-1|0;function
-h6(c){var
+a=c;continue}return 0}}return a(pf(0))}pp(e(fz),dZ);function
+cG(a){if(0<=a&&!(a2<a))return a;return ad(g1)}var
+cH=ps(0),bu=(4*cH|0)-1|0;function
+d0(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-h7(a){return a?a[1]:eI(h8)}function
-bh(d){var
+g2(a){return a?a[1]:dW(g3)}function
+bv(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-eM(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,eM(a+1|0,c,b)]}function
-dp(b,d){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bh(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return eM(0,b,d)}return aI(h9)}function
-a2(b,a){if(a){var
-c=a[2],d=e(b,a[1]);return[0,d,a2(b,c)]}return 0}function
-eN(c,b,a){if(a){var
-d=a[2],e=i(b,c,a[1]);return[0,e,eN(c+1|0,b,d)]}return 0}function
-cy(c,b){var
+d1(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,d1(a+1|0,c,b)]}function
+bw(b,e){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bv(c);var
+c=[0,d(e,a),c],a=a+1|0;continue}}return d1(0,b,e)}return ad(g4)}function
+aK(b,a){if(a){var
+c=a[2],e=d(b,a[1]);return[0,e,aK(b,c)]}return 0}function
+d2(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,d2(c+1|0,b,d)]}return 0}function
+cI(c,b){var
 a=b;for(;;){if(a){var
-d=a[2];e(c,a[1]);var
-a=d;continue}return 0}}function
-eO(e,d){var
-b=0,a=d;for(;;){if(a){var
-c=a[2];i(e,b,a[1]);var
-b=b+1|0,a=c;continue}return 0}}function
-h_(e,d,c){var
-b=d,a=c;for(;;){if(a){var
-f=a[2],b=i(e,b,a[1]),a=f;continue}return b}}function
-h$(d,c){var
-a=c;for(;;){if(a){var
-f=a[2],b=e(d,a[1]);if(b)return b;var
-a=f;continue}return 0}}function
-eP(d,c){var
-a=c;for(;;){if(a){var
-e=a[2],b=0===aB(a[1],d)?1:0;if(b)return b;var
+e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-ia(d,c){var
+d3(e,d){var
+b=0,a=d;for(;;){if(a){var
+c=a[2];j(e,b,a[1]);var
+b=b+1|0,a=c;continue}return 0}}function
+d4(e,d,c){var
+b=d,a=c;for(;;){if(a){var
+f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
+g5(e,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===aB(b[1],d))return f;var
-a=e;continue}throw ax}}function
-eQ(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=eQ(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return ib}function
-eR(b,a){return a<=b?b:a}function
-bb(a,c){var
-b=U(a);rA(b,0,a,c);return b}function
-eS(c,b,a){if(0<=b&&0<=a&&!((aC(c)-a|0)<b)){var
-d=U(a);bu(c,b,d,0,a);return d}return aI(ic)}function
-eT(c,b,a){return ak(eS(c,b,a))}function
-eU(e,c,d,b,a){if(0<=a&&0<=c&&!((aC(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return bu(e,c,d,b,a);return aI(id)}function
-a3(e,c,d,b,a){if(0<=a&&0<=c&&!((o(e)-a|0)<c)&&0<=b&&!((aC(d)-a|0)<b))return aZ(e,c,d,b,a);return aI(ie)}function
-eV(b,a){return ak(bb(b,a))}function
-eW(d,h){var
-b=U(d),c=d-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){C(b,a,e(h,a));var
+f=a[2],b=d(e,a[1]);if(b)return b;var
+a=f;continue}return 0}}function
+d5(d,c){var
+a=c;for(;;){if(a){var
+e=a[2],b=0===ah(a[1],d)?1:0;if(b)return b;var
+a=e;continue}return 0}}function
+g6(d,c){var
+a=c;for(;;){if(a){var
+b=a[1],e=a[2],f=b[2];if(0===ah(b[1],d))return f;var
+a=e;continue}throw ae}}function
+d6(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=d6(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return g7}function
+d7(a,c){var
+b=$(a);oP(b,0,a,c);return b}function
+d8(c,b,a){if(0<=b&&0<=a&&!((br(c)-a|0)<b)){var
+d=$(a);bl(c,b,d,0,a);return d}return ad(g8)}function
+cJ(b,a){return aS(d7(b,a))}function
+d9(e,h){var
+b=$(e),c=e-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){aH(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return ak(b)}function
-an(c,b,a){return ak(eS(aK(c),b,a))}function
-dq(k,g){if(g){var
-h=o(k),c=0,b=g,q=0;for(;;){if(b){var
+a=g;continue}break}}return aS(b)}function
+V(c,b,a){return aS(d8(aQ(c),b,a))}function
+cK(k,g){if(g){var
+h=r(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(o(i)+h|0)+c|0,m=b[2],n=c<=j?j:aI(ig),c=n,b=m;continue}var
-l=o(i)+c|0}else
+j=(r(i)+h|0)+c|0,m=b[2],n=c<=j?j:ad(g$),c=n,b=m;continue}var
+l=r(i)+c|0}else
 var
 l=c;var
-f=U(l),e=q,d=g;for(;;){if(d){var
+f=$(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-p=d[2];aZ(a,0,f,e,o(a));aZ(k,0,f,e+o(a)|0,h);var
-e=(e+o(a)|0)+h|0,d=p;continue}aZ(a,0,f,e,o(a))}return ak(f)}}}return ih}function
-ii(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ax;if(ar(e,a)===b)return a;var
+o=d[2];a4(a,0,f,e,r(a));a4(k,0,f,e+r(a)|0,h);var
+e=(e+r(a)|0)+h|0,d=o;continue}a4(a,0,f,e,r(a))}return aS(f)}}}return ha}function
+hb(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ae;if(ab(e,a)===b)return a;var
 a=a+1|0;continue}}function
-ij(b,a,d){var
-c=o(b);if(0<=a&&!(c<a))try{ii(b,c,a,d);var
-e=1;return e}catch(a){a=a1(a);if(a===ax)return 0;throw a}return aI(ik)}function
-il(b,a){return ij(b,0,a)}function
-eX(f,b){var
-c=[0,0],d=[0,o(b)],e=o(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(ar(b,a)===f){var
-h=c[1];c[1]=[0,an(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+hc(b,a,d){var
+c=r(b);if(0<=a&&!(c<a))try{hb(b,c,a,d);var
+e=1;return e}catch(a){a=aA(a);if(a===ae)return 0;throw a}return ad(hd)}function
+he(b,a){return hc(b,0,a)}function
+d_(f,b){var
+c=[0,0],d=[0,r(b)],e=r(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(ab(b,a)===f){var
+h=c[1];c[1]=[0,V(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
-g=c[1];return[0,an(b,0,d[1]),g]}function
-eY(b,a){return rt(aK(b),a)}var
-im=eB;function
-bZ(b,c){if(0===b)return[0];if(0<=b){var
-d=a0(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
-a=g;for(;;){d[1+a]=e(c,a);var
+g=c[1];return[0,V(b,0,d[1]),g]}function
+d$(b,a){return oI(aQ(b),a)}function
+ea(b,a){return oJ(aQ(b),a)}var
+hf=dP;function
+eb(b,c){if(0===b)return[0];if(0<=b){var
+e=aR(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return d}return aI(io)}function
-eZ(e,c,d,b,a){if(0<=a&&0<=c&&!((e.length-1-a|0)<c)&&0<=b&&!((d.length-1-a|0)<b))return rm(e,c,d,b,a);return aI(ip)}function
-iq(d,b){var
+a=h;continue}break}}return e}return ad(hg)}function
+cL(e,b){var
 c=b.length-1;if(0===c)return[0];var
-f=a0(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
-a=h;for(;;){f[1+a]=e(d,b[1+a]);var
+f=aR(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-dr(c){var
-a=c.length-1-1|0,b=0;for(;;){if(0<=a){var
-d=[0,c[1+a],b],a=a-1|0,b=d;continue}return b}}function
-ds(a){if(a){var
+cM(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=a0(d,h),e=1,b=g;for(;;){if(b){var
+f=aR(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-it=[_,is,cm(0)];function
-iu(a){throw it}function
-iv(a){var
-c=a[1];a[1]=iu;try{var
-b=e(c,0);r4(a,b);return b}catch(b){b=a1(b);a[1]=function(a){throw b};throw b}}function
-cz(a){var
-b=1<=a?a:1,c=bY<b?bY:b,d=U(c);return[0,d,0,c,d]}function
-cA(a){return eT(a[1],0,a[2])}function
-cB(a,c){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+c|0)){b[1]=2*b[1]|0;continue}if(bY<b[1])if((d+c|0)<=bY)b[1]=bY;else
-eI(iy);var
-e=U(b[1]);eU(a[1],0,e,0,a[2]);a[1]=e;a[3]=b[1];if((a[2]+c|0)<=a[3]){if((d+c|0)<=a[3])return 0;throw[0,P,iw]}throw[0,P,ix]}}function
-aJ(a,c){var
-b=a[2];if(a[3]<=b)cB(a,1);C(a[1],b,c);a[2]=b+1|0;return 0}function
-bA(a,c){var
-b=o(c),d=a[2]+b|0;if(a[3]<d)cB(a,b);aZ(c,0,a[1],a[2],b);a[2]=d;return 0}function
-dt(a){return 5===a[2]?12:-6}function
-e0(a){return[0,0,U(a)]}function
-e1(a,g){var
-b=aC(a[2]),c=a[1]+g|0,d=b<c?1:0;if(d){var
-e=U(eR(b*2|0,c));eU(a[2],0,e,0,b);a[2]=e;var
-f=0}else
-var
-f=d;return f}function
-bB(a,b){e1(a,1);bv(a[2],a[1],b);a[1]=a[1]+1|0;return 0}function
-ag(a,c){var
-b=o(c);e1(a,b);a3(c,0,a[2],a[1],b);a[1]=a[1]+b|0;return 0}function
-e2(a){return eT(a[2],0,a[1])}function
-du(b,c){var
-a=c;for(;;)if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:var
-d=a[1];ag(b,iH);var
-a=d;continue;case
-1:var
-e=a[1];ag(b,iI);var
-a=e;continue;case
-2:var
-f=a[1];ag(b,iJ);var
-a=f;continue;case
-3:var
-g=a[1];ag(b,iK);var
-a=g;continue;case
-4:var
-h=a[1];ag(b,iL);var
-a=h;continue;case
-5:var
-i=a[1];ag(b,iM);var
-a=i;continue;case
-6:var
-j=a[1];ag(b,iN);var
-a=j;continue;case
-7:var
-k=a[1];ag(b,iO);var
-a=k;continue;case
-8:var
-l=a[2],m=a[1];ag(b,iP);du(b,m);ag(b,iQ);var
-a=l;continue;case
-9:var
-n=a[3],o=a[1];ag(b,iR);du(b,o);ag(b,iS);var
-a=n;continue;case
-10:var
-p=a[1];ag(b,iT);var
-a=p;continue;case
-11:var
-q=a[1];ag(b,iU);var
-a=q;continue;case
-12:var
-r=a[1];ag(b,iV);var
-a=r;continue;case
-13:var
-s=a[1];ag(b,iW);var
-a=s;continue;default:var
-t=a[1];ag(b,iX);var
-a=t;continue}}function
-T(a){if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:return[0,T(a[1])];case
-1:return[1,T(a[1])];case
-2:return[2,T(a[1])];case
-3:return[3,T(a[1])];case
-4:return[4,T(a[1])];case
-5:return[5,T(a[1])];case
-6:return[6,T(a[1])];case
-7:return[7,T(a[1])];case
-8:var
-b=a[1];return[8,b,T(a[2])];case
-9:var
-c=a[2],d=a[1];return[9,c,d,T(a[3])];case
-10:return[10,T(a[1])];case
-11:return[11,T(a[1])];case
-12:return[12,T(a[1])];case
-13:return[13,T(a[1])];default:return[14,T(a[1])]}}function
-ah(a){if(typeof
-a==="number"){var
-s=function(a){return 0},t=function(a){return 0},u=function(a){return 0};return[0,function(a){return 0},u,t,s]}else
-switch(a[0]){case
-0:var
-b=ah(a[1]),v=b[4],w=b[3],x=b[2],y=b[1],z=function(a){e(x,0);return 0};return[0,function(a){e(y,0);return 0},z,w,v];case
-1:var
-c=ah(a[1]),A=c[4],B=c[3],C=c[2],D=c[1],E=function(a){e(C,0);return 0};return[0,function(a){e(D,0);return 0},E,B,A];case
-2:var
-d=ah(a[1]),F=d[4],G=d[3],H=d[2],I=d[1],J=function(a){e(H,0);return 0};return[0,function(a){e(I,0);return 0},J,G,F];case
-3:var
-f=ah(a[1]),K=f[4],L=f[3],M=f[2],N=f[1],O=function(a){e(M,0);return 0};return[0,function(a){e(N,0);return 0},O,L,K];case
-4:var
-g=ah(a[1]),P=g[4],Q=g[3],R=g[2],S=g[1],U=function(a){e(R,0);return 0};return[0,function(a){e(S,0);return 0},U,Q,P];case
-5:var
-h=ah(a[1]),V=h[4],X=h[3],Y=h[2],Z=h[1],_=function(a){e(Y,0);return 0};return[0,function(a){e(Z,0);return 0},_,X,V];case
-6:var
-i=ah(a[1]),$=i[4],aa=i[3],ab=i[2],ac=i[1],ad=function(a){e(ab,0);return 0};return[0,function(a){e(ac,0);return 0},ad,aa,$];case
-7:var
-j=ah(a[1]),ae=j[4],af=j[3],ag=j[2],ai=j[1],aj=function(a){e(ag,0);return 0};return[0,function(a){e(ai,0);return 0},aj,af,ae];case
-8:var
-k=ah(a[2]),ak=k[4],al=k[3],am=k[2],an=k[1],ao=function(a){e(am,0);return 0};return[0,function(a){e(an,0);return 0},ao,al,ak];case
-9:var
-ap=a[2],aq=a[1],l=ah(a[3]),ar=l[4],as=l[3],at=l[2],au=l[1],m=ah(W(T(aq),ap)),av=m[4],aw=m[3],ax=m[2],ay=m[1],az=function(a){e(av,0);e(ar,0);return 0},aA=function(a){e(as,0);e(aw,0);return 0},aB=function(a){e(ax,0);e(at,0);return 0};return[0,function(a){e(au,0);e(ay,0);return 0},aB,aA,az];case
-10:var
-n=ah(a[1]),aC=n[4],aD=n[3],aE=n[2],aF=n[1],aG=function(a){e(aE,0);return 0};return[0,function(a){e(aF,0);return 0},aG,aD,aC];case
-11:var
-o=ah(a[1]),aH=o[4],aI=o[3],aJ=o[2],aK=o[1],aL=function(a){e(aJ,0);return 0};return[0,function(a){e(aK,0);return 0},aL,aI,aH];case
-12:var
-p=ah(a[1]),aM=p[4],aN=p[3],aO=p[2],aP=p[1],aQ=function(a){e(aO,0);return 0};return[0,function(a){e(aP,0);return 0},aQ,aN,aM];case
-13:var
-q=ah(a[1]),aR=q[4],aS=q[3],aT=q[2],aU=q[1],aV=function(a){e(aR,0);return 0},aW=function(a){e(aS,0);return 0},aX=function(a){e(aT,0);return 0};return[0,function(a){e(aU,0);return 0},aX,aW,aV];default:var
-r=ah(a[1]),aY=r[4],aZ=r[3],a0=r[2],a1=r[1],a2=function(a){e(aY,0);return 0},a3=function(a){e(aZ,0);return 0},a4=function(a){e(a0,0);return 0};return[0,function(a){e(a1,0);return 0},a4,a3,a2]}}function
-W(c,b){var
-a=0;if(typeof
-c==="number")if(typeof
-b==="number")return 0;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;case
-8:a=5;break;case
-9:a=6;break;default:throw[0,P,iY]}else
-switch(c[0]){case
-0:var
-d=0,t=c[1];if(typeof
-b!=="number")switch(b[0]){case
-0:return[0,W(t,b[1])];case
-8:a=5;d=1;break;case
-9:a=6;d=1;break;case
-10:d=1;break;case
-11:a=1;d=1;break;case
-12:a=2;d=1;break;case
-13:a=3;d=1;break;case
-14:a=4;d=1;break}if(!d)a=7;break;case
-1:var
-f=0,u=c[1];if(typeof
-b!=="number")switch(b[0]){case
-1:return[1,W(u,b[1])];case
-8:a=5;f=1;break;case
-9:a=6;f=1;break;case
-10:f=1;break;case
-11:a=1;f=1;break;case
-12:a=2;f=1;break;case
-13:a=3;f=1;break;case
-14:a=4;f=1;break}if(!f)a=7;break;case
-2:var
-g=0,v=c[1];if(typeof
-b==="number")g=1;else
-switch(b[0]){case
-2:return[2,W(v,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:g=1}if(g)a=7;break;case
-3:var
-h=0,w=c[1];if(typeof
-b==="number")h=1;else
-switch(b[0]){case
-3:return[3,W(w,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:h=1}if(h)a=7;break;case
-4:var
-i=0,x=c[1];if(typeof
-b==="number")i=1;else
-switch(b[0]){case
-4:return[4,W(x,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:i=1}if(i)a=7;break;case
-5:var
-j=0,y=c[1];if(typeof
-b==="number")j=1;else
-switch(b[0]){case
-5:return[5,W(y,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:j=1}if(j)a=7;break;case
-6:var
-k=0,z=c[1];if(typeof
-b==="number")k=1;else
-switch(b[0]){case
-6:return[6,W(z,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:k=1}if(k)a=7;break;case
-7:var
-l=0,A=c[1];if(typeof
-b==="number")l=1;else
-switch(b[0]){case
-7:return[7,W(A,b[1])];case
-8:a=5;break;case
-9:a=6;break;case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:l=1}if(l)a=7;break;case
-8:var
-m=0,B=c[2],C=c[1];if(typeof
-b==="number")m=1;else
-switch(b[0]){case
-8:var
-D=b[1],E=W(B,b[2]);return[8,W(C,D),E];case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:m=1}if(m)throw[0,P,i7];break;case
-9:var
-n=0,F=c[3],G=c[2],H=c[1];if(typeof
-b==="number")n=1;else
-switch(b[0]){case
-8:a=5;break;case
-9:var
-I=b[3],J=b[2],K=b[1],s=ah(W(T(G),K)),L=s[4];e(s[2],0);e(L,0);return[9,H,J,W(F,I)];case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:a=4;break;default:n=1}if(n)throw[0,P,i8];break;case
-10:var
-M=c[1];if(typeof
-b!=="number"&&10===b[0])return[10,W(M,b[1])];throw[0,P,i9];case
-11:var
-o=0,N=c[1];if(typeof
-b==="number")o=1;else
-switch(b[0]){case
-10:break;case
-11:return[11,W(N,b[1])];default:o=1}if(o)throw[0,P,i_];break;case
-12:var
-p=0,O=c[1];if(typeof
-b==="number")p=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:return[12,W(O,b[1])];default:p=1}if(p)throw[0,P,i$];break;case
-13:var
-q=0,Q=c[1];if(typeof
-b==="number")q=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:return[13,W(Q,b[1])];default:q=1}if(q)throw[0,P,ja];break;default:var
-r=0,R=c[1];if(typeof
-b==="number")r=1;else
-switch(b[0]){case
-10:break;case
-11:a=1;break;case
-12:a=2;break;case
-13:a=3;break;case
-14:return[14,W(R,b[1])];default:r=1}if(r)throw[0,P,jb]}switch(a){case
-0:throw[0,P,i1];case
-1:throw[0,P,i2];case
-2:throw[0,P,i3];case
-3:throw[0,P,i4];case
-4:throw[0,P,i5];case
-5:throw[0,P,iZ];case
-6:throw[0,P,i0];default:throw[0,P,i6]}}var
-aa=[_,jc,cm(0)];function
-cC(b,a){if(typeof
-b==="number")return[0,0,a];else{if(0===b[0])return[0,[0,b[1],b[2]],a];if(typeof
-a!=="number"&&2===a[0])return[0,[1,b[1]],a[1]];throw aa}}function
-b0(e,b,d){var
-a=cC(e,d);if(typeof
-b==="number"){if(b){var
-c=a[2];if(typeof
-c!=="number"&&2===c[0])return[0,a[1],1,c[1]];throw aa}return[0,a[1],0,a[2]]}return[0,a[1],[0,b[1]],a[2]]}function
-as(b,c,a){if(typeof
-b==="number")return[0,0,D(c,a)];else
-switch(b[0]){case
-0:if(typeof
-a!=="number"&&0===a[0]){var
-g=as(b[1],c,a[1]);return[0,[0,g[1]],g[2]]}break;case
-1:if(typeof
-a!=="number"&&1===a[0]){var
-h=as(b[1],c,a[1]);return[0,[1,h[1]],h[2]]}break;case
-2:if(typeof
-a!=="number"&&2===a[0]){var
-i=as(b[1],c,a[1]);return[0,[2,i[1]],i[2]]}break;case
-3:if(typeof
-a!=="number"&&3===a[0]){var
-j=as(b[1],c,a[1]);return[0,[3,j[1]],j[2]]}break;case
-4:if(typeof
-a!=="number"&&4===a[0]){var
-k=as(b[1],c,a[1]);return[0,[4,k[1]],k[2]]}break;case
-5:if(typeof
-a!=="number"&&5===a[0]){var
-l=as(b[1],c,a[1]);return[0,[5,l[1]],l[2]]}break;case
-6:if(typeof
-a!=="number"&&6===a[0]){var
-m=as(b[1],c,a[1]);return[0,[6,m[1]],m[2]]}break;case
-7:if(typeof
-a!=="number"&&7===a[0]){var
-n=as(b[1],c,a[1]);return[0,[7,n[1]],n[2]]}break;case
-8:if(typeof
-a!=="number"&&8===a[0]){var
-o=a[1],w=a[2],x=b[2];if(co([0,b[1]],[0,o]))throw aa;var
-p=as(x,c,w);return[0,[8,o,p[1]],p[2]]}break;case
-9:if(typeof
-a!=="number"&&9===a[0]){var
-d=a[2],f=a[1],y=a[3],z=b[3],A=b[2],B=b[1],C=[0,N(f)];if(co([0,N(B)],C))throw aa;var
-E=[0,N(d)];if(co([0,N(A)],E))throw aa;var
-q=ah(W(T(f),d)),F=q[4];e(q[2],0);e(F,0);var
-r=as(N(z),c,y),G=r[2];return[0,[9,f,d,T(r[1])],G]}break;case
-10:if(typeof
-a!=="number"&&10===a[0]){var
-s=as(b[1],c,a[1]);return[0,[10,s[1]],s[2]]}break;case
-11:if(typeof
-a!=="number"&&11===a[0]){var
-t=as(b[1],c,a[1]);return[0,[11,t[1]],t[2]]}break;case
-13:if(typeof
-a!=="number"&&13===a[0]){var
-u=as(b[1],c,a[1]);return[0,[13,u[1]],u[2]]}break;case
-14:if(typeof
-a!=="number"&&14===a[0]){var
-v=as(b[1],c,a[1]);return[0,[14,v[1]],v[2]]}break}throw aa}function
-D(b,a){if(typeof
-b==="number")return[0,0,a];else
-switch(b[0]){case
-0:if(typeof
-a!=="number"&&0===a[0]){var
-s=D(b[1],a[1]);return[0,[0,s[1]],s[2]]}break;case
-1:if(typeof
-a!=="number"&&0===a[0]){var
-t=D(b[1],a[1]);return[0,[1,t[1]],t[2]]}break;case
-2:var
-ad=b[2],u=cC(b[1],a),e=u[2],ae=u[1];if(typeof
-e!=="number"&&1===e[0]){var
-v=D(ad,e[1]);return[0,[2,ae,v[1]],v[2]]}throw aa;case
-3:var
-af=b[2],w=cC(b[1],a),f=w[2],ag=w[1];if(typeof
-f!=="number"&&1===f[0]){var
-x=D(af,f[1]);return[0,[3,ag,x[1]],x[2]]}throw aa;case
-4:var
-ah=b[4],ai=b[1],g=b0(b[2],b[3],a),h=g[3],aj=g[1];if(typeof
-h!=="number"&&2===h[0]){var
-ak=g[2],y=D(ah,h[1]);return[0,[4,ai,aj,ak,y[1]],y[2]]}throw aa;case
-5:var
-al=b[4],am=b[1],i=b0(b[2],b[3],a),j=i[3],an=i[1];if(typeof
-j!=="number"&&3===j[0]){var
-ao=i[2],z=D(al,j[1]);return[0,[5,am,an,ao,z[1]],z[2]]}throw aa;case
-6:var
-ap=b[4],aq=b[1],k=b0(b[2],b[3],a),l=k[3],ar=k[1];if(typeof
-l!=="number"&&4===l[0]){var
-at=k[2],A=D(ap,l[1]);return[0,[6,aq,ar,at,A[1]],A[2]]}throw aa;case
-7:var
-av=b[4],aw=b[1],m=b0(b[2],b[3],a),n=m[3],ax=m[1];if(typeof
-n!=="number"&&5===n[0]){var
-ay=m[2],B=D(av,n[1]);return[0,[7,aw,ax,ay,B[1]],B[2]]}throw aa;case
-8:var
-az=b[4],aA=b[1],o=b0(b[2],b[3],a),p=o[3],aB=o[1];if(typeof
-p!=="number"&&6===p[0]){var
-aC=o[2],C=D(az,p[1]);return[0,[8,aA,aB,aC,C[1]],C[2]]}throw aa;case
-9:var
-aD=b[2],E=cC(b[1],a),q=E[2],aE=E[1];if(typeof
-q!=="number"&&7===q[0]){var
-F=D(aD,q[1]);return[0,[9,aE,F[1]],F[2]]}throw aa;case
-10:var
-G=D(b[1],a);return[0,[10,G[1]],G[2]];case
-11:var
-aF=b[1],H=D(b[2],a);return[0,[11,aF,H[1]],H[2]];case
-12:var
-aG=b[1],I=D(b[2],a);return[0,[12,aG,I[1]],I[2]];case
-13:if(typeof
-a!=="number"&&8===a[0]){var
-J=a[1],aH=a[2],aI=b[3],aJ=b[1];if(co([0,b[2]],[0,J]))throw aa;var
-K=D(aI,aH);return[0,[13,aJ,J,K[1]],K[2]]}break;case
-14:if(typeof
-a!=="number"&&9===a[0]){var
-L=a[1],aK=a[3],aL=b[3],aM=b[2],aN=b[1],aO=[0,N(L)];if(co([0,N(aM)],aO))throw aa;var
-M=D(aL,N(aK));return[0,[14,aN,L,M[1]],M[2]]}break;case
-15:if(typeof
-a!=="number"&&10===a[0]){var
-O=D(b[1],a[1]);return[0,[15,O[1]],O[2]]}break;case
-16:if(typeof
-a!=="number"&&11===a[0]){var
-P=D(b[1],a[1]);return[0,[16,P[1]],P[2]]}break;case
-17:var
-aP=b[1],Q=D(b[2],a);return[0,[17,aP,Q[1]],Q[2]];case
-18:var
-R=b[2],r=b[1];if(0===r[0]){var
-V=r[1],aT=V[2],W=D(V[1],a),aU=W[1],X=D(R,W[2]);return[0,[18,[0,[0,aU,aT]],X[1]],X[2]]}var
-Y=r[1],aV=Y[2],Z=D(Y[1],a),aW=Z[1],_=D(R,Z[2]);return[0,[18,[1,[0,aW,aV]],_[1]],_[2]];case
-19:if(typeof
-a!=="number"&&13===a[0]){var
-S=D(b[1],a[1]);return[0,[19,S[1]],S[2]]}break;case
-20:if(typeof
-a!=="number"&&1===a[0]){var
-aQ=b[2],aR=b[1],T=D(b[3],a[1]);return[0,[20,aR,aQ,T[1]],T[2]]}break;case
-21:if(typeof
-a!=="number"&&2===a[0]){var
-aS=b[1],U=D(b[2],a[1]);return[0,[21,aS,U[1]],U[2]]}break;case
-23:var
-d=b[2],c=b[1];if(typeof
-c==="number")switch(c){case
-0:return au(c,d,a);case
-1:return au(c,d,a);case
-2:if(typeof
-a!=="number"&&14===a[0]){var
-$=D(d,a[1]);return[0,[23,2,$[1]],$[2]]}throw aa;default:return au(c,d,a)}else
-switch(c[0]){case
-0:return au(c,d,a);case
-1:return au(c,d,a);case
-2:return au(c,d,a);case
-3:return au(c,d,a);case
-4:return au(c,d,a);case
-5:return au(c,d,a);case
-6:return au(c,d,a);case
-7:return au(c,d,a);case
-8:return au([8,c[1],c[2]],d,a);case
-9:var
-aX=c[1],ab=as(c[2],d,a),ac=ab[2];return[0,[23,[9,aX,ab[1]],ac[1]],ac[2]];case
-10:return au(c,d,a);default:return au(c,d,a)}}throw aa}function
-au(d,c,b){var
-a=D(c,b);return[0,[23,d,a[1]],a[2]]}function
-av(k,g,a){var
-b=o(a),h=0<=g?k:0,d=dl(g);if(d<=b)return a;var
-l=2===h?48:32,c=bb(d,l);switch(h){case
-0:a3(a,0,c,0,b);break;case
-1:a3(a,0,c,d-b|0,b);break;default:var
-e=0;if(0<b){var
-i=0;if(43!==K(a,0)&&45!==K(a,0)&&32!==K(a,0)){e=1;i=1}if(!i){bv(c,0,K(a,0));a3(a,1,c,(d-b|0)+1|0,b-1|0)}}else
-e=1;if(e){var
-f=0;if(1<b&&48===K(a,0)){var
-j=0;if(c4!==K(a,1)&&88!==K(a,1)){f=1;j=1}if(!j){bv(c,1,K(a,1));a3(a,2,c,(d-b|0)+2|0,b-2|0)}}else
-f=1;if(f)a3(a,0,c,d-b|0,b)}}return ak(c)}function
-bC(k,b){var
-c=dl(k),a=o(b),d=K(b,0),e=0;if(58<=d){if(71<=d){if(!(5<d+ee>>>0))e=1}else
-if(65<=d)e=1}else{var
-f=0;if(32!==d)if(43<=d)switch(d-43|0){case
-5:if(a<(c+2|0)&&1<a){var
-j=0;if(c4===K(b,1)||88===K(b,1))j=1;if(j){var
-h=bb(c+2|0,48);bv(h,1,K(b,1));a3(b,2,h,(c-a|0)+4|0,a-2|0);return ak(h)}}e=1;f=1;break;case
-0:case
-2:break;case
-1:case
-3:case
-4:f=1;break;default:e=1;f=1}else
-f=1;if(!f&&a<(c+1|0)){var
-g=bb(c+1|0,48);bv(g,0,d);a3(b,1,g,(c-a|0)+2|0,a-1|0);return ak(g)}}if(e&&a<c){var
-i=bb(c,48);a3(b,0,i,c-a|0,a);return ak(i)}return b}function
-jd(k){var
-j=0,E=o(k);for(;;){if(E<=j)var
-p=k;else{var
-n=ar(k,j)+g$|0,q=0;if(59<n>>>0){if(33<n-61>>>0)q=1}else
-if(2===n)q=1;if(!q){var
-j=j+1|0;continue}var
-e=aK(k),a=[0,0],u=aC(e)-1|0,z=0;if(!(u<0)){var
-i=z;for(;;){var
-f=aL(e,i),g=0;if(32<=f){var
-l=f-34|0,r=0;if(58<l>>>0){if(93<=l)r=1}else
-if(56<l-1>>>0){g=1;r=1}if(!r){var
-m=1;g=2}}else
-if(11<=f){if(13===f)g=1}else
-if(8<=f)g=1;switch(g){case
-0:var
-m=4;break;case
-1:var
-m=2;break}a[1]=a[1]+m|0;var
-D=i+1|0;if(u!==i){var
-i=D;continue}break}}if(a[1]===aC(e)){var
-s=aC(e),t=U(s);bu(e,0,t,0,s);var
-w=t}else{var
-b=U(a[1]);a[1]=0;var
-v=aC(e)-1|0,A=0;if(!(v<0)){var
-h=A;for(;;){var
-c=aL(e,h),d=0;if(35<=c)if(92===c)d=2;else
-if(ea<=c)d=1;else
-d=3;else
-if(32<=c)if(34<=c)d=2;else
-d=3;else
-if(14<=c)d=1;else
-switch(c){case
-8:C(b,a[1],92);a[1]++;C(b,a[1],98);break;case
-9:C(b,a[1],92);a[1]++;C(b,a[1],116);break;case
-10:C(b,a[1],92);a[1]++;C(b,a[1],110);break;case
-13:C(b,a[1],92);a[1]++;C(b,a[1],114);break;default:d=1}switch(d){case
-1:C(b,a[1],92);a[1]++;C(b,a[1],48+(c/eg|0)|0);a[1]++;C(b,a[1],48+((c/10|0)%10|0)|0);a[1]++;C(b,a[1],48+(c%10|0)|0);break;case
-2:C(b,a[1],92);a[1]++;C(b,a[1],c);break;case
-3:C(b,a[1],c);break}a[1]++;var
-B=h+1|0;if(v!==h){var
-h=B;continue}break}}var
-w=b}var
-p=ak(w)}var
-x=o(p),y=bb(x+2|0,34);aZ(p,0,y,1,x);return ak(y)}}function
-e3(c,f){var
-g=dl(f),e=j4[1];switch(c[2]){case
-0:var
-a=102;break;case
-1:var
-a=101;break;case
-2:var
-a=69;break;case
-3:var
-a=gt;break;case
-4:var
-a=71;break;case
-5:var
-a=e;break;case
-6:var
-a=104;break;case
-7:var
-a=72;break;default:var
-a=70}var
-b=e0(16);bB(b,37);switch(c[1]){case
-0:break;case
-1:bB(b,43);break;default:bB(b,32)}if(8<=c[2])bB(b,35);bB(b,46);ag(b,d(s+g));bB(b,a);return e2(b)}function
-cD(m,a){if(13<=m){var
-g=[0,0],h=o(a)-1|0,n=0;if(!(h<0)){var
-c=n;for(;;){if(!(9<ar(a,c)+d4>>>0))g[1]++;var
-r=c+1|0;if(h!==c){var
-c=r;continue}break}}var
-i=g[1],j=U(o(a)+((i-1|0)/3|0)|0),k=[0,0],d=function(a){bv(j,k[1],a);k[1]++;return 0},e=[0,((i-1|0)%3|0)+1|0],l=o(a)-1|0,p=0;if(!(l<0)){var
-b=p;for(;;){var
-f=ar(a,b);if(9<f+d4>>>0)d(f);else{if(0===e[1]){d(95);e[1]=3}e[1]+=-1;d(f)}var
-q=b+1|0;if(l!==b){var
-b=q;continue}break}}return ak(j)}return a}function
-j5(b,c){switch(b){case
-1:var
-a=jf;break;case
-2:var
-a=jg;break;case
-4:var
-a=ji;break;case
-5:var
-a=jj;break;case
-6:var
-a=jk;break;case
-7:var
-a=jl;break;case
-8:var
-a=jm;break;case
-9:var
-a=jn;break;case
-10:var
-a=jo;break;case
-11:var
-a=jp;break;case
-0:case
-13:var
-a=je;break;case
-3:case
-14:var
-a=jh;break;default:var
-a=jq}return cD(b,db(a,c))}function
-j6(b,c){switch(b){case
-1:var
-a=jF;break;case
-2:var
-a=jG;break;case
-4:var
-a=jI;break;case
-5:var
-a=jJ;break;case
-6:var
-a=jK;break;case
-7:var
-a=jL;break;case
-8:var
-a=jM;break;case
-9:var
-a=jN;break;case
-10:var
-a=jO;break;case
-11:var
-a=jP;break;case
-0:case
-13:var
-a=jE;break;case
-3:case
-14:var
-a=jH;break;default:var
-a=jQ}return cD(b,db(a,c))}function
-j7(b,c){switch(b){case
-1:var
-a=jS;break;case
-2:var
-a=jT;break;case
-4:var
-a=jV;break;case
-5:var
-a=jW;break;case
-6:var
-a=jX;break;case
-7:var
-a=jY;break;case
-8:var
-a=jZ;break;case
-9:var
-a=j0;break;case
-10:var
-a=j1;break;case
-11:var
-a=j2;break;case
-0:case
-13:var
-a=jR;break;case
-3:case
-14:var
-a=jU;break;default:var
-a=j3}return cD(b,db(a,c))}function
-j8(b,c){switch(b){case
-1:var
-a=js;break;case
-2:var
-a=jt;break;case
-4:var
-a=jv;break;case
-5:var
-a=jw;break;case
-6:var
-a=jx;break;case
-7:var
-a=jy;break;case
-8:var
-a=jz;break;case
-9:var
-a=jA;break;case
-10:var
-a=jB;break;case
-11:var
-a=jC;break;case
-0:case
-13:var
-a=jr;break;case
-3:case
-14:var
-a=ju;break;default:var
-a=jD}return cD(b,hA(a,c))}function
-a4(c,i,b){function
-j(d){switch(c[1]){case
-0:var
-a=45;break;case
-1:var
-a=43;break;default:var
-a=32}return rK(b,i,a)}function
-r(c){var
-a=ry(b);return 3===a?b<0.?j_:j$:4<=a?ka:c}switch(c[2]){case
-5:var
-e=hy(e3(c,i),b),d=0,v=o(e);for(;;){if(d===v)var
-q=0;else{var
-k=K(e,d)-46|0,l=0;if(23<k>>>0){if(55===k)l=1}else
-if(21<k-1>>>0)l=1;if(!l){var
-d=d+1|0;continue}var
-q=1}var
-w=q?e:am(e,j9);return r(w)}case
-6:return j(0);case
-7:var
-h=aK(j(0)),f=aC(h);if(0===f)var
-p=h;else{var
-m=U(f),n=f-1|0,s=0;if(!(n<0)){var
-a=s;for(;;){var
-g=aL(h,a),t=25<g+ee>>>0?g:g+g$|0;C(m,a,t);var
-u=a+1|0;if(n!==a){var
-a=u;continue}break}}var
-p=m}return ak(p);case
-8:return r(j(0));default:return hy(e3(c,i),b)}}function
-ce(d,A,z,x){var
-b=A,a=z,c=x;for(;;)if(typeof
-c==="number")return e(b,a);else
-switch(c[0]){case
-0:var
-E=c[1];return function(c){return y(b,[5,a,c],E)};case
-1:var
-F=c[1];return function(c){var
-e=0;if(40<=c)if(92===c)var
-d=h0;else
-if(ea<=c)e=1;else
-e=2;else
-if(32<=c)if(39<=c)var
-d=h1;else
-e=2;else
-if(14<=c)e=1;else
-switch(c){case
-8:var
-d=h2;break;case
-9:var
-d=h3;break;case
-10:var
-d=h4;break;case
-13:var
-d=h5;break;default:e=1}switch(e){case
-1:var
-f=U(4);C(f,0,92);C(f,1,48+(c/eg|0)|0);C(f,2,48+((c/10|0)%10|0)|0);C(f,3,48+(c%10|0)|0);var
-d=ak(f);break;case
-2:var
-g=U(1);C(g,0,c);var
-d=ak(g);break}var
-h=o(d),i=bb(h+2|0,39);aZ(d,0,i,1,h);return y(b,[4,a,ak(i)],F)};case
-2:var
-G=c[2],H=c[1];return dv(b,a,G,H,function(a){return a});case
-3:return dv(b,a,c[2],c[1],jd);case
-4:return cE(b,a,c[4],c[2],c[3],j5,c[1]);case
-5:return cE(b,a,c[4],c[2],c[3],j6,c[1]);case
-6:return cE(b,a,c[4],c[2],c[3],j7,c[1]);case
-7:return cE(b,a,c[4],c[2],c[3],j8,c[1]);case
-8:var
-h=c[4],j=c[3],k=c[2],g=c[1];if(typeof
-k==="number"){if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,a4(g,d,c)],h)}:function(c){return y(b,[4,a,a4(g,dt(g),c)],h)};var
-ac=j[1];return function(c){return y(b,[4,a,a4(g,ac,c)],h)}}else{if(0===k[0]){var
-n=k[2],p=k[1];if(typeof
-j==="number")return j?function(d,c){return y(b,[4,a,av(p,n,a4(g,d,c))],h)}:function(c){return y(b,[4,a,av(p,n,a4(g,dt(g),c))],h)};var
-ad=j[1];return function(c){return y(b,[4,a,av(p,n,a4(g,ad,c))],h)}}var
-q=k[1];if(typeof
-j==="number")return j?function(e,d,c){return y(b,[4,a,av(q,e,a4(g,d,c))],h)}:function(d,c){return y(b,[4,a,av(q,d,a4(g,dt(g),c))],h)};var
-ae=j[1];return function(d,c){return y(b,[4,a,av(q,d,a4(g,ae,c))],h)}}case
-9:return dv(b,a,c[2],c[1],hW);case
-10:var
-a=[7,a],c=c[1];continue;case
-11:var
-a=[2,a,c[1]],c=c[2];continue;case
-12:var
-a=[3,a,c[1]],c=c[2];continue;case
-13:var
-I=c[3],K=c[2],r=e0(16);du(r,K);var
-w=e2(r);return function(c){return y(b,[4,a,w],I)};case
-14:var
-L=c[3],M=c[2];return function(d){var
-e=d[1],c=D(e,N(T(M)));if(typeof
-c[2]==="number")return y(b,a,J(c[1],L));throw aa};case
-15:var
-O=c[1];return function(d,c){return y(b,[6,a,function(a){return i(d,a,c)}],O)};case
-16:var
-Q=c[1];return function(c){return y(b,[6,a,c],Q)};case
-17:var
-a=[0,a,c[1]],c=c[2];continue;case
-18:var
-m=c[1];if(0===m[0]){var
-R=c[2],S=m[1][1],V=0,b=function(b,c,d){return function(a){return y(c,[1,b,[0,a]],d)}}(a,b,R),a=V,c=S;continue}var
-W=c[2],X=m[1][1],Y=0,b=function(b,c,d){return function(a){return y(c,[1,b,[1,a]],d)}}(a,b,W),a=Y,c=X;continue;case
-19:throw[0,P,kc];case
-20:var
-Z=c[3],_=[8,a,kd];return function(a){return y(b,_,Z)};case
-21:var
-$=c[2];return function(c){return y(b,[4,a,db(ke,c)],$)};case
-22:var
-ab=c[1];return function(c){return y(b,[5,a,c],ab)};case
-23:var
-f=c[2],l=c[1];if(typeof
-l==="number")switch(l){case
-0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-2:throw[0,P,kf];default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}else
-switch(l[0]){case
-0:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-1:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-2:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-3:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-4:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-5:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-6:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-7:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-8:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);case
-9:var
-v=l[2];return d<50?d0(d+1|0,b,a,v,f):af(d0,[0,b,a,v,f]);case
-10:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f]);default:return d<50?B(d+1|0,b,a,f):af(B,[0,b,a,f])}default:var
-s=c[3],t=c[1],u=e(c[2],0);return d<50?dZ(d+1|0,b,a,s,t,u):af(dZ,[0,b,a,s,t,u])}}function
-d0(e,d,c,a,b){if(typeof
-a==="number")return e<50?B(e+1|0,d,c,b):af(B,[0,d,c,b]);else
-switch(a[0]){case
-0:var
-f=a[1];return function(a){return ay(d,c,f,b)};case
-1:var
-g=a[1];return function(a){return ay(d,c,g,b)};case
-2:var
-h=a[1];return function(a){return ay(d,c,h,b)};case
-3:var
-i=a[1];return function(a){return ay(d,c,i,b)};case
-4:var
-j=a[1];return function(a){return ay(d,c,j,b)};case
-5:var
-k=a[1];return function(a){return ay(d,c,k,b)};case
-6:var
-l=a[1];return function(a){return ay(d,c,l,b)};case
-7:var
-m=a[1];return function(a){return ay(d,c,m,b)};case
-8:var
-n=a[2];return function(a){return ay(d,c,n,b)};case
-9:var
-o=a[3],p=a[2],q=W(T(a[1]),p);return function(a){return ay(d,c,al(q,o),b)};case
-10:var
-r=a[1];return function(e,a){return ay(d,c,r,b)};case
-11:var
-s=a[1];return function(a){return ay(d,c,s,b)};case
-12:var
-t=a[1];return function(a){return ay(d,c,t,b)};case
-13:throw[0,P,kg];default:throw[0,P,kh]}}function
-B(d,b,e,a){var
-c=[8,e,ki];return d<50?ce(d+1|0,b,c,a):af(ce,[0,b,c,a])}function
-dZ(h,b,f,a,d,c){if(d){var
-i=d[1];return function(d){return kb(b,f,a,i,e(c,d))}}var
-g=[4,f,c];return h<50?ce(h+1|0,b,g,a):af(ce,[0,b,g,a])}function
-y(a,b,c){return eD(ce(0,a,b,c))}function
-ay(a,b,c,d){return eD(d0(0,a,b,c,d))}function
-kb(a,b,c,d,e){return eD(dZ(0,a,b,c,d,e))}function
-dv(f,d,c,a,b){if(typeof
-a==="number")return function(a){return y(f,[4,d,e(b,a)],c)};else{if(0===a[0]){var
-g=a[2],h=a[1];return function(a){return y(f,[4,d,av(h,g,e(b,a))],c)}}var
-i=a[1];return function(g,a){return y(f,[4,d,av(i,g,e(b,a))],c)}}}function
-cE(f,e,d,g,c,b,a){if(typeof
-g==="number"){if(typeof
-c==="number")return c?function(g,c){return y(f,[4,e,bC(g,i(b,a,c))],d)}:function(c){return y(f,[4,e,i(b,a,c)],d)};var
-l=c[1];return function(c){return y(f,[4,e,bC(l,i(b,a,c))],d)}}else{if(0===g[0]){var
-h=g[2],j=g[1];if(typeof
-c==="number")return c?function(g,c){return y(f,[4,e,av(j,h,bC(g,i(b,a,c)))],d)}:function(c){return y(f,[4,e,av(j,h,i(b,a,c))],d)};var
-m=c[1];return function(c){return y(f,[4,e,av(j,h,bC(m,i(b,a,c)))],d)}}var
-k=g[1];if(typeof
-c==="number")return c?function(h,g,c){return y(f,[4,e,av(k,h,bC(g,i(b,a,c)))],d)}:function(g,c){return y(f,[4,e,av(k,g,i(b,a,c))],d)};var
-n=c[1];return function(g,c){return y(f,[4,e,av(k,g,bC(n,i(b,a,c)))],d)}}}function
-bc(b,h){var
-a=h;for(;;)if(typeof
-a==="number")return 0;else
-switch(a[0]){case
-0:var
-d=a[2],i=a[1];if(typeof
-d==="number")switch(d){case
-0:var
-c=iz;break;case
-1:var
-c=iA;break;case
-2:var
-c=iB;break;case
-3:var
-c=iC;break;case
-4:var
-c=iD;break;case
-5:var
-c=iE;break;default:var
-c=iF}else
-switch(d[0]){case
-0:var
-c=d[1];break;case
-1:var
-c=d[1];break;default:var
-c=am(iG,eV(1,d[1]))}bc(b,i);return bA(b,c);case
-1:var
-f=a[2],g=a[1];if(0===f[0]){var
-j=f[1];bc(b,g);bA(b,kj);var
-a=j;continue}var
-k=f[1];bc(b,g);bA(b,kk);var
-a=k;continue;case
-6:var
-n=a[2];bc(b,a[1]);return bA(b,e(n,0));case
-7:var
-a=a[1];continue;case
-8:var
-o=a[2];bc(b,a[1]);return aI(o);case
-2:case
-4:var
-l=a[2];bc(b,a[1]);return bA(b,l);default:var
-m=a[2];bc(b,a[1]);return aJ(b,m)}}function
-cF(b){var
-a=b[1];return y(function(b){var
-a=cz(64);bc(a,b);return cA(a)},0,a)}try{var
-rl=hO(rk),e5=rl}catch(a){a=a1(a);if(a!==ax)throw a;try{var
-rj=hO(ri),e4=rj}catch(a){a=a1(a);if(a!==ax)throw a;var
-e4=km}var
-e5=e4}var
-kn=il(e5,82),cG=[gM,function(z){var
-n=se(0),b=[0,a0(55,0),0],i=0===n.length-1?[0,0]:n,j=i.length-1,a=0;for(;;){k(b[1],a)[1+a]=a;var
-y=a+1|0;if(54!==a){var
-a=y;continue}var
-g=[0,kl],l=54+eR(55,j)|0,u=0;if(!(l<0)){var
-c=u;for(;;){var
-e=c%55|0,m=hI(c,j),v=k(i,m)[1+m],h=am(g[1],d(s+v));g[1]=rZ(h,0,o(h));var
-f=g[1],p=K(f,3)<<24,q=K(f,2)<<16,r=K(f,1)<<8,t=((K(f,0)+r|0)+q|0)+p|0,w=(k(b[1],e)[1+e]^t)&gA;k(b[1],e)[1+e]=w;var
-x=c+1|0;if(l!==c){var
-c=x;continue}break}}b[2]=0;return b}}];function
-dw(h,l){var
-m=h?h[1]:kn,b=16;for(;;){if(!(l<=b)&&!(dn<(b*2|0))){var
-b=b*2|0;continue}if(m){var
-i=r5(cG),a=c6===i?cG[1]:gM===i?iv(cG):cG;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=k(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(k(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gA,g=a[2];k(a[1],g)[1+g]=f;var
+hj=[S,hi,cv(0)];function
+hk(a){throw hj}function
+hl(a){var
+c=a[1];a[1]=hk;try{var
+b=d(c,0);ph(a,b);return b}catch(b){b=aA(b);a[1]=function(a){throw b};throw b}}function
+ec(a){var
+b=1<=a?a:1,c=bu<b?bu:b,d=$(c);return[0,d,0,c,d]}function
+ed(a){return aS(d8(a[1],0,a[2]))}function
+aB(a,i){var
+f=a[2];if(a[3]<=f){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bu<b[1])if((d+1|0)<=bu)b[1]=bu;else
+dW(ho);var
+e=$(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((br(g)-c|0)<0)&&!((br(e)-c|0)<0)){bl(g,0,e,0,c);h=1}if(!h)ad(g9);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cE,hn];if(!((d+1|0)<=a[3]))throw[0,cE,hm];break}}aH(a[1],f,i);a[2]=f+1|0;return 0}try{var
+oA=gU(oz),ef=oA}catch(a){a=aA(a);if(a!==ae)throw a;try{var
+oy=gU(ox),ee=oy}catch(a){a=aA(a);if(a!==ae)throw a;var
+ee=hq}var
+ef=ee}var
+hr=he(ef,82),b1=[fW,function(B){var
+m=pt(0),b=[0,aR(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){y(b[1],a)[1+a]=a;var
+A=a+1|0;if(54!==a){var
+a=A;continue}var
+h=[0,hp],t=0,u=55,v=g<=55?u:g,k=54+v|0;if(!(k<0)){var
+c=t;for(;;){var
+d=c%55|0,l=gN(c,g),w=y(j,l)[1+l],i=G(h[1],e(q+w));h[1]=pc(i,0,r(i));var
+f=h[1],n=aa(f,3)<<24,o=aa(f,2)<<16,p=aa(f,1)<<8,s=((aa(f,0)+p|0)+o|0)+n|0,x=(y(b[1],d)[1+d]^s)&fL;y(b[1],d)[1+d]=x;var
+z=c+1|0;if(k!==c){var
+c=z;continue}break}}b[2]=0;return b}}];function
+cN(h,k){var
+l=h?h[1]:hr,b=16;for(;;){if(!(k<=b)&&!(cH<(b*2|0))){var
+b=b*2|0;continue}if(l){var
+i=pi(b1),a=co===i?b1[1]:fW===i?hl(b1):b1;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=y(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(y(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fL,g=a[2];y(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,a0(b,0),j,b]}}function
-e6(D,f){var
-i=f[2],t=(i.length-1)*2|0,u=t<dn?1:0;if(u){var
-j=a0(t,0),v=f.length-1<4?1:0,w=v||(f[4]<0?1:0),l=1-w;f[2]=j;var
-m=j.length-1,g=a0(m,0),p=i.length-1-1|0,E=e(D,f),z=0;if(!(p<0)){var
-d=z;a:for(;;){var
-a=k(i,d)[1+d];for(;;){if(a){var
-n=a[1],x=a[2],y=a[3],h=l?a:[0,n,x,0],b=e(E,n),o=k(g,b)[1+b];if(o)o[3]=h;else
-k(j,b)[1+b]=h;k(g,b)[1+b]=h;var
-a=y;continue}var
-C=d+1|0;if(p!==d){var
-d=C;continue a}break}break}}if(l){var
-q=m-1|0,A=0;if(!(q<0)){var
+j=0;return[0,0,aR(b,0),j,b]}}function
+eg(D,f){var
+i=f[2],s=(i.length-1)*2|0,t=s<cH?1:0;if(t){var
+j=aR(s,0),u=f.length-1<4?1:0,v=u||(f[4]<0?1:0),k=1-v;f[2]=j;var
+l=j.length-1,g=aR(l,0),o=i.length-1-1|0,E=d(D,f),z=0;if(!(o<0)){var
+e=z;a:for(;;){var
+a=y(i,e)[1+e];for(;;){if(a){var
+m=a[1],w=a[2],x=a[3],h=k?a:[0,m,w,0],b=d(E,m),n=y(g,b)[1+b];if(n)n[3]=h;else
+y(j,b)[1+b]=h;y(g,b)[1+b]=h;var
+a=x;continue}var
+C=e+1|0;if(o!==e){var
+e=C;continue a}break}break}}if(k){var
+p=l-1|0,A=0;if(!(p<0)){var
 c=A;for(;;){var
-s=k(g,c)[1+c];if(s)s[3]=0;var
-B=c+1|0;if(q!==c){var
+r=y(g,c)[1+c];if(r)r[3]=0;var
+B=c+1|0;if(p!==c){var
 c=B;continue}break}}var
-r=0}else
+q=0}else
 var
-r=l;return r}return u}function
-bd(a,b){return 4<=a.length-1?rE(10,eg,a[3],b)&(a[2].length-1-1|0):aI(ko)}function
-e7(a,c,f){var
-d=bd(a,c),g=k(a[2],d)[1+d],b=g;for(;;){if(b){var
-j=b[3];if(0!==aB(b[1],c)){var
+q=k;return q}return t}function
+aL(a,b){return 4<=a.length-1?oU(10,100,a[3],b)&(a[2].length-1-1|0):ad(hs)}function
+eh(a,c,f){var
+d=aL(a,c),g=y(a[2],d)[1+d],b=g;for(;;){if(b){var
+j=b[3];if(0!==ah(b[1],c)){var
 b=j;continue}b[1]=c;b[2]=f;var
 e=0}else
 var
-e=1;if(e){k(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return e6(bd,a);var
+e=1;if(e){y(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
+h=a[2].length-1<<1<a[1]?1:0;if(h)return eg(aL,a);var
 i=h}else
 var
 i=e;return i}}var
-cH=[_,kp,cm(0)],f=L(0),c=L(1);function
-ao(a){if(hT(a))return sr(a);throw cH}function
-e8(a){return I(a,c)}function
-az(a){return cr(a,f)}function
-cI(b,a){return 0===cr(b,a)?1:0}function
-e9(b,a){return cr(b,a)<0?1:0}function
-e_(b,a){return 0<cr(b,a)?1:0}function
-e$(b,a){return cr(b,a)<=0?1:0}function
-Q(b,a){if(typeof
+b2=[S,ht,cv(0)],f=D(0),c=D(1);function
+_(a){if(pC(a))return pH(a);throw b2}function
+ei(a){return F(a,c)}function
+af(a){return bU(a,f)}function
+b3(b,a){return 0===bU(b,a)?1:0}function
+ej(b,a){return bU(b,a)<0?1:0}function
+ek(b,a){return 0<bU(b,a)?1:0}function
+el(b,a){return bU(b,a)<=0?1:0}function
+K(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return L(bU(b,a));return ba(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return D(a6(b,a));return aJ(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return cI(b,a)}function
-v(b,a){if(typeof
+a==="number")return b===a?1:0;return b3(b,a)}function
+u(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return e9(b,a)}function
-n(b,a){if(typeof
+a==="number")return b<a?1:0;return ej(b,a)}function
+m(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return e$(b,a)}function
-bD(b,a){return n(b,a)?a:b}function
-fa(a){return typeof
-a==="number"?L(a>>1):ct(a,1)}function
-a(a){return hV(b(a,1))}function
-a5(g,f,d,a){if(cI(a,c))return e(d,0);var
+a==="number")return b<=a?1:0;return el(b,a)}function
+a_(b,a){return m(b,a)?a:b}function
+em(a){return typeof
+a==="number"?D(a>>1):bW(a,1)}function
+a(a){return g0(b(a,1))}function
+aC(g,f,e,a){if(b3(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cI(a,b(ct(a,1),1));return h?e(g,fa(a)):e(f,fa(a))}function
-bi(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-b3(a,b(bW(a,1),1));return h?d(g,em(a)):d(f,em(a))}function
+aU(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return L(hw(b,a));return 0===az(a)?f:bX(b,a)}function
-bE(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return D(gE(b,a));return 0===af(a)?f:bt(b,a)}function
+a$(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return L(hI(b,a));return 0===az(a)?b:I(b,ba(a,bX(b,a)))}function
-ab(b,a){return 0<=az(a)?hU(b,ao(a)):f}function
-fb(a){return 0<az(a)?L(sn(a)-1|0):f}function
-bj(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return D(gN(b,a));return 0===af(a)?b:F(b,aJ(a,bt(b,a)))}function
+Q(b,a){return 0<=af(a)?gZ(b,_(a)):f}function
+en(a){return 0<af(a)?D(pD(a)-1|0):f}function
+aV(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=ao(a);return 0<=d?b(c,d):ct(c,-d|0)}function
-fc(b,a){return bj(b,V(a))}function
-bk(a){return 0<az(a)?ao(a):0}function
-fd(a){return 0<az(a)?a:c}function
-E(d){var
-b=0,a=bh(d);for(;;){if(a){var
-b=[0,[0,a[1]],b],a=a[2];continue}var
-c=ds(b),f=c.length-1;return function(a){var
+d=_(a);return 0<=d?b(c,d):bW(c,-d|0)}function
+eo(b,a){return aV(b,N(a))}function
+aM(a){return 0<af(a)?_(a):0}function
+ep(a){return 0<af(a)?a:c}function
+A(a){var
+c=cM(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
-g=b?c[1+a]:b;return g}}}function
-dx(a,h,g){var
+g=b?[0,c[1+a]]:b;return g}}function
+cO(a,h,g){var
 c=typeof
-a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=bb(b,0);cy(function(a){var
-c=e(h,a);return cy(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=d7(b,0);cI(function(a){var
+c=d(h,a);return cI(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(C(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(aH(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===aL(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===bn(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-cJ(c,b){var
-a=dw(0,64);eO(function(f,d){var
-g=L(f),b=bd(a,d),e=[0,d,g,k(a[2],b)[1+b]];k(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?e6(bd,a):c},b);return function(d){function
+b4(c,b){var
+a=cN(0,64);d3(function(f,d){var
+g=D(f),b=aL(a,d),e=[0,d,g,y(a[2],b)[1+b]];y(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
+c=a[2].length-1<<1<a[1]?1:0;return c?eg(aL,a):c},b);return function(d){function
 b(e){var
 a=e;for(;;){if(a){var
-c=a[3],f=a[2];if(0===aB(a[1],d))return[0,f,b(c)];var
+c=a[3],f=a[2];if(0===ah(a[1],d))return[0,f,b(c)];var
 a=c;continue}return 0}}var
-c=bd(a,d);return bh(b(k(a[2],c)[1+c]))}}function
-p(a){return a?0:1}function
-bl(a){return a[1]}function
-b1(a){return a[2]}function
-fe(a){var
-b=a?fe(a[2])+1|0:a;return b}function
-q(a,b){if(a){var
-c=q(a[2],b);return[0,a[1],c]}return b}function
-dy(b,a){function
+c=aL(a,d);return bv(b(y(a[2],c)[1+c]))}}function
+n(a){return a?0:1}function
+aW(a){return a[1]}function
+bx(a){return a[2]}function
+eq(a){var
+b=a?eq(a[2])+1|0:a;return b}function
+o(a,b){if(a){var
+c=o(a[2],b);return[0,a[1],c]}return b}function
+cP(b,a){function
 c(d){function
 b(a){return 1}function
-c(a){return 0}return a5(function(a){return 0},c,b,a)}function
+c(a){return 0}return aC(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return dy(b,a)}return a5(function(a){return 0},d,c,a)}return a5(function(b){function
+d(a){return cP(b,a)}return aC(function(a){return 0},d,c,a)}return aC(function(b){function
 c(a){return 0}function
-d(a){return 0}return a5(function(a){return dy(b,a)},d,c,a)},d,c,b)}function
-ff(a){var
+d(a){return 0}return aC(function(a){return cP(b,a)},d,c,a)},d,c,b)}function
+er(a){var
 b=a?a[2]:a;return b}function
-dz(e,d,c){var
+cQ(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-X(d,c){var
+H(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-cK(a){if(a){var
-b=cK(a[2]);return q(a[1],b)}return a}function
-A(b,a){if(a)var
-d=A(b,a[2]),c=[0,e(b,a[1]),d];else
+b5(a){if(a){var
+b=b5(a[2]);return o(a[1],b)}return a}function
+z(b,a){if(a)var
+e=z(b,a[2]),c=[0,d(b,a[1]),e];else
 var
 c=a;return c}function
-aQ(b,a){if(a){var
-c=aQ(b,a[2]);return q(e(b,a[1]),c)}return a}function
-a6(e,d,c){var
+aq(b,a){if(a){var
+c=aq(b,a[2]);return o(d(b,a[1]),c)}return a}function
+aD(e,d,c){var
 a=d,b=c;for(;;){if(a){var
-f=i(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-fg(c,b,a){if(a){var
-d=fg(c,b,a[2]);return i(c,a[1],d)}return b}function
-G(f,d){var
-a=d;for(;;){if(a){var
-b=e(f,a[1]);if(!b){var
+f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
+es(c,b,a){if(a){var
+d=es(c,b,a[2]);return j(c,a[1],d)}return b}function
+C(f,e){var
+a=e;for(;;){if(a){var
+b=d(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-t(d,c){var
+s(e,c){var
 a=c;for(;;){if(a){var
-b=e(d,a[1]);if(b){var
+b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-b2(b,f){var
+by(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],d=a[1];if(e(b,d))return[0,d,b2(b,c)];var
+c=a[2],e=a[1];if(d(b,e))return[0,e,by(b,c)];var
 a=c;continue}return a}}function
-cL(d,c){var
+b6(e,c){var
 a=c;for(;;){if(a){var
-b=a[1];if(e(d,b))return[0,b];var
+b=a[1];if(d(e,b))return[0,b];var
 a=a[2];continue}return a}}function
-b3(b,a){if(0===b)return 0;var
+bz(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=b3(e,a[2]),c=[0,a[1],d];else
+d=bz(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-dA(d,c){var
+cR(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-fh(b,a){return 0===a?0:[0,b,fh(b+1|0,a-1|0)]}function
-cM(b,a){return 0===a?0:[0,b,cM(b,a-1|0)]}function
-b4(f,d,c){var
-a=d,b=c;for(;;){if(a){var
-g=[0,e(f,a[1]),b],a=a[2],b=g;continue}return X(b,0)}}function
-w(e,d){var
+et(b,a){return 0===a?0:[0,b,et(b+1|0,a-1|0)]}function
+b7(b,a){return 0===a?0:[0,b,b7(b,a-1|0)]}function
+eu(f,e,c){var
+a=e,b=c;for(;;){if(a){var
+g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return H(b,0)}}function
+v(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=m(a,c),b=b[2],a=f;continue}return a}}var
-kq=a(a(a(a(a(c))))),b5=ab(b(c,1),kq);function
-bm(a){var
-b=n(V(b5),a);return b?v(a,b5):b}function
-fi(d,f){var
-g=[0,i(d[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],j=[0,e(d[3],f[1]),0],k=[0,i(d[7],4,j),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,e(d[2],l),k];return e(d[6],m)}function
-fj(b,a){if(n(f,a))return f;var
-d=bj(b,a);return h(d,f)?h(b,f)?f:c:h(bj(d,V(a)),b)?f:c}function
-fk(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(I(e[9],d),f)}return a[4]}var
-kr=b(b(b(b(b(b(c,1),1),1),1),1),1),cN=ab(b(c,1),kr);function
-fl(d,a){var
-g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return e(d[2],i)}function
-fm(q,p,o,m,l,k,A,b){if(b){var
-r=b[1],s=r[2],a=r[1];if(n(l,s))return 0;var
-c=e(o,a);if(c){var
-d=e(m,s);if(d){var
-f=d[1],t=v(k,a);if(t)var
-g=t;else
+f=l(a,c),b=b[2],a=f;continue}return a}}var
+hu=a(a(a(a(a(c))))),bA=Q(b(c,1),hu);function
+aX(a){var
+b=m(N(bA),a);return b?u(a,bA):b}function
+ev(e,f){var
+g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
+ew(b,a){if(m(f,a))return f;var
+d=aV(b,a);return h(d,f)?h(b,f)?f:c:h(aV(d,N(a)),b)?f:c}function
+ex(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return l(F(e[9],d),f)}return a[4]}var
+hv=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=Q(b(c,1),hv);function
+ey(e,a){var
+g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
+ez(r,q,p,o,n,l,C,e){if(e){var
+s=e[1],t=s[2],a=s[1];if(m(n,t))return 0;var
+g=d(p,a);if(g){var
+i=d(o,t);if(i){var
+b=i[1],v=u(f,b[4]);if(v){var
+w=u(l,a);if(w)var
+c=w;else
 var
-y=p[1],z=y?h(k,a):y,g=z?i(q[5],A,f[7]):z;if(g)var
-j=fm(q,p,o,m,l,a,f[7],b[2]),B=j?[0,[0,[0,c[1],f],j[1]]]:j,u=B;else
+A=q[1],B=A?h(l,a):A,c=B?j(r[5],C,b[7]):B}else
 var
-u=g;var
-w=u}else
+c=v;if(c)var
+k=ez(r,q,p,o,n,a,b[7],e[2]),D=k?[0,[0,[0,g[1],b],k[1]]]:k,x=D;else
 var
-w=d;var
-x=w}else
+x=c;var
+y=x}else
 var
-x=c;return x}return ks}function
-fn(r,$,q,aB,aA,az,a,ay,o){var
-j=a[1],J=I(Q($,a[2]),o),aC=p(j),aa=aC||v(J,fk(q,a,o));if(aa){var
-aD=fl(r,j),K=fm(r,q,aB,aA,az,V(c),aD,ay);if(K){var
-aE=K[1],aF=0,aG=j?f:V(cN),aH=j?f:cN,aI=j?fj(c,J):f,aJ=j?bj(c,J):f,aK=j?c:f,D=f,C=aK,l=aJ,w=aI,u=aH,B=aG,A=aF,t=aE,aL=fk(q,a,o);for(;;){if(t){var
-T=t[1],g=T[2],x=T[1],ai=g[9],aj=g[2],E=I(m(Q($,I(I(a[2],c),aj)),ai),o);if(n(aL,E))return 0;var
-ak=g[4],al=q[2]?c:x[4],U=Q(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=bD(B,m(x[5],g[6])),W=m(x[2],g[5]),ap=n(u,W)?u:W,aq=m(w,fj(U,E)),ar=m(l,bj(U,E)),as=m(C,g[3]),D=bD(D,m(c,g[2])),C=as,l=ar,w=aq,u=ap,B=ao,A=an,t=am;continue}var
-Y=h(a[2],D);if(Y)var
-at=q[2],F=at||h(a[3],C);else
+y=i;var
+z=y}else
 var
-F=Y;if(F){var
-d=a[4],k=a[9],L=q[3];if(L){var
-ad=I(L[1],c),s=ab(b(c,1),ad);if(h(k,f))var
-y=I(d,c);else{var
-ag=I(I(k,c),o);if(h(d,s))var
-R=I(m(d,d),c);else
+z=g;return z}return hw}function
+eA(r,aa,q,aB,aA,az,a,ay,p){var
+i=a[1],L=F(K(aa,a[2]),p),aC=n(i),ab=aC||u(L,ex(q,a,p));if(ab){var
+aD=ey(r,i),M=ez(r,q,aB,aA,az,N(c),aD,ay);if(M){var
+aE=M[1],aF=0,aG=i?f:N(b8),aH=i?f:b8,aI=i?ew(c,L):f,aJ=i?aV(c,L):f,aK=i?c:f,D=f,C=aK,o=aJ,w=aI,v=aH,B=aG,A=aF,t=aE,aL=ex(q,a,p);for(;;){if(t){var
+W=t[1],g=W[2],x=W[1],ai=g[9],aj=g[2],E=F(l(K(aa,F(F(a[2],c),aj)),ai),p);if(m(aL,E))return 0;var
+ak=g[4],al=q[2]?c:x[4],X=K(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=a_(B,l(x[5],g[6])),Y=l(x[2],g[5]),ap=m(v,Y)?v:Y,aq=l(w,ew(X,E)),ar=l(o,aV(X,E)),as=l(C,g[3]),D=a_(D,l(c,g[2])),C=as,o=ar,w=aq,v=ap,B=ao,A=an,t=am;continue}var
+Z=h(a[2],D);if(Z)var
+at=q[2],G=at||h(a[3],C);else
 var
-ah=b(c,1),R=I(m(d,d),ah);var
-y=bj(R,ag)}var
-M=n(f,k),N=M?v(d,m(s,s)):M;if(N)var
-ae=h(k,f),z=ae||n(s,d);else
+G=Z;if(G){var
+e=a[4],k=a[9],O=q[3];if(O){var
+ad=F(O[1],c),s=Q(b(c,1),ad);if(h(k,f))var
+y=F(e,c);else{var
+ag=F(F(k,c),p);if(h(e,s))var
+U=F(l(e,e),c);else
 var
-z=N;var
-O=z?n(y,l):z,P=O?v(y,m(l,w)):O;if(P)var
-af=bj(d,I(k,o)),G=n(m(l,w),af);else
+ah=b(c,1),U=F(l(e,e),ah);var
+y=aV(U,ag)}var
+P=m(f,k),R=P?u(e,l(s,s)):P;if(R)var
+ae=h(k,f),z=ae||m(s,e);else
 var
-G=P}else
+z=R;var
+S=z?m(y,o):z,T=S?u(y,l(o,w)):S;if(T)var
+af=aV(e,F(k,p)),I=m(l(o,w),af);else
 var
-S=h(k,f),G=S?h(d,l):S;var
-H=G}else
+I=T}else
 var
-H=F;var
-Z=H?h(a[5],u):H,_=Z?h(a[6],B):Z;if(_){var
-au=X(A,0),av=[0,fl(r,a[1]),au],aw=e(r[6],av),ax=e(r[9],aw);return i(r[4],a[7],ax)}return _}}var
-ac=K}else
+V=h(k,f),I=V?h(e,o):V;var
+J=I}else
 var
-ac=aa;return ac}function
-fo(h,g,f){var
+J=G;var
+_=J?h(a[5],v):J,$=_?h(a[6],B):_;if($){var
+au=H(A,0),av=[0,ey(r,a[1]),au],aw=d(r[6],av),ax=d(r[9],aw);return j(r[4],a[7],ax)}return $}}var
+ac=M}else
+var
+ac=ab;return ac}function
+eB(h,g,f){var
 b=g,a=f;for(;;){if(a){var
-d=e(h,b);if(d){var
-i=a[2],b=m(b,c),a=i;continue}return d}return 1}}function
-fp(j){var
-g=bk(fb(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=bE(d,b(a(b(c,1)),1)),i=[0,m(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(bi(d,b(a(b(c,1)),1)),f))return i;var
-g=l,d=bi(d,b(a(b(c,1)),1)),e=i;continue}}function
-b6(d){if(v(d,f)){var
-e=fp(V(d));return[0,a(b(a(a(b(c,1))),1)),e]}return fp(d)}function
-b7(d){return v(d,b(a(b(c,1)),1))?m(b(b(b(b(a(c),1),1),1),1),d):m(a(a(a(b(a(b(c,1)),1)))),d)}function
-kt(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+e=d(h,b);if(e){var
+i=a[2],b=l(b,c),a=i;continue}return e}return 1}}function
+eC(j){var
+g=aM(en(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=a$(d,b(a(b(c,1)),1)),i=[0,l(b(b(b(b(a(c),1),1),1),1),k),e],m=g-1|0;if(h(aU(d,b(a(b(c,1)),1)),f))return i;var
+g=m,d=aU(d,b(a(b(c,1)),1)),e=i;continue}}function
+bB(d){if(u(d,f)){var
+e=eC(N(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
+bC(d){return u(d,b(a(b(c,1)),1))?l(b(b(b(b(a(c),1),1),1),1),d):l(a(a(a(b(a(b(c,1)),1)))),d)}function
+hx(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(n(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(m(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
 i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
 j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-m=[0,b7(bE(d,b(b(b(b(c,1),1),1),1))),0],o=[0,b7(bi(d,b(b(b(b(c,1),1),1),1))),m],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-dB(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=q(aQ(kt,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-dC(d,f,g){switch(f[0]){case
+n=[0,bC(a$(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bC(aU(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cS(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(aq(hx,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cT(e,f,g){switch(f[0]){case
 0:var
-z=b6(f[1]);return[0,e(d[2],z),g];case
+z=bB(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=dB(f[1]);return[0,e(d[2],A),g];case
+A=cS(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
-v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
+v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,d(e[2],l),g];case
 3:var
-D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
+D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){if(m)var
 n=h;else
 var
-C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=dC(d,i[1],n),m=0,i=i[2],h=B;continue}var
-F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
-L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
-p=k[1];if(o)var
+C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
+B=cT(e,i[1],n),m=0,i=i[2],h=B;continue}var
+F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
+L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
+q=k[1];if(p)var
 r=j;else
 var
-K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=q(dB(p[1]),G),I=[0,e(d[2],H),r],J=dC(d,p[2],I),o=0,k=k[2],j=J;continue}var
-N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
-a7(a,b){var
-c=X(dC(a,b,0),0);return e(a[6],c)}function
-bF(a){return aQ(function(a){var
-d=[0,b7(bE(a,b(b(b(b(c,1),1),1),1))),0];return[0,b7(bi(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-dD(a){return a6(function(b,a){return w(a[8],b)},a,f)}function
-dE(k,j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
-i=bD(d,e(k,g[1])),g=g[2],d=i;continue}var
-o=h(d,f)?f:m(fb(d),c);return bD(c,bi(m(o,n),l))}}function
-fq(a){var
-b=a[14];return p(t(function(a){return h(a[4],a[3])},b))}function
-cO(b){var
+K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cS(q[1]),G),I=[0,d(e[2],H),r],J=cT(e,q[2],I),p=0,k=k[2],j=J;continue}var
+N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
+aE(a,b){var
+c=H(cT(a,b,0),0);return d(a[6],c)}function
+ba(a){return aq(function(a){var
+d=[0,bC(a$(a,b(b(b(b(c,1),1),1),1))),0];return[0,bC(aU(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+cU(a){return aD(function(b,a){return v(a[8],b)},a,f)}function
+cV(k,j){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
+i=a_(e,d(k,g[1])),g=g[2],e=i;continue}var
+o=h(e,f)?f:l(en(e),c);return a_(c,aU(l(o,n),m))}}function
+eD(a){var
+b=a[14];return n(s(function(a){return h(a[4],a[3])},b))}function
+b9(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-ku(k,j){var
-l=j[14],N=j[10],bh=j[14],bi=dE(function(a){return fq(j)?a[4]:a[3]},bh),bj=Q(b(b(b(b(b(b(c,1),1),1),1),1),1),bi),M=j[6],bn=typeof
-M==="number"?M?[0,a(a(a(a(a(c)))))]:M:[0,M[1]],bo=cO(j),x=[0,j[7],bo,bn,bj],am=cO(j)?f:j[4],L=E(l),aT=n(f,am);if(aT)var
-aU=x[3],bd=aU?n(c,aU[1]):1,ai=bd;else
+hy(k,i){var
+p=i[14],R=i[10],bl=i[14],bm=cV(function(a){return eD(i)?a[4]:a[3]},bl),bn=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=i[6],bo=typeof
+P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=b9(i),x=[0,i[7],bp,bo,bn],am=b9(i)?f:i[4],O=A(p),aU=m(f,am);if(aU)var
+aV=x[3],bh=aV?m(c,aV[1]):1,ai=bh;else
 var
-ai=aT;if(ai){var
-O=0,y=N;for(;;){if(y){var
-g=y[1],as=O?i(k[5],O[1],g[1]):1;if(as){var
-ao=bm(g[2]),ap=ao?bm(g[3]):ao,aq=ap?n(g[2],g[3]):ap,ar=aq?v(f,g[4]):aq;if(ar)var
-a1=fi(k,g),a2=e(k[9],a1),at=i(k[4],g[6],a2);else
+ai=aU;if(ai){var
+S=0,y=R;for(;;){if(y){var
+g=y[1],as=S?j(k[5],S[1],g[1]):1;if(as){var
+ao=aX(g[2]),ap=ao?aX(g[3]):ao,aq=ap?m(g[2],g[3]):ap,ar=aq?u(f,g[4]):aq;if(ar)var
+a4=ev(k,g),a5=d(k[9],a4),at=j(k[4],g[6],a5);else
 var
 at=ar;var
-P=at}else
+T=at}else
 var
-P=as;if(P){var
-O=[0,g[1]],y=y[2];continue}var
-aV=P}else
+T=as;if(T){var
+S=[0,g[1]],y=y[2];continue}var
+aY=T}else
 var
-aV=1;var
-aj=aV;break}}else
+aY=1;var
+aj=aY;break}}else
 var
 aj=ai;if(aj){var
-aW=E(N),K=f,ah=0,J=l;for(;;){if(J){var
-d=J[1];if(x[1]){var
-a5=d[8],a4=0,T=64,t=b4(function(a){return[0,a,0]},a5,a4);b:for(;;){if(0===T)var
-U=cK(t);else{var
-a3=T-1|0;if(t){if(t[2]){var
-u=t,D=0;c:for(;;){if(u){var
-R=u[2],aw=u[1];if(R){var
-ax=R[1],z=bk(w(aw,w(ax,f))),s=aw,r=ax,o=0;for(;;){if(0===z)var
-S=X(o,q(s,r));else{var
-av=z-1|0;if(s){var
-B=s[1];if(r){var
-C=r[1],aE=v(C[1],B[1]),aZ=0;if(aE)var
-_=aE;else{var
-aF=h(C[1],B[1]);if(aF){var
-$=e(L,C[2]),a0=0;if($){var
-aa=e(L,B[2]);if(aa){var
-au=i(k[5],$[1][7],aa[1][7]);aZ=1;a0=1}else
+aZ=A(R),M=f,ah=0,L=p;for(;;){if(L){var
+e=L[1];if(x[1]){var
+a8=e[8],a7=0,W=64,t=eu(function(a){return[0,a,0]},a8,a7);b:for(;;){if(0===W)var
+X=b5(t);else{var
+a6=W-1|0;if(t){if(t[2]){var
+w=t,E=0;c:for(;;){if(w){var
+U=w[2],aw=w[1];if(U){var
+ax=U[1],B=aM(v(aw,v(ax,f))),s=aw,r=ax,q=0;for(;;){if(0===B)var
+V=H(q,o(s,r));else{var
+av=B-1|0;if(s){var
+C=s[1];if(r){var
+D=r[1],aE=u(D[1],C[1]),a2=0;if(aE)var
+$=aE;else{var
+aF=h(D[1],C[1]);if(aF){var
+aa=d(O,D[2]),a3=0;if(aa){var
+ab=d(O,C[2]);if(ab){var
+au=j(k[5],aa[1][7],ab[1][7]);a2=1;a3=1}else
 var
-aG=aa}else
+aG=ab}else
 var
-aG=$;if(!a0)var
-_=aG}else
+aG=aa;if(!a3)var
+$=aG}else
 var
-_=aF}if(!aZ)var
-au=_;if(au){var
-z=av,r=r[2],o=[0,C,o];continue}var
-z=av,s=s[2],o=[0,B,o];continue}var
-S=X(o,q(s,r))}else
+$=aF}if(!a2)var
+au=$;if(au){var
+B=av,r=r[2],q=[0,D,q];continue}var
+B=av,s=s[2],q=[0,C,q];continue}var
+V=H(q,o(s,r))}else
 var
-S=X(o,q(s,r))}var
-u=R[2],D=[0,S,D];continue c}}var
-ay=X(D,u)}else
+V=H(q,o(s,r))}var
+w=U[2],E=[0,V,E];continue c}}var
+ay=H(E,w)}else
 var
-ay=X(D,u);var
-T=a3,t=ay;continue b}}var
-U=cK(t)}else
+ay=H(E,w);var
+W=a6,t=ay;continue b}}var
+X=b5(t)}else
 var
-U=cK(t)}var
-ac=U;break}}else
+X=b5(t)}var
+ac=X;break}}else
 var
-ac=d[8];var
-aM=p(x[1]);if(aM)var
-ad=aM;else{var
-a$=d[8],ba=V(c),W=V(c),az=ba,F=a$;for(;;){if(F){var
-aA=F[1],aB=aA[2],Y=aA[1],aC=v(W,Y);if(aC)var
-Z=aC;else
+ac=e[8];var
+aN=n(x[1]);if(aN)var
+ad=aN;else{var
+bd=e[8],be=N(c),Y=N(c),az=be,G=bd;for(;;){if(G){var
+aA=G[1],aB=aA[2],Z=aA[1],aC=u(Y,Z);if(aC)var
+_=aC;else
 var
-aD=h(W,Y),Z=aD?v(az,aB):aD;if(Z){var
-W=Y,az=aB,F=F[2];continue}var
-aS=Z}else
+aD=h(Y,Z),_=aD?u(az,aB):aD;if(_){var
+Y=Z,az=aB,G=G[2];continue}var
+aT=_}else
 var
-aS=1;var
-ad=aS;break}}if(ad){var
-a6=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aN=fn(k,am,x,aW,L,K,d,ac,bD(f,I(d[9],a6)));if(aN)var
-G=aN;else
+aT=1;var
+ad=aT;break}}if(ad){var
+a9=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aO=eA(k,am,x,aZ,O,M,e,ac,a_(f,F(e[9],a9)));if(aO)var
+I=aO;else
 var
-a9=b(b(a(b(c,1)),1),1),a_=ab(b(c,1),a9),aR=v(d[9],a_),G=aR?fn(k,am,x,aW,L,K,d,ac,f):aR}else
+bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aS=u(e[9],bc),I=aS?eA(k,am,x,aZ,O,M,e,ac,f):aS}else
 var
-G=ad;var
-aO=G?v(d[5],cN):G;if(aO)var
-a7=d[6],ae=v(V(cN),a7);else
+I=ad;var
+aP=I?u(e[5],b8):I;if(aP)var
+a$=e[6],ae=u(N(b8),a$);else
 var
-ae=aO;if(ae){if(ah){var
-aH=ah[1],aI=aH[1],aJ=v(aI,d[2]),an=0;if(aJ){var
+ae=aP;if(ae){if(ah){var
+aH=ah[1],aI=aH[1],aJ=u(aI,e[2]),an=0;if(aJ){var
 aK=aJ;an=1}else{var
-aL=h(aI,d[2]);if(aL)var
-af=i(k[5],aH[2],d[7]);else{var
+aL=h(aI,e[2]);if(aL)var
+af=j(k[5],aH[2],e[7]);else{var
 aK=aL;an=1}}if(an)var
 af=aK}else
 var
@@ -2406,69 +1402,77 @@ af=1;var
 ag=af}else
 var
 ag=ae;if(ag){var
-aP=d[1];if(aP)var
-H=aP;else
+aQ=e[1];if(aQ)var
+J=aQ;else
 var
-aQ=d[8],a8=aQ?1:aQ,H=a8}else
+aR=e[8],ba=aR?1:aR,J=ba}else
 var
-H=ag;if(H){var
-bb=J[2],bc=[0,[0,d[2],d[7]]],K=m(K,c),ah=bc,J=bb;continue}var
-aX=H}else
+J=ag;if(J){var
+bf=L[2],bg=[0,[0,e[2],e[7]]],M=l(M,c),ah=bg,L=bf;continue}var
+a0=J}else
 var
-aX=1;var
-ak=aX;break}}else
+a0=1;var
+ak=a0;break}}else
 var
 ak=aj;if(ak)var
-be=ff(l),bf=function(a){return A(b1,a[8])},al=fo(dx(w(l,f),bf,l),f,be);else
+bi=er(p),bj=function(a){return z(bx,a[8])},al=eB(cO(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
-aY=al?l?1:l:al;if(aY){var
-bg=function(a){return A(bl,a[8])};return fo(dx(w(N,f),bg,l),f,N)}return aY}var
-kv=[0,b(b(a(b(a(c),1)),1),1),0],kw=[0,b(a(a(b(a(c),1))),1),kv],cP=[0,a(b(b(a(b(b(c,1),1)),1),1)),kw],kx=[0,b(b(a(b(a(c),1)),1),1),0],ky=[0,b(a(a(b(a(c),1))),1),kx],bn=[0,a(b(a(b(a(b(c,1)),1)),1)),ky],kz=[0,b(a(b(b(a(c),1),1)),1),0],kA=[0,a(a(b(b(a(c),1),1))),kz],cQ=[0,a(b(a(b(a(b(c,1)),1)),1)),kA],kB=[0,b(b(b(a(a(c)),1),1),1),0],dF=[0,a(b(a(b(a(b(c,1)),1)),1)),kB];function
-dG(h,g,f,e,d,a){var
-j=b4(d,a,0),k=i(h[7],8,j);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-dH(f,e,d,a){var
-g=i(f[7],8,a);return[0,d,b(b(b(c,1),1),1),bn,[0,e,0],g]}function
-aR(h,g,f,e,d,c,b,a){var
-j=b4(b,a,0),k=bk(c);return[0,g,f,e,d,i(h[7],k,j)]}function
-fr(a,h,g,f,d){var
-j=0,k=b4(function(b){var
-c=A(f,b[8]);return i(a[7],4,c)},d,j),l=e(a[6],k);return[0,h,b(b(c,1),1),cQ,[0,g,0],l]}function
-cR(d,b,a){return[0,b,c,dF,[0,e(d[3],a),0],a]}function
-kC(e,d){var
-h=w(d[10],f),g=w(d[14],f),y=d[14],o=dE(function(a){return a[3]},y),z=d[14],p=dE(function(a){return a[4]},z),A=0,B=d[14];function
+a1=al?p?1:p:al;if(a1){var
+bk=function(a){return z(aW,a[8])};return eB(cO(v(R,f),bk,p),f,R)}return a1}var
+eE=aM(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+cW(m,i,h,l){var
+c=eE,b=l,a=0,e=0;for(;;){if(b){var
+f=b[2],g=b[1];if(0===c){var
+j=[0,d(i,H(a,0)),e],c=eE,b=f,a=H(d(h,g),0),e=j;continue}var
+c=c-1|0,b=f,a=H(d(h,g),a);continue}var
+k=H([0,d(i,H(a,0)),e],0);return d(m[6],k)}}var
+hz=[0,b(b(a(b(a(c),1)),1),1),0],hA=[0,b(a(a(b(a(c),1))),1),hz],b_=[0,a(b(b(a(b(b(c,1),1)),1),1)),hA],hB=[0,b(b(a(b(a(c),1)),1),1),0],hC=[0,b(a(a(b(a(c),1))),1),hB],aY=[0,a(b(a(b(a(b(c,1)),1)),1)),hC],hD=[0,b(a(b(b(a(c),1),1)),1),0],hE=[0,a(a(b(b(a(c),1),1))),hD],b$=[0,a(b(a(b(a(b(c,1)),1)),1)),hE],hF=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),hF];function
+cY(h,g,f,e,d,a){var
+i=eu(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+cZ(f,e,d,a){var
+g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),aY,[0,e,0],g]}function
+ar(a,i,h,g,f,e,c,b){function
+j(a){return[0,d(c,a),0]}var
+k=aM(e);return[0,i,h,g,f,cW(a,d(a[7],k),j,b)]}function
+eF(a,h,g,f,e){function
+i(a){return z(f,a[8])}var
+j=cW(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),b$,[0,g,0],j]}function
+ca(e,b,a){return[0,b,c,cX,[0,d(e[3],a),0],a]}function
+hG(e,d){var
+h=v(d[10],f),g=v(d[14],f),y=d[14],p=cV(function(a){return a[3]},y),z=d[14],q=cV(function(a){return a[4]},z),A=0,B=d[14];function
 C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(a(a(a(a(b(c,1)))))),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,a(b(a(b(a(a(c)),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,a(b(b(a(b(a(c),1)),1),1)),O],R=[0,a(a(b(b(a(a(c)),1),1))),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),S],E,cP,[0,g,0],D,C,B),A],r=d[6];if(typeof
+D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(b(a(b(a(a(c)),1)),1),1),J],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,b_,[0,g,0],D,C,B),A],r=d[6];if(typeof
 r==="number")if(r)var
-l=0;else{var
-t=fq(d);if(t)var
-cf=0,cg=d[14],ch=function(a){return a[4]},ci=Q(b(b(b(c,1),1),1),p),cj=b(b(b(c,1),1),1),ck=[0,b(b(a(b(a(a(c)),1)),1),1),0],cl=[0,b(a(a(a(b(a(c),1)))),1),ck],cm=[0,a(b(a(b(a(a(c)),1)),1)),cl],cn=[0,a(a(a(a(b(a(c),1))))),cm],co=[0,a(a(b(b(b(a(c),1),1),1))),cn],cp=[0,a(a(a(a(a(b(c,1)))))),co],cq=[0,a(b(a(b(b(a(c),1),1)),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(b(b(a(c),1),1),1),1)),cr],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cs],cj,bn,[0,g,[0,p,0]],ci,ch,cg),cf];else
+m=0;else{var
+t=eD(d);if(t)var
+ch=0,ci=d[14],cj=function(a){return a[4]},ck=K(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,aY,[0,g,[0,q,0]],ck,cj,ci),ch];else
 var
-l=t}else
+m=t}else
 var
-ct=0,cu=d[14],cv=function(a){return a[4]},cw=b(b(b(c,1),1),1),cx=b(b(b(c,1),1),1),cy=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cz=[0,a(a(b(b(a(a(c)),1),1))),cy],cA=[0,a(a(b(b(a(a(c)),1),1))),cz],cB=[0,a(b(b(a(b(a(c),1)),1),1)),cA],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(b(b(b(a(c),1),1),1),1)),cD],cF=[0,a(b(a(a(b(a(c),1))),1)),cE],cG=[0,a(a(a(a(a(b(c,1)))))),cF],cH=[0,a(b(a(b(b(a(c),1),1)),1)),cG],cI=[0,a(a(b(b(b(a(c),1),1),1))),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],l=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),cJ],cx,bn,[0,g,0],cw,cv,cu),ct];var
-U=q(l,T),V=0;if(cO(d))var
-W=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,bn,[0,g,0],Z,Y,W);else
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,aY,[0,g,0],cy,cx,cw),cv];var
+V=o(m,U),W=0;if(b9(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,aY,[0,g,0],Z,Y,X);else
 var
-b9=d[14],b_=function(a){return a[3]},b$=Q(b(b(b(c,1),1),1),o),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,bn,[0,g,[0,o,0]],b$,b_,b9);var
-k=f,j=d[14],n=0,am=[0,s,V];for(;;){if(j){var
-v=j[2],u=[0,k,n],k=w(j[1][8],k),j=v,n=u;continue}var
-x=X([0,k,n],0),an=i(e[7],8,x),ao=[0,m(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(a(b(b(a(c),1),1)))),aw],ay=[0,b(b(a(b(b(a(c),1),1)),1),1),ax],az=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),ay],ap,bn,ao,an],am],aA=d[14],aB=function(a){return a[5]},aC=b(b(b(c,1),1),1),aD=b(b(b(c,1),1),1),aE=[0,a(a(a(a(b(a(c),1))))),0],aF=[0,a(a(a(b(b(a(c),1),1)))),aE],aG=[0,a(a(a(a(a(b(c,1)))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,b(b(a(b(a(a(c)),1)),1),1),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(b(b(a(a(c)),1),1))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,aR(e,[0,a(a(b(b(b(a(c),1),1),1))),aM],aD,cP,[0,g,0],aC,aB,aA),az],aO=d[10],aP=function(a){return a[4]},aQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a1=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a0],bn,aP,aO),aN],a2=d[11],a3=[0,a(b(a(b(b(a(c),1),1)),1)),0],a4=[0,a(a(b(b(b(a(c),1),1),1))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[0,b(b(b(b(a(a(c)),1),1),1),1),a6],a8=[0,a(a(a(a(a(b(c,1)))))),a7],a9=[0,b(b(a(a(b(a(c),1))),1),1),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,a(b(b(b(b(a(c),1),1),1),1)),a_],ba=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a$],a2),a1],bb=d[12],bc=[0,a(a(b(b(a(a(c)),1),1))),0],bd=[0,a(b(a(a(b(a(c),1))),1)),bc],be=[0,a(a(a(a(a(b(c,1)))))),bd],bf=[0,a(b(b(a(a(a(c))),1),1)),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[0,b(a(a(a(b(a(c),1)))),1),bg],bi=[0,a(b(a(b(b(a(c),1),1)),1)),bh],bj=[0,b(b(a(b(a(a(c)),1)),1),1),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(b(a(a(b(a(c),1))),1),1),bk],bm=[0,a(a(a(a(a(b(c,1)))))),bl],bo=[0,b(b(a(a(b(a(c),1))),1),1),bm],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bb),ba],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dH(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],cP,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return q([0,dG(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],cP,bV,bU),bT],U)}}function
-kD(e,d){var
-g=w(d[14],f),j=dD(d[14]),k=0,l=d[14];function
+b$=d[14],ca=function(a){return a[3]},cb=K(b(b(b(c,1),1),1),p),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],cc,aY,[0,g,[0,p,0]],cb,ca,b$);var
+k=f,i=d[14],n=0,am=[0,s,W];for(;;){if(i){var
+w=i[2],u=[0,k,n],k=v(i[1][8],k),i=w,n=u;continue}var
+x=H([0,k,n],0),an=j(e[7],8,x),ao=[0,l(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,aY,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,ar(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,b_,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aX],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],aY,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],b_,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],b_,bV,bU),bT],V)}}function
+hH(e,d){var
+g=v(d[14],f),j=cU(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,cQ,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,b$,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,v=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aR(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cQ,[0,g,0],y,x,v),u];else
+u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,b$,[0,g,0],y,x,w),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,a(a(b(b(b(a(c),1),1),1))),av],ax=[0,a(b(b(b(b(a(c),1),1),1),1)),aw],i=[0,aR(e,[0,b(a(b(b(a(a(c)),1),1)),1),ax],al,cQ,[0,g,0],ak,aj,ai),ah];var
-N=q(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,b1,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return q([0,fr(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,bl,_),Z],N)}function
-fs(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],as=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,b$,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bx,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aW,_),Z],N)}function
+eG(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(v(i,g))var
+g=a[1],i=b[1];if(u(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -2476,219 +1480,221 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,fs(d,c[2])]}}return[0,d,0]}function
-ft(a){return fg(fs,0,a)}function
-bG(b,a){return[1,e(b[1],a)]}function
-fu(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
+eH(a){return es(eG,0,a)}function
+bb(b,a){return[1,d(b[1],a)]}function
+eI(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],e=[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],0];var
 f=d[9];if(f)var
-l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
+l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),n],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),r],0];else
 var
 g=f;var
-s=q(g,e),h=d[7];if(h)var
+s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=q(i,s),j=cO(d);if(j)var
+I=o(i,s),j=b9(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-k=j;return q(k,I)}function
-kE(g,d){var
+k=j;return o(k,I)}function
+hI(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=q(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bG(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,q([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-kF(g,d,C){var
-m=fu(d),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,w(d[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],P=[0,a(b(b(b(b(a(c),1),1),1),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),Q],L],K],i=d[14],S=0;for(;;){if(i){var
+m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bb(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+hJ(g,e,C){var
+m=eI(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
-n=e(g[1],i[1][7])}else
+n=d(g[1],i[1][7])}else
 var
-n=S;var
-T=[1,bF(n)],U=[0,b(b(a(b(a(a(c)),1)),1),1),0],W=[0,a(a(a(a(b(a(c),1))))),U],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),X],T],R],j=d[9];if(j)var
-o=j[1],p=o[1],Z=0,_=0,$=o[2],aa=[3,A(function(a){return[0,a]},$)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],aa],_],ak=p[2],al=[3,A(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=p[1],at=[3,A(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aD=[0,b(b(b(a(a(a(c))),1),1),1),aC],aE=[0,a(b(b(b(b(a(c),1),1),1),1)),aD],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aG],aA],Z];else
+n=U;var
+V=[1,ba(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
+p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,z(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],ak=q[2],al=[3,z(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=q[1],at=[3,z(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aE=[0,b(b(b(a(a(a(c))),1),1),1),aC],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aA],_];else
 var
 r=j;var
-aH=q(r,Y),aI=kE(g,d),aJ=[0,a(a(b(b(a(a(c)),1),1))),0],aK=[0,b(a(a(a(b(a(c),1)))),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aN=[0,b(b(a(b(a(a(c)),1)),1),1),aM],aO=[0,b(b(b(b(a(a(c)),1),1),1),1),aN],aP=[0,[0,[0,a(a(a(a(b(a(c),1))))),aO],aI],0],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aV],[0,c]],0],aX=bG(g,d[2]),aY=[0,b(a(a(a(b(a(c),1)))),1),0],aZ=[0,a(a(a(a(b(a(c),1))))),aY],a0=[0,a(b(b(a(b(a(c),1)),1),1)),aZ],a1=[0,a(a(b(b(a(a(c)),1),1))),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,a(b(a(b(b(a(c),1),1)),1)),a2],a4=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a3],aX],0],a5=d[8],a7=[3,A(function(a){return bG(g,a)},a5)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a_=[0,a(b(b(a(b(a(c),1)),1),1)),a9],a$=[0,a(b(a(a(b(a(c),1))),1)),a_],ba=[0,a(b(b(a(b(a(c),1)),1),1)),a$],bb=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ba],a7],a4],bc=bG(g,d[1]),bd=[0,b(a(b(b(a(a(c)),1),1)),1),0],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,a(b(a(a(b(a(c),1))),1)),be],bg=[0,a(b(a(a(b(a(c),1))),1)),bf],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bi],bc],bb]],bk=[0,b(b(a(b(a(a(c)),1)),1),1),0],bl=[0,a(a(a(a(b(a(c),1))))),bk],bm=[0,a(a(a(a(b(a(c),1))))),bl],bn=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bm],bj],aW],bo=[0,b(a(a(b(b(a(c),1),1))),1),0],bp=[0,a(b(b(b(b(a(c),1),1),1),1)),bo],bq=[0,a(b(a(b(b(a(c),1),1)),1)),bp],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(a(a(a(b(c,1)))),1),br],bt=[0,a(a(b(b(b(a(c),1),1),1))),bs],bu=[0,a(a(b(b(b(a(c),1),1),1))),bt],bv=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bu]],bw=[0,a(b(a(b(b(a(c),1),1)),1)),0],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),by],bv],bn]],bA=[0,a(b(b(a(a(a(c))),1),1)),0],bB=[0,a(a(b(b(b(a(c),1),1),1))),bA],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bE=[0,b(b(a(a(b(a(c),1))),1),1),bC],bH=[0,a(a(a(a(b(a(c),1))))),bE],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bJ=[0,a(a(a(a(a(b(c,1)))))),bI],bK=[0,b(a(a(b(b(a(c),1),1))),1),bJ],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),bK],bM=[0,a(b(a(b(b(a(c),1),1)),1)),bL],bN=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bM],bz],aP],bO=bG(g,d[2]),bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bU],bO],0],bW=bG(g,d[1]),bX=[0,a(b(a(b(b(a(c),1),1)),1)),0],bY=[0,a(b(a(a(b(a(c),1))),1)),bX],bZ=[0,a(b(b(b(b(a(c),1),1),1),1)),bY],b0=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bZ],bW],bV]],b1=[0,b(a(b(b(a(a(c)),1),1)),1),0],b2=[0,a(b(b(b(b(a(c),1),1),1),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(b(b(b(a(c),1),1),1),1)),b4],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b0],bN],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,dD(d[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=fu(d),co=[3,A(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+aI=o(r,Z),aJ=hI(g,e),aK=[0,a(a(b(b(a(a(c)),1),1))),0],aL=[0,b(a(a(a(b(a(c),1)))),1),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,b(b(a(b(a(a(c)),1)),1),1),aN],aP=[0,b(b(b(b(a(a(c)),1),1),1),1),aO],aQ=[0,[0,[0,a(a(a(a(b(a(c),1))))),aP],aJ],0],aR=[0,b(a(a(a(b(a(c),1)))),1),0],aS=[0,a(a(a(a(b(a(c),1))))),aR],aT=[0,a(b(b(a(b(a(c),1)),1),1)),aS],aU=[0,a(a(b(b(a(a(c)),1),1))),aT],aV=[0,b(a(b(b(a(a(c)),1),1)),1),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aW],[0,c]],0],aY=bb(g,e[2]),aZ=[0,b(a(a(a(b(a(c),1)))),1),0],a0=[0,a(a(a(a(b(a(c),1))))),aZ],a1=[0,a(b(b(a(b(a(c),1)),1),1)),a0],a2=[0,a(a(b(b(a(a(c)),1),1))),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a4],aY],0],a6=e[8],a7=[3,z(function(a){return bb(g,a)},a6)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a9],bc=[0,a(b(a(a(b(a(c),1))),1)),a$],bd=[0,a(b(b(a(b(a(c),1)),1),1)),bc],be=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bd],a7],a5],bf=bb(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bf],be]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aX],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bC=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bD=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bC],by],bq]],bE=[0,a(b(b(a(a(a(c))),1),1)),0],bF=[0,a(a(b(b(b(a(c),1),1),1))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,b(b(a(a(b(a(c),1))),1),1),bG],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(b(b(a(a(c)),1),1),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bD],aQ],bP=bb(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bb(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,cU(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=eI(e),co=[3,z(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
 cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
-c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=d[10],z=k?k[1][3]:f,B=ff(d[10]),h=a6(function(b,a){return bD(b,a[3])},B,z),x=a(b(a(b(a(c),1)),1)),u=0;if(v(h,ab(b(c,1),x))){var
-y=a(b(a(b(a(c),1)),1));if(v(V(ab(b(c,1),y)),h)){var
-t=[0,h];u=1}}if(!u)var
-t=[1,b6(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,ft(A(function(a){var
-b=e(g[9],a[5]),c=[1,bF(e(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,w(d[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,q([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aH)]}}function
-fv(a){return a6(Q,a[4],a[2])}function
-fw(f,e){if(e)var
-d=e[1],h=e[2],i=fw(m(f,fv(d)),h),j=0,k=d[4],l=[3,A(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,m(f,fv(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+c3=[0,b(b(a(b(a(a(c)),1)),1),1),0],c4=[0,a(a(b(b(b(a(c),1),1),1))),c3],c5=[0,a(b(b(b(b(a(c),1),1),1),1)),c4],c6=[0,b(b(b(a(a(a(c))),1),1),1),c5],s=[0,a(b(a(b(b(a(c),1),1)),1)),c6];var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=er(e[10]),h=aD(function(b,a){return a_(b,a[3])},B,A),x=a(b(a(b(a(c),1)),1)),w=0;if(u(h,Q(b(c,1),x))){var
+y=a(b(a(b(a(c),1)),1));if(u(N(Q(b(c,1),y)),h)){var
+t=[0,h];w=1}}if(!w)var
+t=[1,bB(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,eH(z(function(a){var
+b=d(g[9],a[5]),c=[1,ba(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cV=[0,b(b(a(a(b(a(c),1))),1),1),cT],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cW],cP],cO],cY=[0,v(e[10],f)],cZ=[0,a(a(b(b(a(a(c)),1),1))),0],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,b(b(a(a(b(a(c),1))),1),1),c0],c2=[0,a(b(b(b(b(a(c),1),1),1),1)),c1];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c2],cY],cX],aI)]}}function
+eJ(a){return aD(K,a[4],a[2])}function
+eK(f,e){if(e)var
+d=e[1],h=e[2],i=eK(l(f,eJ(d)),h),j=0,k=d[4],m=[3,z(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,l(f,eJ(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-kG=b(b(b(b(b(c,1),1),1),1),1),bH=ab(b(c,1),kG),kH=b(b(b(b(b(b(c,1),1),1),1),1),1),cS=ab(b(c,1),kH);function
-aA(d,c,a){var
-b=n(d,a);return b?v(a,c):b}function
-kI(a){var
-b=bm(a[2]),d=b?bm(a[3]):b,e=d?aA(c,b5,a[4]):d;return e?bm(a[5]):e}function
-kJ(g,aa,d){var
-z=e(g[2],0),l=w(d[10],f),I=d[6],bf=d[14],J=t(function(a){var
-o=aA(f,bH,a[2]),p=o?n(f,a[3]):o,q=p?n(f,a[4]):p;if(q){if(typeof
+hK=b(b(b(b(b(c,1),1),1),1),1),bc=Q(b(c,1),hK),hL=b(b(b(b(b(b(c,1),1),1),1),1),1),cb=Q(b(c,1),hL);function
+ag(d,c,a){var
+b=m(d,a);return b?u(a,c):b}function
+hM(a){var
+b=aX(a[2]),d=b?aX(a[3]):b,e=d?ag(c,bA,a[4]):d;return e?aX(a[5]):e}function
+hN(g,aa,e){var
+A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
+o=ag(f,bc,a[2]),p=o?m(f,a[3]):o,q=p?m(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-k=v(a[4],b5),l=k?aA(f,bH,a[9]):k,d=l?h(a[3],f):l;else
+k=u(a[4],bA),l=k?ag(f,bc,a[9]):k,e=l?h(a[3],f):l;else
 var
-d=h(a[9],f);else
+e=h(a[9],f);else
 var
-m=v(a[4],b5),d=m?aA(f,bH,a[9]):m;var
-i=d}else
+n=u(a[4],bA),e=n?ag(f,bc,a[9]):n;var
+i=e}else
 var
 i=q;var
-r=i?bm(a[5]):i,s=r?bm(a[6]):r;if(s)var
-u=b(b(b(b(b(c,1),1),1),1),1),j=h(e(g[3],a[7]),u);else
+r=i?aX(a[5]):i,t=r?aX(a[6]):r;if(t)var
+v=b(b(b(b(b(c,1),1),1),1),1),j=h(d(g[3],a[7]),v);else
 var
-j=s;if(j){var
-w=a[8];return t(function(a){var
-b=aA(f,bH,a[1]);return b?aA(f,bH,a[2]):b},w)}return j},bf),K=J?t(kI,d[10]):J,L=K?v(dD(d[14]),cS):K;if(L)var
-bg=d[11],o=t(function(a){return aA(f,cS,a)},bg);else
+j=t;if(j){var
+w=a[8];return s(function(a){var
+b=ag(f,bc,a[1]);return b?ag(f,bc,a[2]):b},w)}return j},bi),K=J?s(hM,e[10]):J,L=K?u(cU(e[14]),cb):K;if(L)var
+bj=e[11],q=s(function(a){return ag(f,cb,a)},bj);else
 var
-o=L;if(o)var
-bh=d[12],r=t(function(a){return aA(f,cS,a)},bh);else
+q=L;if(q)var
+bk=e[12],r=s(function(a){return ag(f,cb,a)},bk);else
 var
-r=o;if(r)var
-bi=d[13],s=t(function(a){return aA(f,cS,a)},bi);else
+r=q;if(r)var
+bl=e[13],t=s(function(a){return ag(f,cb,a)},bl);else
 var
-s=r;var
-M=s?h(w(d[11],f),l):s,N=M?h(w(d[12],f),l):M,O=N?h(w(d[13],f),l):N;if(O)var
-bj=d[4],u=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bj);else
+t=r;var
+M=t?h(v(e[11],f),p):t,O=M?h(v(e[12],f),p):M,P=O?h(v(e[13],f),p):O;if(P)var
+bm=e[4],w=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
-u=O;if(u)var
-bl=d[5],x=aA(f,a(b(b(b(b(b(c,1),1),1),1),1)),bl);else
+w=P;if(w)var
+bn=e[5],x=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
 var
-x=u;if(x){var
-P=d[6];if(typeof
-P==="number")var
-Q=1;else
+x=w;if(x){var
+Q=e[6];if(typeof
+Q==="number")var
+R=1;else
 var
-bo=P[1],Q=aA(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bo);var
-y=Q}else
+bp=Q[1],R=ag(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
+y=R}else
 var
 y=x;var
 B=0;if(y){var
-R=d[9];if(R)var
-S=R[1],T=S[1],U=T[2],W=T[1],X=S[2],bn=q(W,q(U,X)),Y=t(function(a){return aA(f,bH,a)},bn),ab=Y?p(h(w(q(W,q(U,X)),f),f)):Y;else{var
+S=e[9];if(S)var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ag(f,bc,a)},bo),ab=Y?n(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
 Z=y;B=1}if(B)var
-ab=Z;if(p(ab))return[0,c,z];if(p(ku(g,d)))return[0,b(c,1),z];var
-ae=w(d[14],f),af=d[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=d[10],ak=a7(g,[3,A(function(a){return[1,e(g[1],a[1])]},ad)]),al=[0,b(b(a(b(a(a(c)),1)),1),1),0],am=[0,b(b(b(a(a(a(c))),1),1),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(a(a(a(a(b(c,1)))))),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,cR(g,[0,a(a(b(b(b(a(c),1),1),1))),as],ak),aj],au=d[14];function
-av(a){return a[1]?c:f}var
-aw=[0,b(b(a(b(a(a(c)),1)),1),1),0],ax=[0,b(b(b(b(a(a(c)),1),1),1),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,a(a(b(b(b(a(c),1),1),1))),ay],aB=[0,a(a(b(b(b(a(c),1),1),1))),az],aC=[0,aR(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aB],c,dF,[0,ae,0],c,av,au),at],a1=q(kD(g,d),aC),D=q(kC(g,d),a1),aD=d[16],aE=[0,a(a(b(b(a(a(c)),1),1))),0],aF=[0,b(b(a(a(b(a(c),1))),1),1),aE],aG=[0,a(a(a(a(b(a(c),1))))),aF],aH=[0,a(a(a(a(b(a(c),1))))),aG],aI=[0,cR(g,[0,b(b(a(b(a(a(c)),1)),1),1),aH],aD),0],aJ=0,aK=d[14],aL=b4(function(a){return a[7]},aK,aJ),aM=e(g[6],aL),aN=[0,b(b(b(b(b(c,1),1),1),1),1),0],aO=[0,w(d[14],f),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),0],aQ=[0,a(a(b(b(a(a(c)),1),1))),aP],aS=[0,a(b(a(b(b(a(c),1),1)),1)),aQ],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,b(b(a(b(b(a(c),1),1)),1),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,b(b(a(b(a(a(c)),1)),1),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a0],c,dF,aO,aM],aI],E=a7(g,kF(g,d,q(D,C))),a2=[0,b(b(a(b(a(a(c)),1)),1),1),0],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,b(a(a(b(b(a(c),1),1))),1),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a8=[0,b(a(a(a(b(a(c),1)))),1),a6],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],F=q(D,q([0,cR(g,[0,a(b(a(a(b(a(c),1))),1)),a9],E),0],C)),G=a7(g,[4,ft(fw(f,F))]),a_=b(b(b(b(b(b(c,1),1),1),1),1),1),a$=e(g[3],G),ba=bk(bE(V(m(b(b(b(c,1),1),1),a$)),a_)),bb=cM(b(b(b(b(b(c,1),1),1),1),1),ba),bc=[0,G,[0,e(g[2],bb),0]],H=e(g[6],bc),bd=[0,H,A(function(a){return a[5]},F)],be=[0,e(g[3],H),0],k=[0,i(g[7],8,be),bd],j=f;for(;;){if(k){var
-_=k[1],$=cf(g[8],aa,j,_);if($){var
-bp=m(j,e(g[3],_)),k=k[2],j=bp;continue}var
+ab=Z;if(n(ab))return[0,c,A];if(n(hy(g,e)))return[0,b(c,1),A];var
+ae=v(e[14],f),af=e[15],ah=[0,a(b(a(b(b(a(c),1),1)),1)),0],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),aj],af),0],ad=e[10],al=aE(g,[3,z(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],as=[0,b(b(a(a(b(a(c),1))),1),1),aq],at=[0,b(b(a(a(b(a(c),1))),1),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),au],al),ak],aw=e[14];function
+ax(a){return a[1]?c:f}var
+ay=[0,b(b(a(b(a(a(c)),1)),1),1),0],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],aB=[0,a(a(b(b(b(a(c),1),1),1))),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,ar(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,cX,[0,ae,0],c,ax,aw),av],a3=o(hH(g,e),aD),D=o(hG(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aH=[0,b(b(a(a(b(a(c),1))),1),1),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,ca(g,[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aF),0],aL=e[14];function
+aN(a){return[0,a[7],0]}var
+aO=cW(g,g[6],aN,aL),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aY=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,a(b(a(b(b(a(c),1),1)),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,cX,aQ,aO],aK],E=aE(g,hJ(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ca(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aE(g,[4,eH(eK(f,F))]),ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=d(g[3],G),bd=aM(a$(N(l(b(b(b(c,1),1),1),bb)),ba)),be=b7(b(b(b(b(b(c,1),1),1),1),1),bd),bf=[0,G,[0,d(g[2],be),0]],H=d(g[6],bf),bg=[0,H,z(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],k=[0,j(g[7],8,bh),bg],i=f;for(;;){if(k){var
+_=k[1],$=cl(g[8],aa,i,_);if($){var
+bq=l(i,d(g[3],_)),k=k[2],i=bq;continue}var
 ac=$}else
 var
-ac=h(e(g[3],aa),j);return p(ac)?[0,a(c),z]:[0,f,e(g[9],E)]}}function
-fx(r,q,p,o){var
+ac=h(d(g[3],aa),i);return n(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
+eL(r,q,p,o){var
 d=r,i=q,e=p,g=o;for(;;){if(d){var
 j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
-k=n(b(b(b(b(a(c),1),1),1),1),f),l=k?v(f,b(a(b(a(a(c)),1)),1)):k;if(l){var
-s=g?Q(b(a(b(c,1)),1),e):e,t=I(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=m(Q(b(a(b(c,1)),1),i),t),e=s;continue}return l}return[0,[0,i,e]]}}var
-fy=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),dI=ab(b(c,1),fy),fz=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),kK=c4;function
-dJ(s,g,r,q,p,o){var
-t=Q(g,fz),u=b(b(b(b(b(c,1),1),1),1),1),h=Q(ab(b(c,1),u),t),w=Q(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=Q(ab(b(c,1),x),w),z=m(Q(o,Q(g,fz)),y),k=L(c4),l=Q(h,ab(b(c,1),k)),e=m(dI,bi(Q(z,dI),l)),i=n(f,e),j=i?v(f,h):i;if(j){var
-d=kK,a=e;for(;;){if(0===d){var
-A=Q(p,a);return n(Q(ab(b(c,1),r),dI),A)}var
-d=d-1|0,a=fc(Q(a,a),fy);continue}}return j}var
-cT=0;function
-b8(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return b8(a,e)};return a5(function(a){return b8(a,c)},g,f,b)}return a}function
-bo(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,bo(b,a,d),f,c]};return a5(function(b){return[0,d,f,bo(b,a,c)]},h,g,e)}function
+k=m(b(b(b(b(a(c),1),1),1),1),f),n=k?u(f,b(a(b(a(a(c)),1)),1)):k;if(n){var
+s=g?K(b(a(b(c,1)),1),e):e,t=F(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=l(K(b(a(b(c,1)),1),i),t),e=s;continue}return n}return[0,[0,i,e]]}}var
+eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=Q(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),hO=fE;function
+c1(s,g,r,q,p,o){var
+t=K(g,eN),v=b(b(b(b(b(c,1),1),1),1),1),h=K(Q(b(c,1),v),t),w=K(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=K(Q(b(c,1),x),w),z=l(K(o,K(g,eN)),y),k=D(fE),n=K(h,Q(b(c,1),k)),e=l(c0,aU(K(z,c0),n)),i=m(f,e),j=i?u(f,h):i;if(j){var
+d=hO,a=e;for(;;){if(0===d){var
+A=K(p,a);return m(K(Q(b(c,1),r),c0),A)}var
+d=d-1|0,a=eo(K(a,a),eM);continue}}return j}var
+cc=0;function
+bD(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bD(a,e)};return aC(function(a){return bD(a,c)},g,f,b)}return a}function
+aZ(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,aZ(b,a,d),f,c]};return aC(function(b){return[0,d,f,aZ(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,bo(b,a,0),0,0]}return a5(function(b){return[0,0,0,bo(b,a,0)]},j,i,e)}function
-Y(g,f,d){var
-a=f,b=d;for(;;){if(a){var
-c=e(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,X(b,0)]}}function
-fA(d){var
-f=n(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?n(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+j(b){return[0,aZ(b,a,0),0,0]}return aC(function(b){return[0,0,0,aZ(b,a,0)]},j,i,e)}function
+O(g,f,e){var
+a=f,b=e;for(;;){if(a){var
+c=d(g,a[1]);if(c){var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,H(b,0)]}}function
+eO(d){var
+f=m(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?m(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-i=n(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?n(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-kL=[0,b(b(b(a(b(a(c),1)),1),1),1),0],kM=[0,b(b(a(b(a(a(c)),1)),1),1),kL],kN=[0,a(b(b(a(b(a(c),1)),1),1)),kM],kO=[0,[0,a(a(a(b(a(a(c)),1)))),kN],0],kP=[0,b(a(b(b(a(a(c)),1),1)),1),0],kQ=[0,a(b(a(b(b(a(c),1),1)),1)),kP],kR=[0,b(b(a(b(a(a(c)),1)),1),1),kQ],kS=[0,b(a(a(b(b(a(c),1),1))),1),kR],kT=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kS],kO],kU=[0,a(b(a(b(b(a(c),1),1)),1)),0],kV=[0,b(a(b(b(a(a(c)),1),1)),1),kU],kW=[0,a(a(a(a(b(a(c),1))))),kV],kX=[0,b(a(a(b(b(a(c),1),1))),1),kW],kY=[0,a(b(a(b(b(a(c),1),1)),1)),kX],kZ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),kY],kT],k0=[0,b(a(a(a(b(a(c),1)))),1),0],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(b(a(c),1)),1),1),1),k1],k3=[0,[0,a(a(a(b(a(a(c)),1)))),k2],kZ],k4=[0,a(b(b(a(a(a(c))),1),1)),0],k5=[0,b(a(a(a(b(a(c),1)))),1),k4],k6=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k5],k3],k7=[0,b(a(a(a(b(a(c),1)))),1),0],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,a(b(b(a(b(a(c),1)),1),1)),k8],k_=[0,a(a(b(b(a(a(c)),1),1))),k9],k$=[0,b(a(b(b(a(a(c)),1),1)),1),k_],la=[0,a(b(a(b(b(a(c),1),1)),1)),k$],lb=[0,[0,b(a(a(b(a(a(c)),1))),1),la],k6],lc=[0,b(b(a(b(a(a(c)),1)),1),1),0],ld=[0,a(a(b(b(b(a(c),1),1),1))),lc],le=[0,a(b(a(b(b(a(c),1),1)),1)),ld],lf=[0,b(b(b(b(a(a(c)),1),1),1),1),le],lg=[0,b(b(b(a(a(a(c))),1),1),1),lf],lh=[0,[0,a(b(a(b(b(a(c),1),1)),1)),lg],lb],li=[0,b(b(a(b(a(a(c)),1)),1),1),0],lj=[0,a(a(b(b(b(a(c),1),1),1))),li],lk=[0,a(b(a(b(b(a(c),1),1)),1)),lj],ll=[0,b(a(b(a(b(a(c),1)),1)),1),lk],lm=[0,a(b(a(b(b(a(c),1),1)),1)),ll],ln=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lm],lh],lo=[0,b(b(a(b(a(a(c)),1)),1),1),0],lp=[0,b(b(b(b(a(a(c)),1),1),1),1),lo],lq=[0,a(b(a(b(b(a(c),1),1)),1)),lp],lr=[0,a(a(b(b(b(a(c),1),1),1))),lq],ls=[0,a(a(b(b(b(a(c),1),1),1))),lr],lt=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ls],ln],lu=[0,b(b(a(b(b(a(c),1),1)),1),1),0],lv=[0,a(b(b(a(b(a(c),1)),1),1)),lu],lw=[0,b(a(b(b(b(a(c),1),1),1)),1),lv],lx=[0,b(a(b(b(a(a(c)),1),1)),1),lw],ly=[0,a(a(a(a(b(a(c),1))))),lx],lz=[0,[0,b(a(a(b(b(a(c),1),1))),1),ly],lt],lA=[0,a(b(a(b(b(a(c),1),1)),1)),0],lB=[0,b(a(b(b(a(a(c)),1),1)),1),lA],lC=[0,a(b(b(a(b(a(c),1)),1),1)),lB],lD=[0,a(b(a(b(a(a(c)),1)),1)),lC],lE=[0,a(b(b(b(a(a(c)),1),1),1)),lD],lF=[0,a(b(a(b(b(a(c),1),1)),1)),lE],lG=[0,[0,b(a(b(b(a(a(c)),1),1)),1),lF],lz],lH=[0,b(b(a(b(a(a(c)),1)),1),1),0],lI=[0,a(b(b(a(b(a(c),1)),1),1)),lH],lJ=[0,a(b(a(a(b(a(c),1))),1)),lI],lK=[0,a(b(b(a(b(a(c),1)),1),1)),lJ],lL=[0,[0,b(b(a(a(b(a(c),1))),1),1),lK],lG],lM=[0,b(b(a(a(b(a(c),1))),1),1),0],lN=[0,a(b(b(b(b(a(c),1),1),1),1)),lM],lO=[0,a(a(a(a(b(a(c),1))))),lN],lP=[0,[0,a(a(a(b(b(a(c),1),1)))),lO],lL],lQ=[0,b(b(a(b(a(a(c)),1)),1),1),0],lR=[0,b(a(b(b(a(a(c)),1),1)),1),lQ],lS=[0,a(b(b(b(b(a(c),1),1),1),1)),lR],lT=[0,b(b(a(b(a(a(c)),1)),1),1),lS],lU=[0,[0,a(a(b(b(a(a(c)),1),1))),lT],lP],lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(b(b(b(b(a(c),1),1),1),1)),lV],lX=[0,b(b(a(a(b(a(c),1))),1),1),lW],lY=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lX],lU],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],l0=[0,b(b(a(a(b(a(c),1))),1),1),lZ],l1=[0,a(b(a(b(a(a(c)),1)),1)),l0],l2=[0,[0,b(a(b(b(a(a(c)),1),1)),1),l1],lY],l3=[0,b(b(a(a(b(a(c),1))),1),1),0],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l2],l7=[0,a(b(a(b(b(a(c),1),1)),1)),0],l8=[0,a(a(b(b(a(a(c)),1),1))),l7],l9=[0,[0,a(b(a(b(a(a(c)),1)),1)),l8],l6],l_=[0,b(a(b(b(a(a(c)),1),1)),1),0],l$=[0,a(b(b(b(b(a(c),1),1),1),1)),l_],ma=[0,a(b(a(a(b(a(c),1))),1)),l$],mb=[0,a(b(a(a(b(a(c),1))),1)),ma],mc=[0,a(b(b(b(b(a(c),1),1),1),1)),mb],md=[0,b(a(b(b(a(a(c)),1),1)),1),mc],me=[0,[0,a(a(a(b(b(a(c),1),1)))),md],l9];function
-R(f,e){var
+i=m(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?m(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+hP=[0,b(b(b(a(b(a(c),1)),1),1),1),0],hQ=[0,b(b(a(b(a(a(c)),1)),1),1),hP],hR=[0,a(b(b(a(b(a(c),1)),1),1)),hQ],hS=[0,[0,a(a(a(b(a(a(c)),1)))),hR],0],hT=[0,b(a(b(b(a(a(c)),1),1)),1),0],hU=[0,a(b(a(b(b(a(c),1),1)),1)),hT],hV=[0,b(b(a(b(a(a(c)),1)),1),1),hU],hW=[0,b(a(a(b(b(a(c),1),1))),1),hV],hX=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),hW],hS],hY=[0,a(b(a(b(b(a(c),1),1)),1)),0],hZ=[0,b(a(b(b(a(a(c)),1),1)),1),hY],h0=[0,a(a(a(a(b(a(c),1))))),hZ],h1=[0,b(a(a(b(b(a(c),1),1))),1),h0],h2=[0,a(b(a(b(b(a(c),1),1)),1)),h1],h3=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),h2],hX],h4=[0,b(a(a(a(b(a(c),1)))),1),0],h5=[0,a(b(a(b(b(a(c),1),1)),1)),h4],h6=[0,b(b(b(a(b(a(c),1)),1),1),1),h5],h7=[0,[0,a(a(a(b(a(a(c)),1)))),h6],h3],h8=[0,a(b(b(a(a(a(c))),1),1)),0],h9=[0,b(a(a(a(b(a(c),1)))),1),h8],h_=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),h9],h7],h$=[0,b(a(a(a(b(a(c),1)))),1),0],ia=[0,a(a(a(a(b(a(c),1))))),h$],ib=[0,a(b(b(a(b(a(c),1)),1),1)),ia],ic=[0,a(a(b(b(a(a(c)),1),1))),ib],id=[0,b(a(b(b(a(a(c)),1),1)),1),ic],ie=[0,a(b(a(b(b(a(c),1),1)),1)),id],ig=[0,[0,b(a(a(b(a(a(c)),1))),1),ie],h_],ih=[0,b(b(a(b(a(a(c)),1)),1),1),0],ii=[0,a(a(b(b(b(a(c),1),1),1))),ih],ij=[0,a(b(a(b(b(a(c),1),1)),1)),ii],ik=[0,b(b(b(b(a(a(c)),1),1),1),1),ij],il=[0,b(b(b(a(a(a(c))),1),1),1),ik],im=[0,[0,a(b(a(b(b(a(c),1),1)),1)),il],ig],io=[0,b(b(a(b(a(a(c)),1)),1),1),0],ip=[0,a(a(b(b(b(a(c),1),1),1))),io],iq=[0,a(b(a(b(b(a(c),1),1)),1)),ip],ir=[0,b(a(b(a(b(a(c),1)),1)),1),iq],is=[0,a(b(a(b(b(a(c),1),1)),1)),ir],it=[0,[0,b(a(b(b(a(a(c)),1),1)),1),is],im],iu=[0,b(b(a(b(a(a(c)),1)),1),1),0],iv=[0,b(b(b(b(a(a(c)),1),1),1),1),iu],iw=[0,a(b(a(b(b(a(c),1),1)),1)),iv],ix=[0,a(a(b(b(b(a(c),1),1),1))),iw],iy=[0,a(a(b(b(b(a(c),1),1),1))),ix],iz=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iy],it],iA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],iB=[0,a(b(b(a(b(a(c),1)),1),1)),iA],iC=[0,b(a(b(b(b(a(c),1),1),1)),1),iB],iD=[0,b(a(b(b(a(a(c)),1),1)),1),iC],iE=[0,a(a(a(a(b(a(c),1))))),iD],iF=[0,[0,b(a(a(b(b(a(c),1),1))),1),iE],iz],iG=[0,a(b(a(b(b(a(c),1),1)),1)),0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),iG],iI=[0,a(b(b(a(b(a(c),1)),1),1)),iH],iJ=[0,a(b(a(b(a(a(c)),1)),1)),iI],iK=[0,a(b(b(b(a(a(c)),1),1),1)),iJ],iL=[0,a(b(a(b(b(a(c),1),1)),1)),iK],iM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),iL],iF],iN=[0,b(b(a(b(a(a(c)),1)),1),1),0],iO=[0,a(b(b(a(b(a(c),1)),1),1)),iN],iP=[0,a(b(a(a(b(a(c),1))),1)),iO],iQ=[0,a(b(b(a(b(a(c),1)),1),1)),iP],iR=[0,[0,b(b(a(a(b(a(c),1))),1),1),iQ],iM],iS=[0,b(b(a(a(b(a(c),1))),1),1),0],iT=[0,a(b(b(b(b(a(c),1),1),1),1)),iS],iU=[0,a(a(a(a(b(a(c),1))))),iT],iV=[0,[0,a(a(a(b(b(a(c),1),1)))),iU],iR],iW=[0,b(b(a(b(a(a(c)),1)),1),1),0],iX=[0,b(a(b(b(a(a(c)),1),1)),1),iW],iY=[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iZ=[0,b(b(a(b(a(a(c)),1)),1),1),iY],i0=[0,[0,a(a(b(b(a(a(c)),1),1))),iZ],iV],i1=[0,b(a(a(a(b(a(c),1)))),1),0],i2=[0,a(b(b(b(b(a(c),1),1),1),1)),i1],i3=[0,b(b(a(a(b(a(c),1))),1),1),i2],i4=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),i3],i0],i5=[0,a(b(a(b(b(a(c),1),1)),1)),0],i6=[0,b(b(a(a(b(a(c),1))),1),1),i5],i7=[0,a(b(a(b(a(a(c)),1)),1)),i6],i8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),i7],i4],i9=[0,b(b(a(a(b(a(c),1))),1),1),0],i_=[0,a(a(a(a(b(a(c),1))))),i9],i$=[0,a(a(a(a(b(a(c),1))))),i_],ja=[0,[0,b(b(a(b(a(a(c)),1)),1),1),i$],i8],jb=[0,a(b(a(b(b(a(c),1),1)),1)),0],jc=[0,a(a(b(b(a(a(c)),1),1))),jb],jd=[0,[0,a(b(a(b(a(a(c)),1)),1)),jc],ja],je=[0,b(a(b(b(a(a(c)),1),1)),1),0],jf=[0,a(b(b(b(b(a(c),1),1),1),1)),je],jg=[0,a(b(a(a(b(a(c),1))),1)),jf],jh=[0,a(b(a(a(b(a(c),1))),1)),jg],ji=[0,a(b(b(b(b(a(c),1),1),1),1)),jh],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,[0,a(a(a(b(b(a(c),1),1)))),jj],jd];function
+L(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-dK(d){var
+c2(d){var
 i=0;if(d){var
-f=fA(d[1]);if(f)var
-j=d[2],e=t(function(d){var
-e=fA(d);if(e)var
+f=eO(d[1]);if(f)var
+j=d[2],e=s(function(d){var
+e=eO(d);if(e)var
 f=e;else{var
-g=n(b(b(b(b(a(c),1),1),1),1),d);if(g)return n(d,a(b(b(a(a(c)),1),1)));var
+g=m(b(b(b(b(a(c),1),1),1),1),d);if(g)return m(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},j);else
 var
 e=f;if(e){var
-h=p(G(function(a){return R(d,a)},me));i=1}else
+h=n(C(function(a){return L(d,a)},jk));i=1}else
 var
 g=e}else
 var
 g=d;if(!i)var
-h=g;return h?d:dB(d)}function
-fB(g){var
-e=10,f=fe(g);for(;;){if(0!==e){var
+h=g;return h?d:cS(d)}function
+eP(g){var
+e=10,f=eq(g);for(;;){if(0!==e){var
 k=e-1|0;if(0!==f){var
 e=k,f=f-1|0;continue}}var
-m=cM(b(b(b(b(a(c),1),1),1),1),e),i=q(X(g,0),m),d=b3(9,i);for(;;){if(d){var
+m=b7(b(b(b(b(a(c),1),1),1),1),e),i=o(H(g,0),m),d=bz(9,i);for(;;){if(d){var
 l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
 d=d[2];continue}}if(d)var
-n=X([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+n=H([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
 var
-j=d;return X(dA(9,i),j)}}}function
-be(b,a){switch(a[0]){case
+j=d;return H(cR(9,i),j)}}}function
+aN(b,a){switch(a[0]){case
 0:return[0,a[1]];case
-1:return[1,e(b[1],a[1])];case
+1:return[1,d(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,A(function(a){return be(b,a)},c)];default:var
-d=a[1];return[4,A(function(a){var
-c=be(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cU(d,c){switch(c[0]){case
+c=a[1];return[3,z(function(a){return aN(b,a)},c)];default:var
+e=a[1];return[4,z(function(a){var
+c=aN(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
+cd(d,c){switch(c[0]){case
 3:var
-j=c[1];return t(function(a){return cU(d,a)},j);case
+i=c[1];return s(function(a){return cd(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
-f=a[1][1],g=b?i(d[5],b[1],f):1;if(g){var
+f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?t(function(a){return cU(d,a[2])},h):e}default:return 1}}function
-x(c,d,b){if(4===b[0]){var
-f=e(c[2],d),g=b[1],a=cL(function(a){return i(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-ac(e,d,c){var
-a=x(e,d,c);if(a){var
+e=1;return e?s(function(a){return cd(d,a[2])},h):e}default:return 1}}function
+w(c,e,b){if(4===b[0]){var
+f=d(c[2],e),g=b[1],a=b6(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+R(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-S(e,d,c){var
-a=x(e,d,c);if(a){var
+M(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-bf(a){if(a){var
+aO(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-dL(a){return 1===a[0]?[0,a[1]]:0}function
-dM(d,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=ac(d,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
-v=0,y=i[1],j=Y(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=ac(d,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=S(d,[0,b(a(a(b(a(a(c)),1))),1),v],j);if(h){var
-i=Y(dL,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,b(a(a(b(a(a(c)),1))),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],F=[0,b(a(b(b(b(a(c),1),1),1)),1),D],G=bf(x(d,[0,a(a(a(a(b(a(c),1))))),F],j)),H=w(k,f),I=E(k),J=dK(e(d[1],g[1])),l=[0,[0,e(d[2],J),I,H,G]];else
+c3(a){return 1===a[0]?[0,a[1]]:0}function
+c4(e,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=R(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+x=0,y=i[1],j=O(function(j){var
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=R(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=O(c3,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=aO(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=A(k),J=c2(d(e[1],g[1])),l=[0,[0,d(e[2],J),I,H,G]];else
 var
 l=i;var
 m=l}else
@@ -2696,8 +1702,8 @@ var
 m=h;var
 n=m}else
 var
-n=g;return n},y,v);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=bf(x(d,[0,a(a(b(b(a(a(c)),1),1))),D],g)),G=j[1],H=dK(e(d[1],h[1])),k=[0,[0,e(d[2],H),G,F]];else
+n=g;return n},y,x);if(j)var
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aO(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=c2(d(e[1],h[1])),k=[0,[0,d(e[2],H),G,F]];else
 var
 k=j;var
 l=k}else
@@ -2706,78 +1712,78 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-cV(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cV(b,c)]];var
+ce(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,ce(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fC(g,m,i,d){if(i){if(d){var
-n=d[1],j=i[1];if(0===n[0]){var
-k=e(j[2],n[1]);if(k){var
-o=k[1],l=fC(g,m,i[2],d[2]);if(l){var
-q=l[1],u=0;if(!h(e(g[3],o),f)){var
-v=0;if(p(m)&&j[4])v=1;if(!v){var
-w=[0,a(b(a(a(a(c))),1)),0],x=[0,e(g[2],w),[0,o,0]],r=[0,e(g[6],[0,j[1],x]),q];u=1}}if(!u)var
+eQ(g,m,i,e){if(i){if(e){var
+o=e[1],j=i[1];if(0===o[0]){var
+k=d(j[2],o[1]);if(k){var
+p=k[1],l=eQ(g,m,i[2],e[2]);if(l){var
+q=l[1],u=0;if(!h(d(g[3],p),f)){var
+v=0;if(n(m)&&j[4])v=1;if(!v){var
+w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
 r=q;var
 s=[0,r]}else
 var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return d}return d?0:mf}function
-fD(d,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,e(d[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=q(cV(e(d[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,e(d[2],l),k]];return e(d[6],m)}return g}function
-cW(c,e,b,d){var
-a=fC(c,e,b[2],d),f=a?[0,fD(c,b[1],a[1])]:a;return f}function
-b9(j,g,d){var
-m=a(b(a(b(a(c),1)),1)),k=v(d,ab(b(c,1),m));if(k)var
-n=a(b(a(b(a(c),1)),1)),f=v(V(ab(b(c,1),n)),d);else
+t=k;return t}return 0}return e}return e?0:jl}function
+eR(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(ce(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cf(c,e,b,d){var
+a=eQ(c,e,b[2],d),f=a?[0,eR(c,b[1],a[1])]:a;return f}function
+bE(i,g,e){var
+m=a(b(a(b(a(c),1)),1)),k=u(e,Q(b(c,1),m));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=u(N(Q(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
-0:return f?h(g[1],d):f;case
+0:return f?h(g[1],e):f;case
 1:var
-l=p(f);if(l){var
-o=b6(d),q=e(j[2],o);return i(j[4],g[1],q)}return l;default:return 0}}function
-fE(b,ad,ac,ab,aa,$,_,Z,Y){var
-q=ab,g=aa,f=$,d=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(d)if(c){var
-v=e(ac,c[1]);if(v){var
-w=q[1],R=v[1],ae=d[1],af=f[1],ag=g[1];if(3===R[0]){var
-j=R[1];if(j){var
-k=j[2],y=j[1];if(0===y[0])if(k){var
+l=n(f);if(l){var
+p=bB(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
+eS(b,ad,ac,ab,aa,$,_,Z,Y){var
+q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
+v=d(ac,c[1]);if(v){var
+w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
+i=S[1];if(i){var
+k=i[2],y=i[1];if(0===y[0])if(k){var
 l=k[2],z=k[1],A=y[1];if(3===z[0]){var
 x=0;if(l){var
-m=l[2],T=0;if(m){var
-n=m[2],U=0;if(n){var
-o=n[2],V=0;if(o){var
-p=o[2],W=0;if(p)if(p[2]){var
-a=0;T=1;U=1;V=1;W=1}else{var
-B=z[1],r=e(ad,A);if(r){var
-C=r[1],s=cW(b,1,C,B);if(s){var
-t=cW(b,0,C,B);if(t)var
-D=i(b[4],s[1],w[1]),E=D?b9(b,l[1],w[2]):D,F=E?b9(b,m[1],w[3]):E,G=F?b9(b,n[1],ag):F,H=G?b9(b,o[1],af):G,I=H?b9(b,p[1],ae):H,J=I?[0,[0,A,t[1]]]:I;else
+m=l[2],U=0;if(m){var
+n=m[2],V=0;if(n){var
+o=n[2],W=0;if(o){var
+p=o[2],X=0;if(p)if(p[2]){var
+a=0;U=1;V=1;W=1;X=1}else{var
+B=z[1],r=d(ad,A);if(r){var
+C=r[1],s=cf(b,1,C,B);if(s){var
+t=cf(b,0,C,B);if(t)var
+D=j(b[4],s[1],w[1]),E=D?bE(b,l[1],w[2]):D,F=E?bE(b,m[1],w[3]):E,G=F?bE(b,n[1],ag):F,I=G?bE(b,o[1],af):G,J=I?bE(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
-J=t;var
-K=J}else
-var
-K=s;var
+K=t;var
 L=K}else
 var
-L=r;var
+L=s;var
 M=L}else
 var
-M=p;if(!W)var
+M=r;var
 N=M}else
 var
-N=o;if(!V)var
+N=p;if(!X)var
 O=N}else
 var
-O=n;if(!U)var
+O=o;if(!W)var
 P=O}else
 var
-P=m;if(!T){var
-Q=P;x=1}}else{var
-Q=l;x=1}if(x)var
-a=Q}else
+P=n;if(!V)var
+Q=P}else
+var
+Q=m;if(!U){var
+R=Q;x=1}}else{var
+R=l;x=1}if(x)var
+a=R}else
 var
 a=0}else
 var
@@ -2785,103 +1791,103 @@ a=k;else
 var
 a=0}else
 var
-a=j}else
+a=i}else
 var
 a=0;if(a){var
-q=q[2],g=g[2],f=f[2],d=d[2],c=c[2],u=[0,a[1],u];continue}var
-S=a}else
+q=q[2],g=g[2],f=f[2],e=e[2],c=c[2],u=[0,a[1],u];continue}var
+T=a}else
 var
-S=v;var
-h=S}else
+T=v;var
+h=T}else
 var
 h=c;else
 var
-h=d;else
+h=e;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:d?0:c?0:[0,X(u,0)]}}function
-fF(d,h,g){var
+h=g;return h}return g?0:f?0:e?0:c?0:[0,H(u,0)]}}function
+eT(e,h,g){var
 b=h,a=g;for(;;){if(a){var
-f=a[2];if(e(d,b)){var
-i=fF(d,m(b,c),f);return[0,a[1],i]}var
-b=m(b,c),a=f;continue}return a}}function
-fG(d,o,j){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+f=a[2];if(d(e,b)){var
+i=eT(e,l(b,c),f);return[0,a[1],i]}var
+b=l(b,c),a=f;continue}return a}}function
+eU(e,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=S(d,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
-h=e(o,k[1]);if(h)var
-l=h[1],y=g[1],w=0,z=E(l[2]),i=Y(function(o){if(3===o[0]){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=M(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+h=d(o,k[1]);if(h)var
+l=h[1],y=g[1],x=0,z=A(l[2]),i=O(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=e(z,j[1]);if(h){var
-l=h[1],p=0,q=k[1],i=Y(function(a){return 0===a[0]?e(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cV(e(d[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,e(d[2],u),t],m=[0,e(d[6],[0,l[1],v])];else
+h=d(z,j[1]);if(h){var
+l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=ce(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,w),A=i?[0,fD(d,l[1],i[1])]:i,m=A;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,eR(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-mg(d,t,j){var
-K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],L=[0,b(a(a(a(b(a(c),1)))),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],k=ac(d,[0,a(a(b(a(b(a(c),1)),1))),M],j);if(k){var
-l=k[1],N=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=ac(d,[0,a(a(a(a(b(a(c),1))))),N],j);if(m){var
-u=m[1],O=[0,a(b(a(b(b(a(c),1),1)),1)),0],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(a(b(a(c),1))),1),1),P],S=[0,a(b(b(b(b(a(c),1),1),1),1)),Q],n=x(d,[0,b(a(a(b(a(a(c)),1))),1),S],j);if(n){var
+jm(e,t,j){var
+K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],M=[0,b(a(a(a(b(a(c),1)))),1),K],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],k=R(e,[0,a(a(b(a(b(a(c),1)),1))),N],j);if(k){var
+l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=R(e,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
+u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],S=[0,b(b(a(a(b(a(c),1))),1),1),Q],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,b6(o[1])];break;case
+g=[0,bB(o[1])];break;case
 1:var
-g=[0,e(d[1],o[1])];break;default:var
+g=[0,d(e[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],i=e(d[1],l),T=[0,b(b(a(b(a(a(c)),1)),1),1),0],U=[0,a(a(b(b(a(a(c)),1),1))),T],V=[0,a(a(a(a(b(a(c),1))))),U],v=R(i,[0,a(a(b(b(b(a(c),1),1),1))),V]);if(v)var
+f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=L(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
 p=v;else
 var
-ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=R(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
-w=p;else
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=L(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+x=p;else
 var
-ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],w=R(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(w){if(f){var
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=L(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
 I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=fB(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+J=eP(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
 var
-q=fB(f)}else
+q=eP(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
-z=e(d[2],y),W=[0,a(a(b(b(a(a(c)),1),1))),0],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,a(a(b(b(a(a(c)),1),1))),X];if(R(i,[0,a(b(a(b(a(a(c)),1)),1)),Y]))var
-A=function(a){return fG(d,t,a)};else{var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!R(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,e(d[6],[0,l,[0,u,[0,z,0]]])];var
-A=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+z=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(L(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
+B=function(a){return eU(e,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!L(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,z,0]]])];var
+B=function(o){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=x(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
-h=e(t,j[1]);if(h){var
-l=h[1],y=k[1],i=e(E(l[2]),y);if(i)var
-z=[0,i[1][1],0],A=[0,b(a(a(a(b(c,1)))),1),0],B=[0,e(d[2],A),z],m=[0,e(d[6],[0,l[1],B])];else
+h=d(t,j[1]);if(h){var
+l=h[1],y=k[1],i=d(A(l[2]),y);if(i)var
+z=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),z],m=[0,d(e[6],[0,l[1],C])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-Z=[0,b(a(a(b(b(a(c),1),1))),1),0],r=x(d,[0,a(a(a(a(b(a(c),1))))),Z],j);if(r){var
-s=A(r[1]);if(s)var
-_=[0,a(b(b(a(b(c,1)),1),1)),0],$=[0,e(d[2],_),[0,u,[0,z,0]]],aa=[0,s[1],$],ab=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,e(d[2],ab),aa]],B=[0,e(d[6],ad)];else
+_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
+s=B(r[1]);if(s)var
+$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,z,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
 var
-B=s;var
-C=B}else
-var
-C=r;var
+C=s;var
 D=C}else
 var
-D=g;var
-F=D}else
+D=r;var
+E=D}else
+var
+E=g;var
+F=E}else
 var
 F=n;var
 G=F}else
@@ -2890,84 +1896,84 @@ G=m;var
 H=G}else
 var
 H=k;return H}function
-fH(g,f,e){var
+eV(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
-c=i(g[4],b[1],a[1]);if(c){var
+c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-fI(a){var
-b=a[2];return a6(function(b,a){return a[4]?Q(b,a[3]):b},b,c)}function
-fJ(c,b){var
-a=e(c,b),d=a?a[1]:a;return d}function
-fK(c,b){var
-a=b8(b,c);return a?a[1]:f}function
-mi(d,g,L){var
-j=L[1],aV=[0,b(b(a(b(a(a(c)),1)),1),1),0],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(a(a(a(b(a(c),1))))),aY],J=ac(d,[0,b(a(a(b(b(a(c),1),1))),1),aZ],j),T=0;if(J){var
-a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],K=S(d,[0,b(a(a(b(a(a(c)),1))),1),a5],j),o=0;if(K){var
-u=K[1];if(u){var
-y=u[2],an=u[1];if(0===an[0])if(y){var
+eW(a){var
+b=a[2];return aD(function(b,a){return a[4]?K(b,a[3]):b},b,c)}function
+eX(c,b){var
+a=d(c,b),e=a?a[1]:a;return e}function
+eY(c,b){var
+a=bD(b,c);return a?a[1]:f}function
+jo(e,g,P){var
+i=P[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],a0=[0,a(b(a(a(b(a(c),1))),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),a0],a2=[0,a(a(a(a(b(a(c),1))))),a1],K=R(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],i),W=0;if(K){var
+a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],N=M(e,[0,b(a(a(b(a(a(c)),1))),1),a8],i),p=0;if(N){var
+x=N[1];if(x){var
+y=x[2],an=x[1];if(0===an[0])if(y){var
 ao=y[1];if(0===ao[0]&&!y[2]){var
-ap=ao[1],a6=[0,a(b(a(b(b(a(c),1),1)),1)),0],a8=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(b(b(b(a(c),1),1),1))),a9],a$=[0,b(a(a(a(b(c,1)))),1),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,a(a(b(b(b(a(c),1),1),1))),ba],bc=[0,b(b(a(b(a(a(c)),1)),1),1),bb],aq=R(e(d[1],J[1]),bc),ar=aq?h(an[1],c):aq,as=ar?n(f,ap):ar;if(as){var
-k=n(ap,b(c,1));o=1}else{var
-k=as;o=1}}else{var
-k=0;o=1}}else{var
-k=y;o=1}else{var
-k=0;o=1}}else
+ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=L(d(e[1],K[1]),be),ar=aq?h(an[1],c):aq,as=ar?m(f,ap):ar;if(as){var
+k=m(ap,b(c,1));p=1}else{var
+k=as;p=1}}else{var
+k=0;p=1}}else{var
+k=y;p=1}else{var
+k=0;p=1}}else
 var
-at=u}else
+at=x}else
 var
-at=K;if(!o){var
-au=at;T=1}}else{var
-au=J;T=1}if(T)var
+at=N;if(!p){var
+au=at;W=1}}else{var
+au=K;W=1}if(W)var
 k=au;var
-av=k?cU(d,j):k;if(av)var
-bd=a7(d,be(d,j)),aw=i(d[4],g[15],bd);else
+av=k?cd(e,i):k;if(av)var
+bf=aE(e,aN(e,i)),aw=j(e[4],g[15],bf);else
 var
-aw=av;if(p(aw))return a(b(c,1));var
-bf=[0,b(a(b(b(a(a(c)),1),1)),1),0],bg=[0,a(b(b(b(b(a(c),1),1),1),1)),bf],bh=[0,a(b(a(a(b(a(c),1))),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bk=[0,b(a(b(b(a(a(c)),1),1)),1),bj],ax=x(d,[0,a(a(a(b(b(a(c),1),1)))),bk],j);if(ax){var
-ay=ax[1],bl=[0,a(a(b(b(a(a(c)),1),1))),0],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(b(a(c),1))))),bm],bp=[0,a(a(a(a(b(a(c),1))))),bn],az=S(d,[0,b(b(a(b(a(a(c)),1)),1),1),bp],j);if(az){var
-M=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=S(d,[0,a(a(b(b(b(a(c),1),1),1))),bt],j);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=S(d,[0,b(b(a(a(b(a(c),1))),1),1),by],j);if(aC){var
-N=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=S(d,[0,b(a(a(b(b(a(c),1),1))),1),bE],j);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=S(d,[0,b(a(b(b(a(a(c)),1),1)),1),bL],j);if(aE){var
-bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=ac(d,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
-bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=ac(d,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aH=Y(function(a){return dM(d,a)},M,bV);if(aH){var
-O=aH[1],aI=i(d[4],aF[1],g[1]),bW=aI?i(d[4],aG[1],g[2]):aI;if(p(bW))return b(a(c),1);var
-aJ=E(O),bX=L[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aK=fE(d,aJ,E(aB),b1,b0,bZ,bY,bX,0);if(aK){var
-P=aK[1],b2=function(a){return[0,a[1],0]},b3=fF(dx(w(M,f),b2,P),f,M),b4=a7(d,[3,A(function(a){return be(d,a)},b3)]);if(p(i(d[4],g[16],b4)))return a(a(c));var
-b5=0,aL=Y(function(a){return mg(d,aJ,a)},N,b5);if(aL){if(p(fH(d,aL[1],g[8])))return b(b(b(c,1),1),1);var
-aM=g[9],b6=aE[1],b7=aD[1];if(aM){var
-V=aM[1],W=V[1],Z=W[2],B=function(c){function
+aw=av;if(n(aw))return a(b(c,1));var
+bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],i);if(ax){var
+ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=M(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],i);if(az){var
+Q=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=M(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],i);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=M(e,[0,b(b(a(a(b(a(c),1))),1),1),by],i);if(aC){var
+S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=M(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],i);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aF=M(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],i);if(aF){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aG=R(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aG){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aH=R(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aH){var
+bV=0,aI=O(function(a){return c4(e,a)},Q,bV);if(aI){var
+T=aI[1],aJ=j(e[4],aG[1],g[1]),bW=aJ?j(e[4],aH[1],g[2]):aJ;if(n(bW))return b(a(c),1);var
+aK=A(T),bX=P[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=eS(e,aK,A(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=eT(cO(v(Q,f),b2,U),f,Q),b4=aE(e,[3,z(function(a){return aN(e,a)},b3)]);if(n(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return jm(e,aK,a)},S,b5);if(aM){if(n(eV(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aO=g[9],b6=aF[1],b7=aD[1];if(aO){var
+Y=aO[1],Z=Y[1],_=Z[2],D=function(c){function
 a(a){var
-b=n(f,a);return b?v(a,c):b}return function(b){return t(a,b)}},aO=E(N),aP=W[1],_=e(B(w(b7,f)),aP),$=_?e(B(w(N,f)),Z):_;if($)var
-aQ=V[2],C=e(B(w(b6,f)),aQ);else
+b=m(f,a);return b?u(a,c):b}return function(b){return s(a,b)}},aQ=A(S),aR=Z[1],$=d(D(v(b7,f)),aR),aa=$?d(D(v(S,f)),_):$;if(aa)var
+aS=Y[2],E=d(D(v(b6,f)),aS);else
 var
-C=$;var
-U=0;if(C){var
-aa=p(G(function(o){var
-g=e(aO,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return R(e(d[1],f[1]),n)}return 1}return 1},Z));if(aa){var
-ab=aa;U=1}else
+E=aa;var
+X=0;if(E){var
+ab=n(C(function(o){var
+g=d(aQ,o);if(g){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return L(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
+ac=ab;X=1}else
 var
-Q=t(function(E){if(3===E[0]){var
+V=s(function(E){if(3===E[0]){var
 j=E[1];if(j){var
 k=j[2];if(k){var
 i=k[2];if(i){var
 g=i[2],l=i[1];switch(l[0]){case
 0:if(g){var
-m=g[2];if(m){var
-o=m[2];if(o){var
-q=o[2];if(q)return q[2]?0:n(f,l[1]);var
+o=g[2];if(o){var
+p=o[2];if(p){var
+q=p[2];if(q)return q[2]?0:m(f,l[1]);var
 v=q}else
 var
-v=o;var
+v=p;var
 w=v}else
 var
-w=m;var
+w=o;var
 x=w}else
 var
 x=g;return x;case
@@ -2975,8 +1981,8 @@ x=g;return x;case
 r=g[2];if(r){var
 s=r[2];if(s){var
 t=s[2];if(t){if(t[2])return 0;var
-u=e(d[1],l[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return p(h(u[1],F))}var
+u=d(e[1],l[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return n(h(u[1],F))}var
 y=u}else
 var
 y=t;var
@@ -2995,350 +2001,350 @@ C=k;var
 D=C}else
 var
 D=j;return D}return 0},aB)}else{var
-ab=C;U=1}if(U)var
-Q=ab}else
+ac=E;X=1}if(X)var
+V=ac}else
 var
-Q=1;if(p(Q))return a(b(b(c,1),1));var
-b8=L[3];if(G(function(a){return a[3]},O))if(g[9]||g[7])var
-z=0;else{var
-aS=E(P),q=P,l=b8,H=0,aT=E(O);for(;;){if(q){if(l){var
-ak=l[1],I=q[1],D=e(aT,I[1]),aN=0;if(D){var
-ad=D[1];if(ad[3]){var
-F=e(aS,ak);if(F){var
-ae=F[1],af=h(ae[1],I[1]),ag=af?i(d[4],ae[2],I[2]):af;if(ag)var
-aR=fI(ad),ah=[0,[0,[0,fd(m(ak,c)),aR]]];else
+V=1;if(n(V))return a(b(b(c,1),1));var
+b8=P[3];if(C(function(a){return a[3]},T))if(g[9]||g[7])var
+B=0;else{var
+aU=A(U),q=U,o=b8,I=0,aV=A(T);for(;;){if(q){if(o){var
+ak=o[1],J=q[1],F=d(aV,J[1]),aP=0;if(F){var
+ad=F[1];if(ad[3]){var
+G=d(aU,ak);if(G){var
+ae=G[1],af=h(ae[1],J[1]),ag=af?j(e[4],ae[2],J[2]):af;if(ag)var
+aT=eW(ad),ah=[0,[0,[0,ep(l(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
 var
-ai=F;var
-r=ai;aN=1}else
+ai=G;var
+r=ai;aP=1}else
 var
-aj=mh}else
+aj=jn}else
 var
-aj=D;if(!aN)var
+aj=F;if(!aP)var
 r=aj;if(r){var
-q=q[2],l=l[2],H=[0,r[1],H];continue}var
+q=q[2],o=o[2],I=[0,r[1],I];continue}var
 al=r}else
 var
-al=l;var
-s=al}else
+al=o;var
+t=al}else
 var
-s=l?0:[0,X(H,0)];if(s)var
-am=E(s[1]),aU=g[14],z=t(function(g){var
-b=g[8],a=cT;for(;;){if(b){var
-d=fJ(am,b[1][1]);if(d)var
-e=d[1][1],f=bo(e,m(fK(a,e),c),a);else
+t=o?0:[0,H(I,0)];if(t)var
+am=A(t[1]),aW=g[14],B=s(function(g){var
+b=g[8],a=cc;for(;;){if(b){var
+d=eX(am,b[1][1]);if(d)var
+e=d[1][1],f=aZ(e,l(eY(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return t(function(d){var
-b=fJ(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(fK(a,c[1]),e)}return 1},i)}},aU);else
+i=g[8];return s(function(d){var
+b=eX(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(eY(a,c[1]),e)}return 1},i)}},aW);else
 var
-z=s;break}}else
+B=t;break}}else
 var
-z=1;return p(z)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-mj(d,C,a,B){var
-s=kJ(d,C,a),x=0;if(h(s[1],f)){var
-i=fx(e(d[1],a[3]),f,c,0),y=0;if(i){var
-l=i[1],j=l[2],k=l[1],m=n(f,k),o=m?v(f,j):m;if(o){var
-q=a[4],z=a[10],u=t(function(a){var
-b=dJ(k,j,q,a[2],a[4],a[5]);if(b){var
-d=I(a[5],c);return p(dJ(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+B=1;return n(B)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+jp(e,C,a,B){var
+t=hN(e,C,a),x=0;if(h(t[1],f)){var
+i=eL(d(e[1],a[3]),f,c,0),y=0;if(i){var
+l=i[1],j=l[2],k=l[1],o=m(f,k),p=o?u(f,j):o;if(p){var
+q=a[4],z=a[10],v=s(function(a){var
+b=c1(k,j,q,a[2],a[4],a[5]);if(b){var
+d=F(a[5],c);return n(c1(k,j,q,a[2],a[4],d))}return b},z);y=1}else
 var
-r=o}else
+r=p}else
 var
 r=i;if(!y)var
-u=r;if(p(u)){var
-A=e(d[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
-g=s;if(h(g[1],f)){var
-w=mi(d,a,B);return h(w,f)?g:[0,w,e(d[2],0)]}return g}function
-fL(g,l,k,d,b){if(b){var
+v=r;if(n(v)){var
+A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
+g=t;if(h(g[1],f)){var
+w=jo(e,a,B);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+eZ(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=i(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cf(g,a,d,o)]]:q;return v}return 0}var
-j=fL(g,l,I(k,c),d,p);if(j)var
-r=j[1],s=r[2],w=cf(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cl(g,a,d,o)]]:q;return v}return 0}var
+i=eZ(g,l,F(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cl(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
-t=j;var
+t=i;var
 u=t}else
 var
 u=b;return u}function
-cX(g,p,o,n,m,l){var
+cg(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
-e=d[1],j=i(p,e,a);if(j){var
-q=[0,[0,[0,e,2],a],c],a=cf(g,e,2,a),c=q,b=h;continue}return j}var
-f=fL(g,o,d[1],d[2],c);if(f){var
+e=d[1],i=j(p,e,a);if(i){var
+q=[0,[0,[0,e,2],a],c],a=cl(g,e,2,a),c=q,b=h;continue}return i}var
+f=eZ(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-fM(c,b,a){return a?i(c,b,a[1]):a}function
-fN(f,e,d){var
+e0(c,b,a){return a?j(c,b,a[1]):a}function
+e1(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=G(function(b){return function(a){return b?a?i(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fO(c,a,b){var
-d=a[2]?0:mk,e=a[1];return q(A(function(a){return fM(c,a,b)},e),d)}function
-fP(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=C(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+e2(c,a,b){var
+d=a[2]?0:jq,e=a[1];return o(z(function(a){return e0(c,a,b)},e),d)}function
+e3(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return fN(d,a,aQ(function(a){return fO(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fN(d,0,aQ(function(a){return fO(c,g,a)},a))}function
-ml(b,a){if(typeof
+f=e[1];return e1(d,a,aq(function(a){return e2(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return e1(d,0,aq(function(a){return e2(c,g,a)},a))}function
+jr(b,a){if(typeof
 a==="number")return 1;var
-f=a[1],c=t(function(a){var
-c=b[1][1];return G(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return p(b[1][2]);var
+f=a[1],c=s(function(a){var
+c=b[1][1];return C(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return n(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-dN(g,f,d){var
-a=e(g,d);if(a)var
-i=a[1][8],b=cL(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+c5(g,f,e){var
+a=d(g,e);if(a)var
+i=a[1][8],b=b6(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-fQ(d,k,j,i,g){var
+e4(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-l=a[1][8],f=t(function(m){return function(c){var
-b=p(e(k,c[1]));if(b)var
+m=a[1][8],f=s(function(m){return function(c){var
+b=n(d(k,c[1]));if(b)var
 f=b;else{var
-a=e(d,c[2]);if(a){var
-g=a[1][8];return t(function(f){var
-i=p(e(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dN(d,f[1],m);if(a){var
-b=dN(d,l,a[1]);if(b)return h(b[1],k);var
+a=d(e,c[2]);if(a){var
+g=a[1][8];return s(function(f){var
+i=n(d(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=c5(e,f[1],m);if(a){var
+b=c5(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
-f=a}return f}}(b),l);if(f){var
-n=a[2],b=m(b,c),a=n;continue}return f}return 1}}function
-fR(h,g,f,a){return G(function(a){var
-b=a[8];return G(function(b){var
-c=e(g,b[1]);if(c){var
-a=e(h,b[2]);if(a){var
-i=a[1][8];return G(function(a){return e(f,a[1])},i)}var
-d=a}else
+f=a}return f}}(b),m);if(f){var
+o=a[2],b=l(b,c),a=o;continue}return f}return 1}}function
+e5(h,g,f,a){return C(function(a){var
+b=a[8];return C(function(b){var
+c=d(g,b[1]);if(c){var
+a=d(h,b[2]);if(a){var
+i=a[1][8];return C(function(a){return d(f,a[1])},i)}var
+e=a}else
 var
-d=c;return d},b)},a)}function
-fS(b,k){var
+e=c;return e},b)},a)}function
+e6(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=v(e,f)?0:dz(bk(e),b,0);if(g){var
-l=c[2],m=g[1];if(G(function(b){return function(a){return h(b,a)}}(m),l)){var
+c=a[1],d=a[2],e=c[1],g=u(e,f)?0:cQ(aM(e),b,0);if(g){var
+l=c[2],m=g[1];if(C(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=fS(b,d);if(i)return i;var
+i=e6(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-cY(a){var
-b=a[2],c=a[3]?[0,a[1],mm]:[0,a[1],0];return[0,0,c,b]}function
-fU(c,b){var
-a=b8(b,c),d=a?a[1]:a;return d}function
-b_(b,c,a){return b?bo(b[1],c,a):a}function
-dO(b){var
+ch(a){var
+b=a[2],c=a[3]?[0,a[1],js]:[0,a[1],0];return[0,0,c,b]}function
+e8(c,b){var
+a=bD(b,c),d=a?a[1]:a;return d}function
+bF(b,c,a){return b?aZ(b[1],c,a):a}function
+c6(b){var
 a=b[2],c=a?a[1]:a;return c}function
-fV(b,a){return 1}function
-fW(c,b){var
-a=b8(b,c);return a?a[1]:f}function
-mo(h,e,a){var
+e9(b,a){return 1}function
+e_(c,b){var
+a=bD(b,c);return a?a[1]:f}function
+ju(h,e,a){var
 g=0;if(typeof
 e==="number"){var
 d=2<=e?1:0;if(!d){var
 b=d;g=1}}if(!g)var
 b=h[2];if(b){var
-f=b[1];return bo(f,m(fW(a,f),c),a)}return a}function
-mp(c,b,a){if(typeof
+f=b[1];return aZ(f,l(e_(a,f),c),a)}return a}function
+jv(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-mq(b,a){return 1}function
+jw(b,a){return 1}function
 g(a,b){switch(a[0]){case
-0:return e(b,a[1]);case
+0:return d(b,a[1]);case
 1:return[1,a[1]];default:return[2,a[1]]}}function
-H(b,a){return b?ms:[1,a]}function
-aD(b,a){return b?mt:[2,a]}function
-u(a,b){return a?[0,a[1]]:[1,b]}function
-fX(d,f){var
-g=bF(e(d[1],f)),h=[1,e(d[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,e(d[2],i),h]}var
-mu=cM(f,32);function
-mv(d){var
-e=n(b(b(b(b(a(c),1),1),1),1),d),f=e?n(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+E(b,a){return b?jy:[1,a]}function
+ai(b,a){return b?jz:[2,a]}function
+t(a,b){return a?[0,a[1]]:[1,b]}function
+e$(e,f){var
+g=ba(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
+jA=b7(f,32);function
+jB(d){var
+e=m(b(b(b(b(a(c),1),1),1),1),d),f=e?m(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
-h=n(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return n(d,b(a(a(b(b(a(c),1),1))),1));var
+h=m(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return m(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
-aS(b,f,a){if(1===a[0]){var
-c=a[1],d=h(e(b[3],c),f);return d?t(mv,e(b[1],c)):d}return 0}function
-aE(a){return 1===a[0]?1:0}function
-cZ(e,d,a){if(0===a[0]){var
-b=a[1],c=n(e,b);return c?n(b,d):c}return 0}function
-fY(a){return 2===a[0]?a[1]:0}function
-mw(a){return 2===a[0]?1:0}function
-fZ(b,a){return 3===a[0]?t(b,a[1]):0}function
-f0(b){if(4===b[0]){var
+as(b,f,a){if(1===a[0]){var
+c=a[1],e=h(d(b[3],c),f);return e?s(jB,d(b[1],c)):e}return 0}function
+aj(a){return 1===a[0]?1:0}function
+ci(e,d,a){if(0===a[0]){var
+b=a[1],c=m(e,b);return c?m(b,d):c}return 0}function
+fa(a){return 2===a[0]?a[1]:0}function
+jC(a){return 2===a[0]?1:0}function
+fb(b,a){return 3===a[0]?s(b,a[1]):0}function
+fc(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return t(function(a){return aE(a[2])},c)}return a}return 0}function
-f1(a){return 1}var
-mx=a(b(a(b(a(c),1)),1)),dP=I(ab(b(c,1),mx),c);function
-aF(d,c,b){var
-a=x(d,c,[4,b]),e=a?1:a;return e}function
-bI(c,b,a){return ac(c,b,[4,a])}function
-c0(e,d,c){var
-a=x(e,d,[4,c]);if(a){var
+c=[0,a[1],a[2]];return s(function(a){return aj(a[2])},c)}return a}return 0}function
+fd(a){return 1}var
+jD=a(b(a(b(a(c),1)),1)),c7=F(Q(b(c,1),jD),c);function
+ak(d,c,b){var
+a=w(d,c,[4,b]),e=a?1:a;return e}function
+bd(c,b,a){return R(c,b,[4,a])}function
+cj(e,d,c){var
+a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-aw(a,f,d,c){var
-b=bI(a,f,c);if(b){var
-g=e(a[2],d);return i(a[4],b[1],g)}return b}function
-f2(a,c,f,b){var
-d=t(function(c){return aF(a,c[1],b)},c);return d?t(function(b){var
-d=q(c,f);return G(function(c){var
-f=e(a[2],c[1]),d=i(a[4],b[1],f);return d?e(c[2],b[2]):d},d)},b):d}function
-f3(d,k,h){function
-s(a){return cZ(c,dP,a)}var
-t=[0,a(b(b(b(a(a(c)),1),1),1)),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),u],s],w=b(b(b(b(a(c),1),1),1),1),x=I(ab(b(c,1),w),c);function
-l(a){return cZ(f,x,a)}function
+ac(a,f,e,c){var
+b=bd(a,f,c);if(b){var
+g=d(a[2],e);return j(a[4],b[1],g)}return b}function
+fe(a,c,f,b){var
+e=s(function(c){return ak(a,c[1],b)},c);return e?s(function(b){var
+e=o(c,f);return C(function(c){var
+f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
+ff(e,k,h){function
+s(a){return ci(c,c7,a)}var
+t=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=F(Q(b(c,1),w),c);function
+n(a){return ci(f,x,a)}function
 i(a){var
 b=k?a:k;return b}var
-y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(R(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,F=b(b(b(b(b(b(c,1),1),1),1),1),1),G=function(a){return aS(d,F,a)},H=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),H],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=[0,a(b(b(a(b(a(c),1)),1),1)),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),P],G],E]),S=0,T=b(b(b(b(b(b(c,1),1),1),1),1),1),U=function(a){return aS(d,T,a)},W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(b(a(a(b(a(c),1))),1)),Y],_=[0,b(b(a(b(a(a(c)),1)),1),1),Z],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ac=[0,a(b(a(a(b(a(c),1))),1)),aa],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],U],S],aj=[0,a(a(b(b(a(a(c)),1),1))),0],ak=[0,b(b(a(b(a(a(c)),1)),1),1),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,a(a(a(b(b(a(c),1),1)))),ao],aq=[0,b(a(b(b(a(a(c)),1),1)),1),ap],ar=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),aq],f1],ai],as=function(a){return fZ(aE,a)},at=[0,a(a(b(b(a(a(c)),1),1))),0],au=[0,b(a(b(b(a(a(c)),1),1)),1),at],av=[0,a(a(a(a(b(a(c),1))))),au],aw=[0,b(b(a(b(a(a(c)),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(a(a(b(a(c),1)))),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),az],as],ar],aB=b(b(b(b(b(b(c,1),1),1),1),1),1),aC=function(a){return aS(d,aB,a)},aD=[0,a(b(a(b(b(a(c),1),1)),1)),0],aF=[0,b(b(a(b(a(a(c)),1)),1),1),aD],aG=[0,a(b(b(b(b(a(c),1),1),1),1)),aF],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(a(b(b(a(a(c)),1),1))),aH],aJ=[0,a(a(a(a(a(b(c,1)))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(b(a(c),1))))),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aM],aC],aA],aO=[0,b(a(a(a(b(a(c),1)))),1),0],aP=[0,a(a(a(a(b(a(c),1))))),aO],aQ=[0,a(b(b(a(b(a(c),1)),1),1)),aP],aR=[0,a(a(b(b(a(a(c)),1),1))),aQ],aT=[0,b(a(b(b(a(a(c)),1),1)),1),aR],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(a(a(b(a(a(c)),1))),1),aU],aW=[0,a(a(a(a(a(b(c,1)))))),aV],aX=[0,b(a(b(b(a(a(c)),1),1)),1),aW],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(a(b(b(a(a(c)),1),1)),1),a1],a3=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a2],aE],aN],a4=[0,b(a(b(b(a(a(c)),1),1)),1),0],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a7=[0,a(b(a(a(b(a(c),1))),1)),a5],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aE],a3],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return aS(d,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return aS(d,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],l],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aE],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aE],bK],Q]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(R(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return aS(d,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return aS(d,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=V(c),cf=function(a){return cZ(ce,dP,a)},cg=function(a){return fZ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],f1],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],aE],cq]],b9]];else{var
-cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cv=[0,a(b(a(a(b(a(c),1))),1)),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,a(a(b(b(b(a(c),1),1),1))),cw],cy=[0,b(b(a(b(a(a(c)),1)),1),1),cx],cz=[0,a(b(a(b(a(a(c)),1)),1)),cy];if(R(h,[0,a(a(a(a(b(a(c),1))))),cz]))var
-cA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cB=[0,a(b(a(b(b(a(c),1),1)),1)),cA],cC=[0,b(a(b(b(a(a(c)),1),1)),1),cB],cD=[0,a(b(a(b(b(a(c),1),1)),1)),cC],cE=[0,a(a(a(b(a(a(c)),1)))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,b(a(a(a(b(a(c),1)))),1),cF],cH=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cG],fY],0]),cI=b(b(b(b(b(b(c,1),1),1),1),1),1),cJ=function(a){return aS(d,cI,a)},cK=[0,b(b(a(b(a(a(c)),1)),1),1),0],cL=[0,b(b(a(a(b(a(c),1))),1),1),cK],cM=[0,a(b(a(b(a(a(c)),1)),1)),cL],cN=[0,a(a(b(b(a(a(c)),1),1))),cM],cO=[0,a(b(a(b(b(a(c),1),1)),1)),cN],cP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cJ],cH],cQ=[0,b(a(a(a(b(a(c),1)))),1),0],cR=[0,a(b(a(b(b(a(c),1),1)),1)),cQ],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(a(b(b(a(a(c)),1),1))),cS],cU=[0,a(b(a(b(b(a(c),1),1)),1)),cT],cV=[0,b(a(b(b(a(a(c)),1),1)),1),cU],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,b(a(a(b(b(a(c),1),1))),1),cW],cY=[0,b(a(a(a(b(a(c),1)))),1),cX],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cY],fY],cP],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],f0],c0],c9=0,c_=function(a){return cZ(f,dP,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],aE],da]],c8]];else{var
-dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
-dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dq=[0,a(a(a(a(a(b(c,1)))))),dp],dr=[0,b(b(a(b(a(a(c)),1)),1),1),dq],ds=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),dr],l],0],dt=function(i){if(1===i[0]){var
-j=e(d[1],i[1]),g=a6(function(e,d){if(n(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&v(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return m(e,c)},j,f),h=n(c,g);return h?n(g,a(a(a(a(a(a(a(c)))))))):h}return 0},du=[0,a(a(a(a(b(a(c),1))))),0],dv=[0,b(b(b(a(b(a(c),1)),1),1),1),du],dw=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dv],dt],ds]),dx=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dy=[0,a(b(a(b(b(a(c),1),1)),1)),dx],dz=[0,b(a(a(b(a(a(c)),1))),1),dy],dA=[0,b(a(b(b(a(a(c)),1),1)),1),dz],dB=[0,a(b(a(b(b(a(c),1),1)),1)),dA],dC=[0,a(a(b(b(a(a(c)),1),1))),dB],dD=[0,b(a(b(b(b(a(c),1),1),1)),1),dC],dE=[0,[0,[0,a(a(a(a(b(a(c),1))))),dD],f0],dw],dF=[0,a(b(a(b(b(a(c),1),1)),1)),0],dG=[0,a(b(a(a(b(a(c),1))),1)),dF],dH=[0,a(a(a(a(b(a(c),1))))),dG],dI=[0,a(a(b(b(b(a(c),1),1),1))),dH],dJ=[0,b(b(a(b(a(a(c)),1)),1),1),dI],dK=[0,a(b(a(b(a(a(c)),1)),1)),dJ],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dK],aE],0]],dE]];else{var
-dL=[0,b(b(a(a(b(a(c),1))),1),1),0],dM=[0,a(b(b(b(b(a(c),1),1),1),1)),dL],dN=[0,a(a(b(b(a(a(c)),1),1))),dM],dO=[0,a(b(a(b(a(a(c)),1)),1)),dN],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dO],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(R(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
-dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aE],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aE],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=R(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],mw],0],0]];else
+y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(L(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
+E=0,G=b(b(b(b(b(b(c,1),1),1),1),1),1),H=function(a){return as(e,G,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],M=[0,a(b(b(a(b(a(c),1)),1),1)),K],O=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],H],E]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return as(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,b(a(a(a(b(a(c),1)))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,a(b(a(a(b(a(c),1))),1)),an],ap=[0,a(b(a(b(a(a(c)),1)),1)),ao],aq=[0,a(a(a(b(b(a(c),1),1)))),ap],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ar],fd],ai],au=function(a){return fb(aj,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(a(a(a(b(a(c),1))))),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,a(b(b(a(b(a(c),1)),1),1)),ay],aA=[0,b(a(a(a(b(a(c),1)))),1),az],aB=[0,a(a(a(a(b(a(c),1))))),aA],aC=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aB],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return as(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aC],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aj],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aj],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return as(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return as(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],n],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aj],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aj],bK],T]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(L(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return as(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return as(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=N(c),cf=function(a){return ci(ce,c7,a)},cg=function(a){return fb(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ch],ck=[0,b(b(a(b(a(a(c)),1)),1),1),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cm],cg],cd],co=[0,b(a(a(a(b(a(c),1)))),1),0],cp=[0,a(b(a(b(b(a(c),1),1)),1)),co],cq=[0,b(b(b(b(a(a(c)),1),1),1),1),cp],cr=[0,[0,[0,a(a(a(a(b(a(c),1))))),cq],fd],cn],cs=[0,b(b(a(a(b(a(c),1))),1),1),0],ct=[0,b(b(a(a(b(a(c),1))),1),1),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],aj],cr]],b9]];else{var
+cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(L(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fa],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return as(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fa],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c8=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c9=[0,[0,[0,a(a(a(a(b(a(c),1))))),c8],fc],c0],c_=0,c$=function(a){return ci(f,c7,a)},da=[0,a(a(b(b(a(a(c)),1),1))),0],db=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),da],c$],c_],dc=[0,a(b(a(b(b(a(c),1),1)),1)),0],dd=[0,a(b(a(a(b(a(c),1))),1)),dc],de=[0,a(a(a(a(b(a(c),1))))),dd],df=[0,a(a(b(b(b(a(c),1),1),1))),de],dg=[0,b(b(a(b(a(a(c)),1)),1),1),df],dh=[0,a(b(a(b(a(a(c)),1)),1)),dg],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dh],aj],db]],c9]];else{var
+di=[0,a(b(a(b(b(a(c),1),1)),1)),0],dj=[0,b(a(a(b(a(a(c)),1))),1),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,a(a(b(b(a(a(c)),1),1))),dl],dn=[0,a(b(a(b(b(a(c),1),1)),1)),dm];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dn]))var
+dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dp],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],n],0],du=function(i){if(1===i[0]){var
+j=d(e[1],i[1]),g=aD(function(e,d){if(m(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&u(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return l(e,c)},j,f),h=m(c,g);return h?m(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fc],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aj],0]],dF]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aj],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aj],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=L(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],jC],0],0]];else
 var
 g=r}}}}}if(g)var
-o=g[1],bQ=o[2],bR=o[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return aS(d,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=q(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],p=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aE],bX],bQ]];else
+p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return as(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aj],bX],bQ]];else
 var
-p=g;return p}var
-my=[0,a(b(a(b(b(a(c),1),1)),1)),0],mz=[0,b(b(a(b(b(a(c),1),1)),1),1),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),mA],c],0],mC=b(c,1),mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(b(a(b(b(a(c),1),1)),1)),mE],mG=[0,a(a(a(b(a(a(c)),1)))),mF],mH=[0,a(a(b(b(a(a(c)),1),1))),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),mI],mC],mB],mK=b(a(c),1),mL=[0,a(a(b(a(b(a(c),1)),1))),0],mM=[0,a(a(a(a(b(a(c),1))))),mL],mN=[0,a(a(a(a(b(a(c),1))))),mM],mO=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),mN],mK],mJ],mP=b(a(c),1),mQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],mR=[0,b(b(a(b(a(a(c)),1)),1),1),mQ],mS=[0,a(b(a(b(a(a(c)),1)),1)),mR],mT=[0,a(a(b(b(b(a(c),1),1),1))),mS],mU=[0,a(b(a(b(b(a(c),1),1)),1)),mT],mV=[0,b(b(b(a(a(a(c))),1),1),1),mU],mW=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),mV],mP],mO],mX=a(b(c,1)),mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,a(a(b(b(a(a(c)),1),1))),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,b(a(b(b(a(a(c)),1),1)),1),m0],m2=[0,a(a(b(b(b(a(c),1),1),1))),m1],m3=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m2],mX],mW],m4=b(b(c,1),1),m5=[0,a(a(b(b(a(a(c)),1),1))),0],m6=[0,a(b(a(a(b(a(c),1))),1)),m5],m7=[0,a(a(a(a(a(b(c,1)))))),m6],m8=[0,b(b(a(b(a(a(c)),1)),1),1),m7],m9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),m8],m4],m3],m_=a(c),m$=[0,b(b(a(b(a(a(c)),1)),1),1),0],na=[0,b(a(a(a(b(a(c),1)))),1),m$],nb=[0,a(b(a(b(b(a(c),1),1)),1)),na],nc=[0,b(a(b(b(a(a(c)),1),1)),1),nb],nd=[0,a(b(b(b(b(a(c),1),1),1),1)),nc],ne=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),nd],m_],m9],nf=b(c,1),ng=[0,a(a(b(b(a(a(c)),1),1))),0],nh=[0,b(b(a(b(a(a(c)),1)),1),1),ng],ni=[0,b(a(a(a(b(a(c),1)))),1),nh],nj=[0,a(b(b(b(b(a(c),1),1),1),1)),ni],nk=[0,b(b(a(b(a(a(c)),1)),1),1),nj],nl=[0,a(a(b(b(a(a(c)),1),1))),nk],nm=[0,b(a(a(a(b(a(c),1)))),1),nl],nn=[0,a(a(a(a(b(a(c),1))))),nm],no=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),nn],nf],ne],np=b(c,1),nq=[0,b(a(a(a(b(a(c),1)))),1),0],nr=[0,a(b(a(b(b(a(c),1),1)),1)),nq],ns=[0,b(a(a(b(a(a(c)),1))),1),nr],nt=[0,a(b(b(a(b(a(c),1)),1),1)),ns],nu=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),nt],np],no],nv=[0,a(a(a(b(a(a(c)),1)))),0],nw=[0,a(a(a(a(b(a(c),1))))),nv],nx=[0,b(b(a(b(b(a(c),1),1)),1),1),nw],ny=[0,a(b(b(b(b(a(c),1),1),1),1)),nx],nz=[0,b(b(b(a(b(a(c),1)),1),1),1),ny],nA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),nz],c],nu];function
-f4(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!R(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(a(b(a(c),1)),1))),n],q=[0,a(a(b(b(a(a(c)),1),1))),o];if(!R(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=cL(function(e){var
-f=aF(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],q=[0,a(b(a(b(b(a(c),1),1)),1)),o],g=R(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=R(e[1],v);else
+q=g;return q}var
+jE=[0,a(b(a(b(b(a(c),1),1)),1)),0],jF=[0,b(b(a(b(b(a(c),1),1)),1),1),jE],jG=[0,a(b(b(b(b(a(c),1),1),1),1)),jF],jH=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),jG],c],0],jI=b(c,1),jJ=[0,a(a(b(b(a(a(c)),1),1))),0],jK=[0,b(a(b(b(a(a(c)),1),1)),1),jJ],jL=[0,a(b(a(b(b(a(c),1),1)),1)),jK],jM=[0,a(a(a(b(a(a(c)),1)))),jL],jN=[0,a(a(b(b(a(a(c)),1),1))),jM],jO=[0,b(a(a(a(b(a(c),1)))),1),jN],jP=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jO],jI],jH],jQ=b(a(c),1),jR=[0,a(a(b(a(b(a(c),1)),1))),0],jS=[0,a(a(a(a(b(a(c),1))))),jR],jT=[0,a(a(a(a(b(a(c),1))))),jS],jU=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),jT],jQ],jP],jV=b(a(c),1),jW=[0,a(b(a(b(b(a(c),1),1)),1)),0],jX=[0,b(b(a(b(a(a(c)),1)),1),1),jW],jY=[0,a(b(a(b(a(a(c)),1)),1)),jX],jZ=[0,a(a(b(b(b(a(c),1),1),1))),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,b(b(b(a(a(a(c))),1),1),1),j0],j2=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),j1],jV],jU],j3=a(b(c,1)),j4=[0,a(a(b(b(a(a(c)),1),1))),0],j5=[0,a(a(b(b(a(a(c)),1),1))),j4],j6=[0,a(a(a(a(b(a(c),1))))),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,a(a(b(b(b(a(c),1),1),1))),j7],j9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j8],j3],j2],j_=b(b(c,1),1),j$=[0,a(a(b(b(a(a(c)),1),1))),0],ka=[0,a(b(a(a(b(a(c),1))),1)),j$],kb=[0,a(a(a(a(a(b(c,1)))))),ka],kc=[0,b(b(a(b(a(a(c)),1)),1),1),kb],kd=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kc],j_],j9],ke=a(c),kf=[0,b(b(a(b(a(a(c)),1)),1),1),0],kg=[0,b(a(a(a(b(a(c),1)))),1),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,b(a(b(b(a(a(c)),1),1)),1),kh],kj=[0,a(b(b(b(b(a(c),1),1),1),1)),ki],kk=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kj],ke],kd],kl=b(c,1),km=[0,a(a(b(b(a(a(c)),1),1))),0],kn=[0,b(b(a(b(a(a(c)),1)),1),1),km],ko=[0,b(a(a(a(b(a(c),1)))),1),kn],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,b(b(a(b(a(a(c)),1)),1),1),kp],kr=[0,a(a(b(b(a(a(c)),1),1))),kq],ks=[0,b(a(a(a(b(a(c),1)))),1),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),kt],kl],kk],kv=b(c,1),kw=[0,b(a(a(a(b(a(c),1)))),1),0],kx=[0,a(b(a(b(b(a(c),1),1)),1)),kw],ky=[0,b(a(a(b(a(a(c)),1))),1),kx],kz=[0,a(b(b(a(b(a(c),1)),1),1)),ky],kA=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),kz],kv],ku],kB=[0,a(a(a(b(a(a(c)),1)))),0],kC=[0,a(a(a(a(b(a(c),1))))),kB],kD=[0,b(b(a(b(b(a(c),1),1)),1),1),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(b(b(a(b(a(c),1)),1),1),1),kE],kG=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),kF],c],kA];function
+fg(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!L(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!L(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=b6(function(e){var
+f=ak(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=L(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e[1],v);else
 var
-h=g;return p(h)}return f},nA),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-nB(f,l){function
-d(c,b){var
-a=ac(f,c,l);if(a){var
-d=e(f[2],b);return i(f[4],a[1],d)}return a}var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(d([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(d([0,a(a(a(a(b(a(c),1))))),F],B))return nC;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=d([0,a(a(a(a(b(a(c),1))))),N],J),O=g?nD:g;return O}var
-P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,b(a(a(b(b(a(c),1),1))),1),T],V=[0,b(b(a(b(b(a(c),1),1)),1),1),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(b(b(a(b(a(c),1)),1),1)),W],h=d([0,a(a(b(a(b(a(c),1)),1))),X],U);if(h){var
-Y=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(d([0,a(a(a(a(b(a(c),1))))),ag],ab))return nE;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],j=d([0,a(a(a(a(b(a(c),1))))),ao],ak),k=j?nF:j}else
+h=g;return n(h)}return f},kG),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+kH(f,l){function
+e(c,b){var
+a=R(f,c,l);if(a){var
+e=d(f[2],b);return j(f[4],a[1],e)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return kI;var
+G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=e([0,a(a(a(a(b(a(c),1))))),N],J),O=g?kJ:g;return O}var
+P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return kK;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?kL:i}else
 var
 k=h;return k}function
-b$(a,b){var
-c=dK(e(a[1],b));return e(a[2],c)}function
-f5(d,q,p){if(p){var
-T=p[2],U=function(a){function
-b(b){return[0,[0,a,b]]}return g(f5(d,q,T),b)},h=p[1],r=function(g){var
-j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),j],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=ac(d,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
-m=e(d[2],g);return i(d[4],f[1],m)}return f},m=function(C){var
-j=x(d,C,h);if(j){var
-k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
+bG(a,b){var
+c=c2(d(a[1],b));return d(a[2],c)}function
+fh(e,q,p){if(p){var
+V=p[2],W=function(a){function
+b(b){return[0,[0,a,b]]}return g(fh(e,q,V),b)},h=p[1],r=function(g){var
+i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=d(e[2],g);return j(e[4],f[1],m)}return f},n=function(C){var
+j=w(e,C,h);if(j){var
+k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
 m=f[1];if(0===m[0]){var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),w],g=S(d,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
-z=0,A=g[1],i=Y(function(d){if(3===d[0]){var
+u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),x],g=M(e,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
+z=0,A=g[1],i=O(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
 f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=Y(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
 var
 n=g;var
-e=n}else
+d=n}else
 var
-e=0}else
+d=0}else
 var
-e=f;if(e)var
-l=fG(d,q,k),D=l?[0,[0,e[1],l[1]]]:l,o=D;else
+d=f;if(d)var
+l=eU(e,q,k),D=l?[0,[0,d[1],l[1]]]:l,o=D;else
 var
-o=e;var
+o=d;var
 p=o}else
 var
-p=j;return p},j=function(a){return e(d[6],a)},s=nB(d,h);if(s)var
-k=s[1],w=function(l){function
+p=j;return p},i=function(a){return d(e[6],a)},s=kH(e,h);if(s)var
+k=s[1],x=function(l){function
 f(m){function
 f(f){function
 h(h){function
-n(f){if(i(d[4],f[1],f[2]))return b$(d,f[1]);var
-g=[0,b$(d,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,e(d[2],l),g];return j([0,b$(d,f[1]),m])}if(1===k)var
+n(f){if(j(e[4],f[1],f[2]))return bG(e,f[1]);var
+g=[0,bG(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,d(e[2],l),g];return i([0,bG(e,f[1]),m])}if(1===k)var
 o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
 if(k)var
 ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
 var
 au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
 0:var
-v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],A=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
 1:var
 S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=A(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cV(e(d[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,e(d[2],M),G],O=[0,m[2],N],P=[0,e(d[2],f),O],Q=[0,l[2],P],R=j([0,e(d[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
-n=b(b(a(b(c,1)),1),1),o=0;return g(u(Y(function(c){if(3===c[0]){var
+D=z(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=ce(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,m[2],N],P=[0,d(e[2],f),O],Q=[0,l[2],P],R=i([0,d(e[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
+n=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
 e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(u(S(d,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
-n=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(m([0,a(a(b(b(a(a(c)),1),1))),s]),n),f)},y=b(b(a(b(c,1)),1),1),z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(u(m([0,b(a(a(b(b(a(c),1),1))),1),D]),y),w);else{var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
+m=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(n([0,a(a(b(b(a(a(c)),1),1))),s]),m),f)},y=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(t(n([0,b(a(a(b(b(a(c),1),1))),1),D]),y),x);else{var
 E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
-H=function(i){function
+H=function(j){function
 k(k){function
 l(l){if(0===l[0]){var
-h=l[1],m=function(L){var
-f=b6(h),g=[0,e(d[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,e(d[2],o),g],q=[0,b$(d,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,e(d[2],w),q],y=[0,i[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=j([0,e(d[2],J),y]);return[0,[0,[1,i[1],k,h],K]]},o=a(b(a(c),1));return g(aD(n(f,h),o),m)}return[2,a(b(a(c),1))]}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(u(x(d,[0,b(a(a(b(a(a(c)),1))),1),r],h),m),l)}var
-l=b(b(a(b(c,1)),1),1),m=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(u(m([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
+h=l[1],n=function(L){var
+f=bB(h),g=[0,d(e[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bG(e,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=i([0,d(e[2],J),y]);return[0,[0,[1,j[1],k,h],K]]},o=a(b(a(c),1));return g(ai(m(f,h),o),n)}return[2,a(b(a(c),1))]}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(t(w(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),l)}var
+l=b(b(a(b(c,1)),1),1),n=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(t(n([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
 K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
-M=function(f){function
-i(i){function
+N=function(f){function
+j(j){function
 k(g){var
-h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,e(d[2],n),[0,g,0]],p=[0,b$(d,i),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,e(d[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,j([0,e(d[2],C),s])]]}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(ac(d,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
-k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(u(ac(d,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),i)},N=b(b(a(b(c,1)),1),1),O=[0,b(b(a(a(b(a(c),1))),1),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],o=x(d,[0,b(b(a(b(a(a(c)),1)),1),1),Q],h);if(o)var
-t=o[1],R=0===t[0]?e(q,t[1]):0,v=R;else
+h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,d(e[2],n),[0,g,0]],p=[0,bG(e,j),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,d(e[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,i([0,d(e[2],C),s])]]}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(t(R(e,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
+k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),j)},P=b(b(a(b(c,1)),1),1),Q=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,a(a(a(a(b(a(c),1))))),S],o=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(o)var
+u=o[1],U=0===u[0]?d(q,u[1]):0,v=U;else
 var
 v=o;var
-l=g(u(v,N),M)}else
+l=g(t(v,P),N)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,U)}return nG}function
-nH(c){if(3===c[0]){var
+l=[2,b(b(b(c,1),1),1)]}}return g(l,W)}return kM}function
+kN(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-nI(d,O,t){function
+kO(e,P,t){function
 g(b){if(0===b[0]){var
-a=e(O,b[1]);if(a){var
-c=a[1];return 3===c[0]?Y(nH,c[1],0):0}return a}return 0}if(3===t[0]){var
+a=d(P,b[1]);if(a){var
+c=a[1];return 3===c[0]?O(kN,c[1],0):0}return a}return 0}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
-f=l[2],j=l[1],h=u[1];switch(j[0]){case
+f=l[2],i=l[1],h=u[1];switch(i[0]){case
 3:if(f){if(f[2])return 0;var
-o=g(j);if(o){var
+o=g(i);if(o){var
 B=o[1],p=g(f[1]);if(p){var
-C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=e(d[2],ag);if(i(d[4],h,ah))return[0,[0,0,B,C]];var
-ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=e(d[2],al),D=i(d[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
+C=p[1],ab=[0,a(b(a(b(b(a(c),1),1)),1)),0],ac=[0,b(a(b(b(a(a(c)),1),1)),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,b(a(a(b(b(a(c),1),1))),1),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,b(a(b(b(b(a(c),1),1),1)),1),af],ah=d(e[2],ag);if(j(e[4],h,ah))return[0,[0,0,B,C]];var
+ai=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(b(b(a(b(a(c),1)),1),1)),aj],al=[0,a(a(a(b(a(a(c)),1)))),ak],am=d(e[2],al),D=j(e[4],h,am),an=D?[0,[0,1,B,C]]:D,E=an}else
 var
 E=p;var
 F=E}else
 var
 F=o;return F}var
-ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=e(d[2],ar),G=i(d[4],h,as);if(G)var
-q=Y(g,j[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
+ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(b(a(a(a(c))),1),1),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap],ar=[0,b(a(a(a(b(a(c),1)))),1),aq],as=d(e[2],ar),G=j(e[4],h,as);if(G)var
+q=O(g,i[1],0),at=q?[0,[1,q[1]]]:q,H=at;else
 var
 H=G;return H;case
 4:if(f){if(f[2])return 0;var
-r=g(j);if(r){var
+r=g(i);if(r){var
 I=r[1],s=g(f[1]);if(s){var
-J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=e(d[2],az);if(i(d[4],h,aA))return[0,[0,0,I,J]];var
-aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=e(d[2],aE),K=i(d[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
+J=s[1],au=[0,a(b(a(b(b(a(c),1),1)),1)),0],av=[0,b(a(b(b(a(a(c)),1),1)),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,b(a(a(b(b(a(c),1),1))),1),aw],ay=[0,a(b(a(b(b(a(c),1),1)),1)),ax],az=[0,b(a(b(b(b(a(c),1),1),1)),1),ay],aA=d(e[2],az);if(j(e[4],h,aA))return[0,[0,0,I,J]];var
+aB=[0,b(b(b(a(b(a(c),1)),1),1),1),0],aC=[0,b(b(a(b(a(a(c)),1)),1),1),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(a(b(a(a(c)),1)))),aD],aF=d(e[2],aE),K=j(e[4],h,aF),aG=K?[0,[0,1,I,J]]:K,L=aG}else
 var
 L=s;var
 M=L}else
@@ -3347,10 +2353,10 @@ M=r;var
 N=M}else
 var
 N=f;return N;default:if(f){if(f[2])return 0;var
-m=g(j);if(m){var
+m=g(i);if(m){var
 v=m[1],n=g(f[1]);if(n){var
-w=n[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,b(a(a(b(b(a(c),1),1))),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],V=e(d[2],U);if(i(d[4],h,V))return[0,[0,0,v,w]];var
-W=[0,b(b(b(a(b(a(c),1)),1),1),1),0],X=[0,b(b(a(b(a(a(c)),1)),1),1),W],Z=[0,a(b(b(a(b(a(c),1)),1),1)),X],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=e(d[2],_),x=i(d[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
+w=n[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),T],V=[0,b(a(b(b(b(a(c),1),1),1)),1),U],W=d(e[2],V);if(j(e[4],h,W))return[0,[0,0,v,w]];var
+X=[0,b(b(b(a(b(a(c),1)),1),1),1),0],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(b(a(b(a(c),1)),1),1)),Y],_=[0,a(a(a(b(a(a(c)),1)))),Z],$=d(e[2],_),x=j(e[4],h,$),aa=x?[0,[0,1,v,w]]:x,y=aa}else
 var
 y=n;var
 z=y}else
@@ -3359,84 +2365,84 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-dQ(b,a){return G(function(b){var
-c=n(b[1],a);return c?v(a,b[2]):c},b)}function
-f6(b,a){if(b){if(a){var
+c8(b,a){return C(function(b){var
+c=m(b[1],a);return c?u(a,b[2]):c},b)}function
+fi(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=f6(b[2],a[2]);if(c)var
+c=fi(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:nK}function
-f7(d,f,k){var
+f=c;return f}return 0}return a}return a?0:kQ}function
+fj(e,f,k){var
 h=k[1];function
 i(i){function
 j(l){function
 j(s){function
-j(t){function
+j(u){function
 j(j){function
 m(m){function
-n(H){function
+o(H){function
 v(o){function
-n(y){function
-f(w){var
-n=E(l),p=E(k[2]),f=cJ(d,A(b1,m)),h=E(t);function
+p(y){function
+f(x){var
+n=A(l),p=A(k[2]),f=b4(e,z(bx,m)),h=A(u);function
 q(h){function
 k(g){var
-q=E(i);function
+q=A(i);function
 k(m){var
-f=e(n,m);if(f){var
+f=d(n,m);if(f){var
 i=f[1];if(3===i[0]){var
 g=i[1];if(g){var
 j=g[1];if(0===j[0]){var
-h=e(q,j[1]);if(h)var
-o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=x(d,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+h=d(q,j[1]);if(h)var
+o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
 var
 l=h;return l}return 0}return g}return 0}return f}function
 l(j){var
-a=e(p,j);if(a){var
-b=e(n,a[1]);if(b){var
+a=d(p,j);if(a){var
+b=d(n,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
-d=c[2];if(d){var
-g=d[1];return 3===g[0]?[0,g[1]]:0}var
-h=d}else
+e=c[2];if(e){var
+g=e[1];return 3===g[0]?[0,g[1]]:0}var
+h=e}else
 var
 h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-r=E(m),s=E(j);return[0,[0,i,E(i),s,r,l,f,h,k,g,o]]}var
-q=b(b(a(b(c,1)),1),1),r=0,s=E(j);return g(u(Y(function(h){if(3===h[0]){var
+r=A(m),s=A(j);return[0,[0,i,A(i),s,r,l,f,h,k,g,o]]}var
+q=b(b(a(b(c,1)),1),1),r=0,s=A(j);return g(t(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=e(s,f[1]);return c?cW(d,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(u(Y(function(a){return nI(d,h,a)},s,v),r),q)}var
-n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],w=x(d,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(aD(w,n),f)}var
-q=b(a(a(c)),1);return g(aD(p(f[7]),q),n)}var
-w=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],F=[0,a(a(a(a(b(a(c),1))))),D],n=x(d,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(n){var
-o=n[1];if(3===o[0])var
-G=o[1],q=f5(d,E(j),G);else
+c=d(s,f[1]);return c?cf(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
+r=b(b(a(b(c,1)),1),1),v=0;return g(t(O(function(a){return kO(e,h,a)},s,v),r),q)}var
+n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],x=w(e,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(ai(x,n),f)}var
+q=b(a(a(c)),1);return g(ai(n(f[7]),q),p)}var
+x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],B=[0,a(a(a(a(b(a(c),1))))),y],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],o=w(e,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(o){var
+p=o[1];if(3===p[0])var
+G=p[1],q=fh(e,A(j),G);else
 var
 q=[1,b(b(a(b(c,1)),1),1)];var
 r=q}else
 var
-r=nL;return g(r,v)}var
-o=a(a(c)),q=f[9]?0:1;return g(aD(q,o),n)}var
-n=b(b(a(b(c,1)),1),1),o=k[2],q=f[13],r=f[12],v=f[11],w=f[10],y=E(l);return g(u(fE(d,E(j),y,w,v,r,q,o,0),n),m)}var
-m=b(b(a(b(c,1)),1),1),n=0;return g(u(Y(function(a){return dM(d,a)},i,n),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,b(a(b(b(a(a(c)),1),1)),1),o],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],t=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),t],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(u(S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),w],h),m),j)}var
-m=b(b(a(b(c,1)),1),1),n=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(b(b(a(c),1),1)),1),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),o],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(a(a(a(b(a(c),1))))),s];return g(u(S(d,[0,b(a(a(b(b(a(c),1),1))),1),t],h),m),j)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,b(b(a(a(b(a(c),1))),1),1),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(u(S(d,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
-j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(a(a(a(b(a(c),1))))),n];return g(u(S(d,[0,b(b(a(b(a(a(c)),1)),1),1),o],h),j),i)}function
-dR(d,Q,P,O,f){return a7(d,be(d,[3,A(function(u){var
-h=Q,g=P;for(;;){var
+r=kR;return g(r,v)}var
+p=a(a(c)),q=f[9]?0:1;return g(ai(q,p),o)}var
+o=b(b(a(b(c,1)),1),1),p=k[2],q=f[13],r=f[12],v=f[11],x=f[10],y=A(l);return g(t(eS(e,A(j),y,x,v,r,q,p,0),o),m)}var
+m=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(a){return c4(e,a)},i,o),m),j)}var
+m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(t(M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],h),m),j)}var
+m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(b(a(c),1),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s];return g(t(M(e,[0,b(a(a(b(b(a(c),1),1))),1),u],h),m),j)}var
+l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(a(b(a(c),1))),1),1),m],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
+j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(a(a(b(a(c),1))))),o];return g(t(M(e,[0,b(b(a(b(a(a(c)),1)),1),1),p],h),j),i)}function
+c9(e,S,Q,P,f){return aE(e,aN(e,[3,z(function(u){var
+h=S,g=Q;for(;;){var
 n=0;if(h)if(g){var
 p=g[1],q=h[1];if(0===p[0]){var
-D=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],j=ac(d,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=j?i(d[4],j[1],u):j;if(!H){var
+E=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),E],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],i=R(e,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=i?j(e[4],i[1],u):i;if(!H){var
 h=h[2],g=g[2];continue}var
-I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=S(d,[0,b(a(a(b(a(a(c)),1))),1),M],q),o=0;if(k){var
-N=p[1],l=e(E(k[1]),N);if(l){var
+I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],N=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=M(e,[0,b(a(a(b(a(a(c)),1))),1),N],q),o=0;if(k){var
+O=p[1],l=d(A(k[1]),O);if(l){var
 r=l[1];if(1===r[0]){var
 f=[0,r[1]];o=1}else{var
 f=0;o=1}}else
@@ -3451,419 +2457,421 @@ t=g;n=1}else{var
 t=h;n=1}if(n)var
 f=t;if(f)var
 v=f[1];else{var
-w=x(d,e(d[1],u),[4,O]);if(w){var
-y=w[1];if(4===y[0]){var
+x=w(e,d(e[1],u),[4,P]);if(x){var
+y=x[1];if(4===y[0]){var
 m=y[1];if(m)var
-B=m[1][2],R=1===B[0]?m[2]?e(d[2],0):B[1]:e(d[2],0),C=R;else
+C=m[1][2],T=1===C[0]?m[2]?d(e[2],0):C[1]:d(e[2],0),D=T;else
 var
-C=e(d[2],0);var
-z=C}else
+D=d(e[2],0);var
+z=D}else
 var
-z=e(d[2],0);var
-A=z}else
+z=d(e[2],0);var
+B=z}else
 var
-A=e(d[2],0);var
-v=A}return[1,v]}},f)]))}function
-f8(h,g,f){var
-d=e(E(g),f);if(d){var
-i=d[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return bf(x(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return d}function
-dS(j,i,g,c,a){var
+B=d(e[2],0);var
+v=B}return[1,v]}},f)]))}function
+fk(h,g,f){var
+e=d(A(g),f);if(e){var
+i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aO(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
+c_(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
-d=a[2];return t(function(a){var
-c=f8(j,i,a[1]);if(c)var
-d=c;else{var
-k=a[1],b=e(E(g),k);if(b){var
+e=a[2];return s(function(a){var
+c=fk(j,i,a[1]);if(c)var
+e=c;else{var
+k=a[1],b=d(A(g),k);if(b){var
 f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return G(function(a){return h(m,a)},l)}return 0}var
-d=b}return d},d)}return b}function
-f9(d,o,r,j,l){var
-y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),F],j));if(q)var
-I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],O=[0,a(a(a(a(b(a(c),1))))),N],P=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,b(a(a(a(b(a(c),1)))),1),P],k=p(aF(d,[0,a(b(a(b(a(a(c)),1)),1)),R],j));else
+l=a[2],m=f[1];return C(function(a){return h(m,a)},l)}return 0}var
+e=b}return e},e)}return b}function
+fl(e,p,r,i,o){var
+y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(b(a(c),1),1),1)),1),G],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),H],i));if(q)var
+I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],N=[0,a(a(b(b(a(a(c)),1),1))),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],k=n(ak(e,[0,a(b(a(b(a(a(c)),1)),1)),U],i));else
 var
 k=q;var
-T=[0,a(b(a(b(b(a(c),1),1)),1)),0],U=[0,b(a(a(a(b(a(c),1)))),1),T],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(aw(d,[0,a(a(a(a(b(a(c),1))))),ab],W,j)){var
-ad=function(y){function
-s(a){return[0,[0,a]]}var
-z=p(l);function
+V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ad=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ac(e,[0,a(a(a(a(b(a(c),1))))),ad],Y,i)){var
+ae=function(y){function
+x(a){return[0,[0,a]]}var
+A=n(o);function
 k(I){function
-J(l){if(z)var
-B=[0,b(a(a(a(b(a(c),1)))),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),F],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(a(a(b(b(a(c),1),1))),1),J],L=[0,b(a(a(a(b(a(c),1)))),1),K],e=aF(d,[0,a(b(a(b(a(a(c)),1)),1)),L],j);else
+J(o){if(A)var
+B=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(a(a(b(b(a(c),1),1))),1),J],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=ak(e,[0,a(b(a(b(a(a(c)),1)),1)),M],i);else
 var
-e=z;var
-M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(a(a(b(a(a(c)),1))),1),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],R=[0,a(b(a(b(b(a(c),1),1)),1)),P],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,b(a(b(b(b(a(c),1),1),1)),1),S],o=x(d,[0,a(a(a(a(b(a(c),1))))),T],[4,j]);if(o)var
-s=o[1],U=4===s[0]?s[1]:0,k=U;else
+d=A;var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],p=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,i]);if(p)var
+x=p[1],V=4===x[0]?x[1]:0,k=V;else
 var
-k=o;function
-V(s){var
-j=w(l,f);function
-o(p){function
-j(q){function
-j(d){var
-b=r[2],a=b2(function(g){var
-i=g[2],b=A(bl,d),a=i;for(;;){if(b){if(a){var
+k=p;function
+W(w){var
+i=v(o,f);function
+n(p){function
+i(q){function
+i(d){var
+b=r[2],a=by(function(g){var
+i=g[2],b=z(aW,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
 f=e}else
 var
-f=a;return f}return a?0:1}},b),e=a6(function(b,a){return Q(b,a[2])},d,c),g=A(bl,d),i=n(e,w(a,f));return[0,[0,A(bl,a),i,g]]}var
-o=b(a(a(b(c,1))),1),p=0;return g(u(Y(function(h){var
-j=cL(function(a){return i(d[4],a[1],h[1])},k);if(j){var
-l=j[1][2];if(1===l[0]){var
-g=f,a=h[2],o=l[1];for(;;){if(a){if(!i(d[4],a[1],o)){var
-n=a[2],g=m(g,c),a=n;continue}var
+f=a;return f}return a?0:1}},b),e=aD(function(b,a){return K(b,a[2])},d,c),g=z(aW,d),i=m(e,v(a,f));return[0,[0,z(aW,a),i,g]]}var
+n=b(a(a(b(c,1))),1),p=0;return g(t(O(function(h){var
+i=b6(function(a){return j(e[4],a[1],h[1])},k);if(i){var
+m=i[1][2];if(1===m[0]){var
+g=f,a=h[2],o=m[1];for(;;){if(a){if(!j(e[4],a[1],o)){var
+n=a[2],g=l(g,c),a=n;continue}var
 b=[0,g]}else
 var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=e?[0,[0,0,w(h[2],f)]]:e;return q},l,p),o),j)}var
-o=b(a(a(b(c,1))),1);return g(H(t(function(a){return G(function(b){return i(d[4],a[1],b[1])},l)},k),o),j)}var
-p=b(a(a(b(c,1))),1),q=e?v(w(k,f),j):h(w(k,f),j);return g(H(q,p),o)}var
-W=b(a(a(b(c,1))),1);if(l)var
+q=d?[0,[0,0,v(h[2],f)]]:d;return q},o,p),n),i)}var
+n=b(a(a(b(c,1))),1);return g(E(s(function(a){return C(function(b){return j(e[4],a[1],b[1])},o)},k),n),i)}var
+p=b(a(a(b(c,1))),1),q=d?u(v(k,f),i):h(v(k,f),i);return g(E(q,p),n)}var
+X=b(a(a(b(c,1))),1);if(o)var
 q=1;else{var
-y=p(e);if(y)var
-X=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),X],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=p(aF(d,[0,a(a(a(a(b(a(c),1))))),ac],j));else
+y=n(d);if(y)var
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),ac],i));else
 var
-q=y}return g(H(q,W),V)}var
-K=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),s],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],e=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),C],I);if(e){var
-D=0,E=e[1],k=Y(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(bf(x(d,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(e){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=S(d,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=Y(dL,f[1],0),A=g?[0,[0,[0,e[1],g[1]]]]:g,i=A;else
+q=y}return g(E(q,X),W)}var
+L=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],d=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),D],I);if(d){var
+F=0,G=d[1],k=O(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aO(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=M(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=O(c3,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=e;return j}return nJ},E,D);if(k)var
-F=k[1],l=[0,aQ(function(a){var
-b=a?[0,a[1],0]:a;return b},F)];else
+j=d;return j}return kP},G,F);if(k)var
+H=k[1],o=[0,aq(function(a){var
+b=a?[0,a[1],0]:a;return b},H)];else
 var
-l=k;var
-o=l}else
+o=k;var
+p=o}else
 var
-o=e;return g(u(o,K),J)}var
-q=b(b(a(b(c,1)),1),1);return g(g(u(e(o[2],r[1]),q),k),s)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,a(a(a(b(a(a(c)),1)))),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,b(a(a(a(b(a(c),1)))),1),ak];return g(H(p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),al],j)),ae),ad)}function
-am(ag){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),k],n=[0,b(b(a(a(b(a(c),1))),1),1),m],q=[0,a(b(b(a(b(a(c),1)),1),1)),n],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(aw(d,[0,a(a(a(a(b(a(c),1))))),A],t,j)){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(a(b(a(a(c)),1)))),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],I=[0,b(a(a(a(b(a(c),1)))),1),G];if(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),I],j)){var
+p=d;return g(t(p,L),J)}var
+q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],r[1]),q),k),x)},af=a(a(a(b(c,1)))),ag=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),aj],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(a(a(a(b(a(c),1)))),1),am];return g(E(n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),an],i)),af),ae)}function
+ao(ah){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],q=[0,a(b(b(a(b(a(c),1)),1),1)),m],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],u=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(ac(e,[0,a(a(a(a(b(a(c),1))))),A],u,i)){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(a(b(a(a(c)),1)))),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),I],i)){var
 J=function(f){function
-h(a){return nN}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],e=ac(d,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=e?1:e;return g(H(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(u(e(o[2],r[1]),K),J)}return nO}function
-L(a){return nP}var
-M=a(a(a(b(c,1)))),h=p(l);if(h)var
-N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],R=[0,a(a(b(a(b(a(c),1)),1))),Q],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(b(a(b(a(a(c)),1)),1)),S],U=[0,a(b(a(b(b(a(c),1),1)),1)),0],V=[0,a(b(a(a(b(a(c),1))),1)),U],W=[0,a(a(a(a(b(a(c),1))))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[0,b(b(a(b(a(a(c)),1)),1),1),X],Z=[0,a(b(a(b(a(a(c)),1)),1)),Y],f=aw(d,[0,a(a(a(a(b(a(c),1))))),Z],T,j);else
+h(a){return kT}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=R(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(E(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(d(p[2],r[1]),K),J)}return kU}function
+L(a){return kV}var
+M=a(a(a(b(c,1)))),h=n(o);if(h)var
+N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],S=[0,a(a(b(a(b(a(c),1)),1))),Q],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ac(e,[0,a(a(a(a(b(a(c),1))))),_],U,i);else
 var
 f=h;if(f)var
-_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(a(b(b(a(a(c)),1),1)),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(a(b(a(a(c)),1)))),ab],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=p(aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),af],j));else
+$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,a(a(a(b(a(a(c)),1)))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,b(a(a(a(b(a(c),1)))),1),af],j=n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ag],i));else
 var
-i=f;return g(H(i,M),L)}var
-an=a(a(a(b(c,1))));if(k)var
-ao=[0,b(b(a(b(a(a(c)),1)),1),1),0],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(b(b(a(a(c)),1),1))),aq],as=[0,a(b(a(b(b(a(c),1),1)),1)),ar],s=p(aF(d,[0,b(a(b(b(a(a(c)),1),1)),1),as],j));else
+j=f;return g(E(j,M),L)}var
+ap=a(a(a(b(c,1))));if(k)var
+ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(a(b(a(a(c)),1)),1)),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],x=n(ak(e,[0,b(a(b(b(a(a(c)),1),1)),1),av],i));else
 var
-s=k;return g(H(s,an),am)}function
-dT(a,d,c,b){var
-e=a[10],f=m(a[9],b),g=q(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-f_(b,a){return b2(function(a){return p(h(a[1],b))},a)}function
-f$(j,i){var
-g=I(j[2],i);if(!v(i,c)&&!v(g,f)){var
-m=bk(g),d=j[3],e=m;for(;;){if(0===e)var
+x=k;return g(E(x,ap),ao)}function
+c$(a,d,c,b){var
+e=a[10],f=l(a[9],b),g=o(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
+fm(b,a){return by(function(a){return n(h(a[1],b))},a)}function
+fn(j,i){var
+g=F(j[2],i);if(!u(i,c)&&!u(g,f)){var
+m=aM(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-nR=[0,b(b(b(a(a(c)),1),1),1),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,a(a(b(b(a(c),1),1))),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],0],nV=[0,a(a(a(b(a(c),1)))),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,a(a(b(b(a(c),1),1))),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(a(b(a(c),1)),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,a(a(b(b(a(c),1),1))),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(b(a(b(a(c),1)),1),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(a(b(b(a(c),1),1))),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,b(a(b(b(a(c),1),1)),1),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(a(b(b(a(c),1),1))),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,a(b(b(b(a(c),1),1),1)),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(a(b(b(a(c),1),1))),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(a(b(a(c),1)))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,b(a(b(b(a(c),1),1)),1),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,a(a(b(b(a(c),1),1))),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,b(a(b(b(a(c),1),1)),1),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,b(a(b(b(a(c),1),1)),1),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,b(a(b(b(a(c),1),1)),1),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok],op=[0,a(b(b(b(a(c),1),1),1)),0],oq=[0,b(b(b(b(a(c),1),1),1),1),op],or=[0,b(a(b(b(a(c),1),1)),1),oq],os=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),or],oo],ot=[0,b(a(a(b(a(c),1))),1),0],ou=[0,b(b(b(b(a(c),1),1),1),1),ot],ov=[0,a(b(b(b(a(c),1),1),1)),ou],ow=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ov],os],ox=[0,a(b(a(b(a(c),1)),1)),0],oy=[0,b(b(b(b(a(c),1),1),1),1),ox],oz=[0,a(b(b(b(a(c),1),1),1)),oy],oA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oz],ow],oB=[0,b(b(a(b(a(c),1)),1),1),0],oC=[0,b(b(b(b(a(c),1),1),1),1),oB],oD=[0,a(b(b(b(a(c),1),1),1)),oC],oE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oD],oA],oF=[0,a(a(b(b(a(c),1),1))),0],oG=[0,b(b(b(b(a(c),1),1),1),1),oF],oH=[0,a(b(b(b(a(c),1),1),1)),oG],oI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oH],oE],oJ=[0,b(a(b(b(a(c),1),1)),1),0],oK=[0,b(b(b(b(a(c),1),1),1),1),oJ],oL=[0,a(b(b(b(a(c),1),1),1)),oK],oM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oL],oI],oN=[0,a(b(b(b(a(c),1),1),1)),0],oO=[0,b(b(b(b(a(c),1),1),1),1),oN],oP=[0,a(b(b(b(a(c),1),1),1)),oO],oQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oP],oM];function
-oR(d,n,m,e){var
-o=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),o],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],C=[0,a(a(a(a(b(a(c),1))))),B],D=[0,a(a(a(a(b(a(c),1))))),C],k=aw(d,[0,b(b(a(b(a(a(c)),1)),1),1),D],A,e),E=[0,b(b(a(a(b(a(c),1))),1),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],I=[0,a(a(a(a(b(a(c),1))))),F],h=bI(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
-J=h[1],K=n[1],j=G(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],j=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),j],f);return e?i(d[4],e[1],J):e},K);else
+kX=[0,b(b(b(a(a(c)),1),1),1),0],kY=[0,b(b(b(b(a(c),1),1),1),1),kX],kZ=[0,a(a(b(b(a(c),1),1))),kY],k0=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),kZ],0],k1=[0,a(a(a(b(a(c),1)))),0],k2=[0,b(b(b(b(a(c),1),1),1),1),k1],k3=[0,a(a(b(b(a(c),1),1))),k2],k4=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k3],k0],k5=[0,a(b(a(b(a(c),1)),1)),0],k6=[0,b(b(b(b(a(c),1),1),1),1),k5],k7=[0,a(a(b(b(a(c),1),1))),k6],k8=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k7],k4],k9=[0,b(b(a(b(a(c),1)),1),1),0],k_=[0,b(b(b(b(a(c),1),1),1),1),k9],k$=[0,a(a(b(b(a(c),1),1))),k_],la=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k$],k8],lb=[0,b(a(b(b(a(c),1),1)),1),0],lc=[0,b(b(b(b(a(c),1),1),1),1),lb],ld=[0,a(a(b(b(a(c),1),1))),lc],le=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ld],la],lf=[0,a(b(b(b(a(c),1),1),1)),0],lg=[0,b(b(b(b(a(c),1),1),1),1),lf],lh=[0,a(a(b(b(a(c),1),1))),lg],li=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lh],le],lj=[0,a(a(a(b(a(c),1)))),0],lk=[0,b(b(b(b(a(c),1),1),1),1),lj],ll=[0,b(a(b(b(a(c),1),1)),1),lk],lm=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ll],li],ln=[0,a(a(b(b(a(c),1),1))),0],lo=[0,b(b(b(b(a(c),1),1),1),1),ln],lp=[0,b(a(b(b(a(c),1),1)),1),lo],lq=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lp],lm],lr=[0,b(a(b(b(a(c),1),1)),1),0],ls=[0,b(b(b(b(a(c),1),1),1),1),lr],lt=[0,b(a(b(b(a(c),1),1)),1),ls],lu=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lt],lq],lv=[0,a(b(b(b(a(c),1),1),1)),0],lw=[0,b(b(b(b(a(c),1),1),1),1),lv],lx=[0,b(a(b(b(a(c),1),1)),1),lw],ly=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lx],lu],lz=[0,b(a(a(b(a(c),1))),1),0],lA=[0,b(b(b(b(a(c),1),1),1),1),lz],lB=[0,a(b(b(b(a(c),1),1),1)),lA],lC=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lB],ly],lD=[0,a(b(a(b(a(c),1)),1)),0],lE=[0,b(b(b(b(a(c),1),1),1),1),lD],lF=[0,a(b(b(b(a(c),1),1),1)),lE],lG=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lF],lC],lH=[0,b(b(a(b(a(c),1)),1),1),0],lI=[0,b(b(b(b(a(c),1),1),1),1),lH],lJ=[0,a(b(b(b(a(c),1),1),1)),lI],lK=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lJ],lG],lL=[0,a(a(b(b(a(c),1),1))),0],lM=[0,b(b(b(b(a(c),1),1),1),1),lL],lN=[0,a(b(b(b(a(c),1),1),1)),lM],lO=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lN],lK],lP=[0,b(a(b(b(a(c),1),1)),1),0],lQ=[0,b(b(b(b(a(c),1),1),1),1),lP],lR=[0,a(b(b(b(a(c),1),1),1)),lQ],lS=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lR],lO],lT=[0,a(b(b(b(a(c),1),1),1)),0],lU=[0,b(b(b(b(a(c),1),1),1),1),lT],lV=[0,a(b(b(b(a(c),1),1),1)),lU],lW=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lV],lS];function
+lX(d,o,m,e){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],D=[0,a(a(a(a(b(a(c),1))))),B],F=[0,a(a(a(a(b(a(c),1))))),D],k=ac(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],A,e),G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],h=bd(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
+J=h[1],K=o[1],i=C(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=R(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],J):e},K);else
 var
-j=h;function
+i=h;function
 L(a){return[0,m]}var
-M=b(a(a(a(c))),1),l=G(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return aw(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oQ);if(l)if(k)var
+M=b(a(a(a(c))),1),l=C(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ac(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},lW);if(l)if(k)var
 f=k;else
-if(j)var
-N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],R=[0,a(b(a(b(b(a(c),1),1)),1)),0],S=[0,b(b(a(b(b(a(c),1),1)),1),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],f=p(aw(d,[0,a(a(b(b(b(a(c),1),1),1))),T],Q,e));else
+if(i)var
+N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=n(ac(d,[0,a(a(b(b(b(a(c),1),1),1))),U],Q,e));else
 var
-f=j;else
+f=i;else
 var
-f=l;return g(H(f,M),L)}function
-ga(d,l,j,s,o){if(o){var
-B=o[2],C=function(a){return ga(d,l,a,m(s,c),B)},k=o[1],r=function(C){function
-o(y){var
-o=e(d[1],y);function
-z(z){function
+f=l;return g(E(f,M),L)}function
+fo(e,p,i,x,q){if(q){var
+B=q[2],D=function(a){return fo(e,p,a,l(x,c),B)},k=q[1],r=function(D){function
+q(y){var
+q=d(e[1],y);function
+A(A){function
 r(r){function
-y(ar){var
-T=[0,b(b(a(a(b(a(c),1))),1),1),0],U=[0,b(b(a(a(b(a(c),1))),1),1),T],W=[0,a(b(b(b(b(a(c),1),1),1),1)),U];if(R(o,[0,a(a(b(b(b(a(c),1),1),1))),W])){var
-r=function(z){function
-n(E){var
-r=m(j[2],c);function
-o(F){function
-D(m){function
-F(J){function
-y(n){function
+y(av){var
+W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(L(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
+r=function(A){function
+m(H){var
+r=l(i[2],c);function
+q(I){function
+G(l){function
+I(J){function
+y(m){function
 y(n){var
-o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],u=[0,b(b(a(b(a(a(c)),1)),1),1),p],w=[0,a(b(b(b(b(a(c),1),1),1),1)),u],y=[0,b(b(a(b(a(a(c)),1)),1),1),w],f=x(d,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
+p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],t=[0,b(b(a(b(a(a(c)),1)),1),1),q],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],f=w(e,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
-l=g[1],e=aQ(function(a){return 0===a[0]?[0,a[1],0]:0},l);else
+m=g[1],d=aq(function(a){return 0===a[0]?[0,a[1],0]:0},m);else
 var
-e=0}else
+d=0}else
 var
-e=f;function
+d=f;function
 B(l){function
-f(a){return a?a[1]:V(c)}var
-g=V(b(c,1)),a=e;for(;;){if(a){var
-i=a[1],j=v(g,i);if(j){var
+f(a){return a?a[1]:N(c)}var
+g=N(b(c,1)),a=d;for(;;){if(a){var
+i=a[1],j=u(g,i);if(j){var
 g=i,a=a[2];continue}var
-d=j}else
+e=j}else
 var
-d=1;var
-k=d?t(function(a){return G(function(b){return h(f(b),a)},l)},e):d;return k?t(function(a){var
-b=f(a);return G(function(a){return h(b,a)},e)},l):k}}var
-C=j[10],D=j[9],F=[0,[0,[0,[0,m[3],B],[0,n,z]]],j[8]],H=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],i=bI(d,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=i?[0,i[1],j[7]]:j[7],K=[0,E,j[6]],L=j[5],M=j[4],N=q(A(function(a){return[0,a[2][1],m[1]]},M),L),O=q(j[4],[0,[0,r,[0,m[1],s]],0]);return[0,[0,j[1],r,[0,m,j[3]],O,N,K,J,F,D,C]]}function
-o(p){function
-v(z){var
-k=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),o],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=S(d,[0,b(b(b(b(a(a(c)),1),1),1),1),s],p),h=i?i[1]:i;function
-t(g){var
-e=l[10];return[0,A(function(y){var
-e=y[1],j=m[1];if(typeof
-e==="number")return nM;else{if(0===e[0]){var
-k=e[4],l=e[2],i=dS(d,h,g,j,l);if(i)var
-r=l[2],o=aQ(function(e){var
-g=f8(d,h,e[1]);if(g)var
-k=e[2],j=0,l=b3(bk(e[1]),h),i=[0,[0,w(b2(function(e){var
-f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return bf(x(d,[0,a(a(a(a(b(a(c),1))))),l],e))},l),f),k],j];else
+e=1;var
+k=e?s(function(a){return C(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
+b=f(a);return C(function(a){return h(b,a)},d)},l):k}}var
+D=i[10],E=i[9],F=[0,[0,[0,[0,l[3],B],[0,n,A]]],i[8]],G=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),G],j=bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=j?[0,j[1],i[7]]:i[7],K=[0,H,i[6]],L=i[5],M=i[4],O=o(z(function(a){return[0,a[2][1],l[1]]},M),L),P=o(i[4],[0,[0,r,[0,l[1],x]],0]);return[0,[0,i[1],r,[0,l,i[3]],P,O,K,J,F,E,D]]}function
+n(o){function
+x(A){var
+k=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),n],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),s],o),h=i?i[1]:i;function
+u(g){var
+d=p[10];return[0,z(function(y){var
+d=y[1],j=l[1];if(typeof
+d==="number")return kS;else{if(0===d[0]){var
+k=d[4],n=d[2],i=c_(e,h,g,j,n);if(i)var
+r=n[2],o=aq(function(d){var
+g=fk(e,h,d[1]);if(g)var
+k=d[2],j=0,l=bz(aM(d[1]),h),i=[0,[0,v(by(function(d){var
+f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aO(w(e,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],j];else
 var
 i=g;return i},r);else
 var
 o=i;var
-p=dS(d,h,g,j,e[3]),s=p?[0,dR(d,h,g,n,A(b1,k))]:p,t=i?[0,dR(d,h,g,n,A(bl,k))]:i;return[0,t,s,o]}var
-q=dS(d,h,g,j,e[1]),u=0,v=q?[0,dR(d,h,g,n,[0,e[2],0])]:q;return[0,0,v,u]}},e)]}var
-v=b(b(a(b(c,1)),1),1),j=m[3][1],y=j?e(l[5],j[1]):j;return g(u(y,v),t)}var
-y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=S(d,[0,a(a(a(a(b(a(c),1))))),s],p),j=h?h[1]:h;function
+p=c_(e,h,g,j,d[3]),s=p?[0,c9(e,h,g,m,z(bx,k))]:p,t=i?[0,c9(e,h,g,m,z(aW,k))]:i;return[0,t,s,o]}var
+q=c_(e,h,g,j,d[1]),u=0,x=q?[0,c9(e,h,g,m,[0,d[2],0])]:q;return[0,0,x,u]}},d)]}var
+x=b(b(a(b(c,1)),1),1),j=l[3][1],y=j?d(p[5],j[1]):j;return g(t(y,x),u)}var
+y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=M(e,[0,a(a(a(a(b(a(c),1))))),u],o),i=h?h[1]:h;function
 k(g,f){var
-h=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],e=ac(d,[0,b(a(a(a(b(a(c),1)))),1),k],g);return e?i(d[4],e[1],f):e}var
-o=t(function(g){var
-h=G(function(a){return k(a,g[1])},j);if(h){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}var
+n=s(function(g){var
+h=C(function(a){return k(a,g[1])},i);if(h){var
 l=g[2];if(4===l[0]){var
 f=l[1];if(f){if(f[2])return 0;var
-m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=e(d[2],u),n=i(d[4],m[1],v);if(n){var
-w=m[2];return aS(d,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
+m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=d(e[2],u),n=j(e[4],m[1],v);if(n){var
+w=m[2];return as(e,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
 o=n}else
 var
-o=f;return o}return 0}return h},n),z=o?t(function(e){var
-g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],m=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],f=bf(x(d,[0,a(a(a(a(b(a(c),1))))),o],e));return f?f:G(function(a){return k(e,a[1])},n)},j):o;return g(H(z,y),v)}var
-p=b(b(a(b(c,1)),1),1);return g(g(u(e(l[2],m[1]),p),o),y)}var
-B=a(b(a(a(c)),1)),C=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(b(b(a(a(c)),1),1),1),1),D],n=x(d,[0,a(a(a(a(b(a(c),1))))),F],[4,k]);if(n)var
-o=n[1],I=4===o[0]?[0,o[1]]:0,p=I;else
+o=f;return o}return 0}return h},m),A=n?s(function(d){var
+g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],f=aO(w(e,[0,a(a(a(a(b(a(c),1))))),o],d));return f?f:C(function(a){return k(d,a[1])},m)},i):n;return g(E(A,y),x)}var
+q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],l[1]),q),n),y)}var
+B=a(b(a(a(c)),1)),D=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(e,[0,a(a(a(a(b(a(c),1))))),G],[4,k]);if(m)var
+n=m[1],I=4===n[0]?[0,n[1]]:0,q=I;else
 var
-p=n;return g(u(p,B),y)}var
-J=a(b(b(a(c),1),1)),p=j[4];if(p){var
-y=j[1];if(y)var
-B=b(b(b(b(b(b(c,1),1),1),1),1),1),n=v(w(j[4],f),B);else
+q=m;return g(t(q,B),y)}var
+J=a(b(b(a(c),1),1)),q=i[4];if(q){var
+y=i[1];if(y)var
+B=b(b(b(b(b(b(c,1),1),1),1),1),1),m=u(v(i[4],f),B);else
 var
-n=y;if(n)var
-C=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),D=p[1][2][2],o=v(I(I(s,c),D),C);else
+m=y;if(m)var
+D=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),G=q[1][2][2],n=u(F(F(x,c),G),D);else
 var
-o=n}else
+n=m}else
 var
-o=1;return g(H(o,J),F)}var
-n=e(l[6],z);if(n)var
-o=n[2],m=n[1],B=function(j){var
+n=1;return g(E(n,J),I)}var
+m=d(p[6],A);if(m)var
+q=m[2],l=m[1],B=function(j){var
 i=j[1];function
 k(j){function
 k(k){function
 r(G){function
-n(b){var
-a=S(d,b,j),c=a?a[1]:a;return c}function
-p(q){function
-d(a){var
-b=fI(k);return[0,[0,i,a,[0,[0,m,o],h(w([0,m,o],f),b)]]]}var
-j=b(b(a(b(c,1)),1),1),n=0,p=[0,m,o];return g(u(Y(function(c){var
-a=e(l[5],c);if(a)var
-b=f6(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,d=f;else
+m(b){var
+a=M(e,b,j),c=a?a[1]:a;return c}function
+n(o){function
+e(a){var
+b=eW(k);return[0,[0,i,a,[0,[0,l,q],h(v([0,l,q],f),b)]]]}var
+j=b(b(a(b(c,1)),1),1),m=0,n=[0,l,q];return g(t(O(function(c){var
+a=d(p[5],c);if(a)var
+b=fi(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
-d=a;return d},p,n),j),d)}var
-r=b(c,1),s=[0,b(a(a(a(b(a(c),1)))),1),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],y=[0,b(b(b(b(a(a(c)),1),1),1),1),v],z=n([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=q(n([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(aD(t(function(e){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),f],e)?0:1},F),r),p)}var
-s=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),v],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],n=x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=n?1:n;return g(aD(p(D),s),r)}var
-n=b(b(a(b(c,1)),1),1);return g(u(e(l[3],i),n),k)}var
-n=b(b(a(b(c,1)),1),1);return g(u(e(l[2],i),n),k)},C=b(b(a(b(c,1)),1),1),y=g(u(e(l[4],m),C),B);else
+e=a;return e},n,m),j),e)}var
+r=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(ai(s(function(d){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),f],d)?0:1},F),r),n)}var
+u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],m=w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=m?1:m;return g(ai(n(D),u),r)}var
+m=b(b(a(b(c,1)),1),1);return g(t(d(p[3],i),m),k)}var
+m=b(b(a(b(c,1)),1),1);return g(t(d(p[2],i),m),k)},D=b(b(a(b(c,1)),1),1),y=g(t(d(p[4],l),D),B);else
 var
-y=[1,a(b(a(b(c,1)),1))];return g(y,D)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],n=c0(d,[0,a(a(b(b(a(a(c)),1),1))),C],k),D=n?h(n[1],r):n;return g(H(D,y),o)}var
-o=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),y],k),o),n)},y=b(a(b(a(c),1)),1),z=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),z],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(u(bI(d,[0,a(a(b(b(b(a(c),1),1),1))),C],k),y),r)}var
-X=[0,a(b(a(b(b(a(c),1),1)),1)),0],Z=[0,a(b(a(a(b(a(c),1))),1)),X],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,a(a(b(b(b(a(c),1),1),1))),_],aa=[0,b(b(a(b(a(a(c)),1)),1),1),$],ab=[0,a(b(a(b(a(a(c)),1)),1)),aa];if(R(o,[0,a(a(a(a(b(a(c),1))))),ab])){var
-D=function(e){function
-i(b){function
+y=[1,a(b(a(b(c,1)),1))];return g(y,G)}var
+y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],m=cj(e,[0,a(a(b(b(a(a(c)),1),1))),D],k),G=m?h(m[1],r):m;return g(E(G,y),q)}var
+q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),y],k),q),m)},y=b(a(b(a(c),1)),1),A=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(t(bd(e,[0,a(a(b(b(b(a(c),1),1),1))),D],k),y),r)}var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(L(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
+G=function(d){function
+j(b){function
 a(a){function
 b(b){var
-c=f_(e,j[4]),d=b?dT(j,c,[0,[1,a[2],b[1]],0],a[2]):dT(j,c,0,f);return[0,d]}return g(f9(d,l,a[1],k,0),b)}return g(f$(j,e),a)}var
-m=a(b(b(a(c),1),1)),n=j[4];return g(H(G(function(a){return h(a[1],e)},n),m),i)},E=b(a(b(a(c),1)),1),F=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),F];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),J],k),E),D)}var
-ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ai])){var
+c=fm(d,i[4]),e=b?c$(i,c,[0,[1,a[2],b[1]],0],a[2]):c$(i,c,0,f);return[0,e]}return g(fl(e,p,a[1],k,0),b)}return g(fn(i,d),a)}var
+l=a(b(b(a(c),1),1)),m=i[4];return g(E(C(function(a){return h(a[1],d)},m),l),j)},H=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),J],k),H),G)}var
+ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
 K=function(f){function
 h(h){function
-e(e){function
-h(d){var
-g=f_(f,j[4]);return d?[0,dT(j,g,[0,[1,e[2],d[1]],0],e[2])]:[1,a(a(a(b(c,1))))]}return g(f9(d,l,e[1],k,1),h)}return g(f$(j,f),e)}var
-i=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],e=aF(d,[0,a(b(b(b(b(a(c),1),1),1),1)),p],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=aF(d,[0,a(a(a(b(a(a(c)),1)))),r],k)?e:e?0:1;return g(H(s,i),h)},L=b(a(b(a(c),1)),1),M=[0,a(b(b(b(a(a(c)),1),1),1)),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M];return g(u(c0(d,[0,a(a(b(b(a(a(c)),1),1))),N],k),L),K)}var
-aj=[0,b(b(a(a(b(a(c),1))),1),1),0],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,a(a(b(b(a(a(c)),1),1))),ak],am=[0,a(b(a(b(a(a(c)),1)),1)),al],an=[0,b(a(a(b(b(a(c),1),1))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an];if(R(o,[0,b(a(b(b(a(a(c)),1),1)),1),ao]))return oR(d,l,j,k);var
-ap=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aq=[0,b(a(a(a(b(a(c),1)))),1),ap];if(R(o,[0,a(b(a(b(b(a(c),1),1)),1)),aq])){var
-O=function(p){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,bf(x(d,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,j[1],j[2],j[3],0,j[5],j[6],j[7],j[8],j[9],o]]},P=a(b(b(a(c),1),1)),Q=j[1]?f:c;return g(H(n(w(j[4],f),Q),P),O)}return[1,a(b(b(a(c),1),1))]}var
-z=b(a(b(a(c),1)),1);return g(H(f2(d,r[1],r[2],k),z),y)}var
-y=b(a(b(a(c),1)),1);return g(u(f3(d,j[1],o),y),r)}var
-r=f4(d,o,k),B=r?[2,r[1]]:oS;return g(B,z)}var
-r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(u(bI(d,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),o)},y=a(b(b(a(c),1),1)),z=j[10]?0:1;return g(g(H(z,y),r),C)}return[0,j]}function
-gb(b,a){var
-c=cJ(b,a);return t(function(d){var
-a=e(c,d);if(a){if(a[2])return 0;var
+d(d){function
+h(e){var
+g=fm(f,i[4]);return e?[0,c$(i,g,[0,[1,d[2],e[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(fl(e,p,d[1],k,1),h)}return g(fn(i,f),d)}var
+j=b(a(b(a(c),1)),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,a(b(a(a(b(a(c),1))),1)),l],n=[0,a(a(a(a(a(b(c,1)))))),m],o=[0,b(b(a(b(a(a(c)),1)),1),1),n],d=ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),o],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=ak(e,[0,a(a(a(b(a(a(c)),1)))),r],k)?d:d?0:1;return g(E(s,j),h)},P=b(a(b(a(c),1)),1),Q=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),Q];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),S],k),P),K)}var
+al=[0,b(b(a(a(b(a(c),1))),1),1),0],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,a(a(b(b(a(a(c)),1),1))),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],ar=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),ar]))return lX(e,p,i,k);var
+at=[0,b(b(a(b(b(a(c),1),1)),1),1),0],au=[0,b(a(a(a(b(a(c),1)))),1),at];if(L(q,[0,a(b(a(b(b(a(c),1),1)),1)),au])){var
+T=function(p){var
+d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],j=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),j],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aO(w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,i[1],i[2],i[3],0,i[5],i[6],i[7],i[8],i[9],o]]},U=a(b(b(a(c),1),1)),V=i[1]?f:c;return g(E(m(v(i[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
+A=b(a(b(a(c),1)),1);return g(E(fe(e,r[1],r[2],k),A),y)}var
+y=b(a(b(a(c),1)),1);return g(t(ff(e,i[1],q),y),r)}var
+r=fg(e,q,k),B=r?[2,r[1]]:lY;return g(B,A)}var
+r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),q)},y=a(b(b(a(c),1),1)),A=i[10]?0:1;return g(g(E(A,y),r),D)}return[0,i]}function
+fp(b,a){var
+c=b4(b,a);return s(function(e){var
+a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-dU(h,g,f){var
-d=e(g[2],f);if(d){var
-i=d[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return bf(x(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return d}function
-gc(d,c,b){var
-a=e(d[4],b);return a?h(a[1][1],c):a}function
-dV(b,a){return 0===a[0]?[0,e(b,a[1])]:[1,a[1],a[2]]}function
-oU(c){var
-a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return q(e,d)}function
-gd(f,a){if(a)var
-b=e(f,a[1]),g=b?fd(m(b[1],c)):c,d=[0,g];else
+da(h,g,f){var
+e=d(g[2],f);if(e){var
+i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aO(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
+fq(e,c,b){var
+a=d(e[4],b);return a?h(a[1][1],c):a}function
+db(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+l0(c){var
+a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
+fr(f,a){if(a)var
+b=d(f,a[1]),g=b?ep(l(b[1],c)):c,e=[0,g];else
 var
-d=a;return d}function
-ge(b,e,a){var
-c=X(a[8],0);function
+e=a;return e}function
+fs(b,e,a){var
+c=H(a[8],0);function
 d(f){var
-a=dz(e,f[2][1],oV),c=a[3],d=gd(b,a[2]);return[0,gd(b,a[1]),d,c]}return A(function(a){return dV(d,a)},c)}var
-oX=b(c,1),oY=a(c),gf=b(b(c,1),1),bp=oZ.slice(),o1=o0.slice(),dW=a0(7,bZ(16,function(a){return a})),bK=1;for(;;){var
-rg=iq(function(c){return function(a){var
-b=c-1|0;return k(k(dW,b)[1+b],a)[1+a]}}(bK),o1);k(dW,bK)[1+bK]=rg;var
-rh=bK+1|0;if(6!==bK){var
-bK=rh;continue}var
-ca=a0(16,0),ap=function(b,a){return ca[1+b[1+a]]},z=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},gg=function(b,aJ,aI,aH){var
-aK=k(b,0)[1],aL=k(b,1)[2],aM=k(b,2)[3],aN=k(b,3)[4],aO=k(b,4)[5],aP=k(b,5)[6],aQ=k(b,6)[7],aR=k(b,7)[8],aS=k(bp,0)[1],aT=k(bp,1)[2],aU=k(bp,2)[3],d=0,H=aH,G=aI,F=0,E=aJ&-1,D=k(bp,3)[4],C=aU,B=aT,A=aS,h=aR,g=aQ,f=aP,e=aO,y=aN,x=aM,w=aL,v=aK;for(;;){var
-a=k(dW,d)[1+d],I=(v+e|0)+ap(a,0)|0,J=z(E^I,16),K=A+J|0,L=z(e^K,12),M=(I+L|0)+ap(a,1)|0,N=z(J^M,8),O=K+N|0,P=z(L^O,7),Q=(w+f|0)+ap(a,2)|0,R=z(F^Q,16),S=B+R|0,T=z(f^S,12),U=(Q+T|0)+ap(a,3)|0,V=z(R^U,8),W=S+V|0,X=z(T^W,7),Y=(x+g|0)+ap(a,4)|0,Z=z(G^Y,16),_=C+Z|0,$=z(g^_,12),aa=(Y+$|0)+ap(a,5)|0,ab=z(Z^aa,8),ac=_+ab|0,ad=z($^ac,7),ae=(y+h|0)+ap(a,6)|0,af=z(H^ae,16),ag=D+af|0,ah=z(h^ag,12),ai=(ae+ah|0)+ap(a,7)|0,aj=z(af^ai,8),ak=ag+aj|0,al=z(ah^ak,7),am=(M+X|0)+ap(a,8)|0,an=z(aj^am,16),ao=ac+an|0,aq=z(X^ao,12),i=(am+aq|0)+ap(a,9)|0,j=z(an^i,8),l=ao+j|0,ar=z(aq^l,7),as=(U+ad|0)+ap(a,10)|0,at=z(N^as,16),au=ak+at|0,av=z(ad^au,12),m=(as+av|0)+ap(a,11)|0,n=z(at^m,8),o=au+n|0,aw=z(av^o,7),ax=(aa+al|0)+ap(a,12)|0,ay=z(V^ax,16),az=O+ay|0,aA=z(al^az,12),p=(ax+aA|0)+ap(a,13)|0,q=z(ay^p,8),r=az+q|0,aB=z(aA^r,7),aC=(ai+P|0)+ap(a,14)|0,aD=z(ab^aC,16),aE=W+aD|0,aF=z(P^aE,12),s=(aC+aF|0)+ap(a,15)|0,t=z(aD^s,8),u=aE+t|0,aG=z(aF^u,7),a2=d+1|0;if(6!==d){var
-d=a2,H=j,G=t,F=q,E=n,D=o,C=l,B=u,A=r,h=aB,g=aw,f=ar,e=aG,y=s,x=p,w=m,v=i;continue}var
-c=function(b,a){return(b^a)&-1},aV=c(aB,j),aW=c(aw,t),aX=c(ar,q),aY=c(aG,n),aZ=c(s,o),a0=c(p,l),a1=c(m,u);return[0,c(i,r),a1,a0,aZ,aY,aX,aW,aV]}},dX=function(h,m,e,l,g){if(1===l){var
-v=m-(aV*e|0)|0,J=aV,w=rW(aV,v)?J:v,i=eK(1,(w+63|0)/64|0),n=i-1|0,L=aV*e|0,E=0;if(n<0)var
-o=bp;else{var
-a=E,p=bp;for(;;){var
-j=a<(i-1|0)?64:w-(64*a|0)|0,q=L+(64*a|0)|0;if(64===j){var
-b=0;for(;;){var
-x=rs(aK(h),q+(4*b|0)|0)&-1;k(ca,b)[1+b]=x;var
-y=b+1|0;if(15!==b){var
-b=y;continue}break}}else{var
-c=0;for(;;){var
-f=function(e,f,g){return function(c){var
-a=(4*e|0)+c|0,b=a<f?1:0,d=b?K(h,g+a|0):b;return d}}(c,j,q),z=f(3)<<24,A=f(2)<<16,B=f(1)<<8,C=f(0)|B|A|z;k(ca,c)[1+c]=C;var
-D=c+1|0;if(15!==c){var
-c=D;continue}break}}var
-r=a===(i-1|0)?1:0;if(r)var
-F=g?8:g,s=2|F;else
+a=cQ(e,f[2][1],l1),c=a[3],d=fr(b,a[2]);return[0,fr(b,a[1]),d,c]}return z(function(a){return db(d,a)},c)}var
+l3=b(c,1),l4=a(c),ft=b(b(c,1),1),a0=l5.slice(),l7=l6.slice(),dc=aR(7,eb(16,function(a){return a})),bf=1;for(;;){var
+ov=cL(function(c){return function(a){var
+b=c-1|0;return y(y(dc,b)[1+b],a)[1+a]}}(bf),l7);y(dc,bf)[1+bf]=ov;var
+ow=bf+1|0;if(6!==bf){var
+bf=ow;continue}var
+l8=function(a){return 4*a|0},l9=cL(function(a){return cL(l8,a)},dc),Y=function(d,c,b,a){return dQ(d,c+b[1+a]|0)},al=function(b,a){return y(b,a)[1+a]},x=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},dd=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((r(b)+gg|0)<a?1:0);if(aQ)ad(l_);var
+aR=al(d,0),aS=al(d,1),aT=al(d,2),aU=al(d,3),aV=al(d,4),aW=al(d,5),aX=al(d,6),aY=al(d,7),aZ=al(a0,0),a1=al(a0,1),a2=al(a0,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=al(a0,3),F=a2,E=a1,D=aZ,j=aY,i=aX,h=aW,g=aV,C=aU,B=aT,A=aS,z=aR;for(;;){var
+c=y(l9,f)[1+f],L=(z+g|0)+Y(b,a,c,0)|0,M=x(H^L,16),N=D+M|0,O=x(g^N,12),P=(L+O|0)+Y(b,a,c,1)|0,Q=x(M^P,8),R=N+Q|0,S=x(O^R,7),T=(A+h|0)+Y(b,a,c,2)|0,U=x(I^T,16),V=E+U|0,W=x(h^V,12),X=(T+W|0)+Y(b,a,c,3)|0,Z=x(U^X,8),_=V+Z|0,$=x(W^_,7),aa=(B+i|0)+Y(b,a,c,4)|0,ab=x(J^aa,16),ac=F+ab|0,ae=x(i^ac,12),af=(aa+ae|0)+Y(b,a,c,5)|0,ag=x(ab^af,8),ah=ac+ag|0,ai=x(ae^ah,7),aj=(C+j|0)+Y(b,a,c,6)|0,ak=x(K^aj,16),am=G+ak|0,an=x(j^am,12),ao=(aj+an|0)+Y(b,a,c,7)|0,ap=x(ak^ao,8),aq=am+ap|0,ar=x(an^aq,7),as=(P+$|0)+Y(b,a,c,8)|0,at=x(ap^as,16),au=ah+at|0,av=x($^au,12),k=(as+av|0)+Y(b,a,c,9)|0,l=x(at^k,8),m=au+l|0,aw=x(av^m,7),ax=(X+ai|0)+Y(b,a,c,10)|0,ay=x(Q^ax,16),az=aq+ay|0,aA=x(ai^az,12),n=(ax+aA|0)+Y(b,a,c,11)|0,o=x(ay^n,8),p=az+o|0,aB=x(aA^p,7),aC=(af+ar|0)+Y(b,a,c,12)|0,aD=x(Z^aC,16),aE=R+aD|0,aF=x(ar^aE,12),q=(aC+aF|0)+Y(b,a,c,13)|0,s=x(aD^q,8),t=aE+s|0,aG=x(aF^t,7),aH=(ao+S|0)+Y(b,a,c,14)|0,aI=x(ag^aH,16),aJ=_+aI|0,aK=x(S^aJ,12),u=(aH+aK|0)+Y(b,a,c,15)|0,v=x(aI^u,8),w=aJ+v|0,aL=x(aK^w,7),a_=f+1|0;if(6!==f){var
+f=a_,K=l,J=v,I=s,H=o,G=p,F=m,E=w,D=t,j=aG,i=aB,h=aw,g=aL,C=u,B=q,A=n,z=k;continue}var
+e=function(b,a){return(b^a)&-1},a3=e(aG,l),a4=e(aB,v),a5=e(aw,s),a6=e(aL,o),a7=e(u,p),a8=e(q,m),a9=e(n,w);return[0,e(k,t),a9,a8,a7,a6,a5,a4,a3]}},de=function(g,n,b,m,f){if(1===m){var
+A=n-(av*b|0)|0,L=av,B=o$(av,A)?L:A,i=dY(1,(B+63|0)/64|0),s=i-1|0,M=av*b|0,E=0;if(s<0)var
+t=a0;else{var
+a=E,j=a0;for(;;){var
+e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
+F=f?8:f,w=2|F;else
 var
-s=r;var
-t=0===a?1:0,G=t?1:t,u=gg(p,e,j,G|s),H=a+1|0;if(n!==a){var
-a=H,p=u;continue}var
-o=u;break}}return o}var
-d=1;for(;;){if((d*2|0)<l){var
-d=d*2|0;continue}var
-M=dX(h,m,e,d,0),N=dX(h,m,e+d|0,l-d|0,0);eZ(M,0,ca,0,8);eZ(N,0,ca,8,8);var
-I=g?8:g;return gg(bp,0,64,4|I)}},gh=function(a){var
-b=o(a),c=dX(a,b,0,eK(1,(b+g_|0)/aV|0),1);return eW(32,function(a){var
-b=a/4|0;return dm((k(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&br)})},o2=bZ(ci,L),dY=function(a){return dp(o(a),function(c){var
-b=K(a,c);return k(o2,b)[1+b]})},o3=function(a){var
-c=cz(64);cy(function(a){var
+w=v;var
+x=0===a?1:0,H=x?1:x,y=H|w;if(64===e)var
+k=dd(j,g,u,b,64,y);else
+var
+J=cJ(64-e|0,0),k=dd(j,G(V(g,u,e),J),0,b,e,y);var
+I=a+1|0;if(s!==a){var
+a=I,j=k;continue}var
+t=k;break}}return t}var
+c=1;for(;;){if((c*2|0)<m){var
+c=c*2|0;continue}var
+o=de(g,n,b,c,0),h=de(g,n,b+c|0,m-c|0,0),z=$(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:gr(h,0,p);else
+var
+l=0===h.length-1?gr(o,0,q):oB(o,h);var
+r=l.length-1-1|0,C=0;if(!(r<0)){var
+d=C;for(;;){gB(z,4*d|0,l[1+d]);var
+D=d+1|0;if(r!==d){var
+d=D;continue}break}}var
+K=f?8:f;return dd(a0,aS(z),0,0,64,4|K)}},fu=function(a){var
+b=r(a),c=de(a,b,0,dY(1,(b+gf|0)/av|0),1);return d9(32,function(a){var
+b=a/4|0;return cG((y(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a2)})},l$=eb(bN,D),df=function(a){return bw(r(a),function(c){var
+b=aa(a,c);return y(l$,b)[1+b]})},ma=function(a){var
+c=ec(64);cI(function(a){var
 d=typeof
-a==="number"?a&br:ao(I(a,b(ct(a,8),8)));return aJ(c,d)},a);return cA(c)},o4=function(c,d){var
-a=cz(hj);cy(function(d){if(hT(d)){var
-g=ao(d);if(8===c){var
-i=a[2]+8|0,n=hB(g);if(a[3]<i)cB(a,8);rx(a[1],a[2],n);a[2]=i;return 0}if(4===c){var
-h=a[2]+4|0;if(a[3]<h)cB(a,4);rw(a[1],a[2],g);a[2]=h;return 0}var
-l=c-1|0,p=0;if(!(l<0)){var
-e=p;for(;;){var
-m=8*e|0,q=m<32?m:31;aJ(a,g>>q&br);var
-r=e+1|0;if(l!==e){var
-e=r;continue}break}}return 0}var
-j=8*c|0,f=sq(I(d,b(ct(d,j),j))),k=o(f),s=c<=k?an(f,0,c):am(f,eV(c-k|0,0));return bA(a,s)},d);return cA(a)},o5=function(d,b,c){var
-e=o(c),i=0<=az(b)?1:0;if(i){var
-j=e$(b,L(o(d)-e|0));if(j){var
-a=0,l=ao(b);for(;;){var
-f=a===e?1:0;if(f)var
-g=f;else{var
-h=ar(d,l+a|0)===ar(c,a)?1:0;if(h){var
+a==="number"?a&a2:_(F(a,b(bW(a,8),8)));return aB(c,d)},a);return ed(c)},mb=function(a,c){var
+d=$(a6(a,d0(c)));d4(function(c,e){if(typeof
+e==="number")if(8===a)oM(d,c,dL(e));else
+if(4===a)gB(d,c,e);else{var
+j=a-1|0,n=0;if(!(j<0)){var
+f=n;for(;;){var
+k=8*f|0,o=k<32?k:31;gA(d,c+f|0,e>>o&a2);var
+p=f+1|0;if(j!==f){var
+f=p;continue}break}}}else{var
+h=8*a|0,g=pG(F(e,b(bW(e,h),h))),i=r(g),l=a<=i?V(g,0,a):G(g,cJ(a-i|0,0)),m=0;if(0<=a&&!((r(l)-a|0)<0)&&0<=c&&!((br(d)-a|0)<c)){a4(l,0,d,c,a);m=1}if(!m)ad(g_)}return c+a|0},0,c);return aS(d)},mc=function(d,c,b){var
+e=r(b),j=0<=af(c)?1:0;if(j){var
+k=el(c,D(r(d)-e|0));if(k){var
+l=_(c),a=0;for(;;){if((a+4|0)<=e){var
+n=dQ(b,a),f=oO(dQ(d,l+a|0),n);if(f){var
+a=a+4|0;continue}return f}var
+g=a===e?1:0;if(g)var
+h=g;else{var
+o=aa(b,a),i=aa(d,l+a|0)===o?1:0;if(i){var
 a=a+1|0;continue}var
-g=h}return g}}var
-k=j}else
+h=i}return h}}var
+m=k}else
 var
-k=i;return k},o7=function(a){return dq(o6,a)},o8=function(b,a){return sc(b,a)<0?1:0},j=[0,dY,o3,function(a){return L(o(a))},im,o8,o7,o4,o5,gh],cb=[_,o9,cm(0)],O=function(a){throw[0,cb,a]},cc=function(d){var
-f=o(d),a=[0,0];function
-c(b){return a[1]<f?K(d,a[1]):O(o_)}function
-g(b){if(c(0)===b){a[1]++;return 0}var
-d=a[1];return O(e(cF(o$),d))}function
+m=j;return m},me=function(a){return cK(md,a)},mf=function(b,a){return pr(b,a)<0?1:0},i=[0,df,ma,function(a){return D(r(a))},hf,mf,me,mb,mc,fu],bH=[S,mg,cv(0)],I=function(a){throw[0,bH,a]},bI=function(d){var
+f=r(d),a=[0,0];function
+c(b){return a[1]<f?aa(d,a[1]):I(mh)}function
+g(b){return c(0)===b?(a[1]++,0):I(G(mi,e(q+a[1])))}function
 k(l){g(34);var
-b=cz(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return cA(b)}if(92===e){a[1]++;var
+b=ec(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return ed(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:aJ(b,8);break;case
-4:aJ(b,12);break;case
-12:aJ(b,10);break;case
-16:aJ(b,13);break;case
-18:aJ(b,9);break;case
-19:if(f<(a[1]+4|0))O(pa);else
-aJ(b,dm(hE(am(pb,an(d,a[1],4)))&br));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aJ(b,h);continue}aJ(b,e);a[1]++;continue}}function
+0:aB(b,8);break;case
+4:aB(b,12);break;case
+12:aB(b,10);break;case
+16:aB(b,13);break;case
+18:aB(b,9);break;case
+19:if(f<(a[1]+4|0))I(mj);else
+aB(b,cG(gJ(G(mk,V(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aB(b,h);continue}aB(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return pc}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return ml}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bh(e)]}}if(123===b){a[1]++;if(g3===c(0)){a[1]++;return pd}var
+e=[0,h(0),e];continue}g(93);return[2,bv(e)]}}if(123===b){a[1]++;if(f_===c(0)){a[1]++;return mm}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(g3);return[3,bh(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(f_);return[3,bv(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<K(d,a[1])+d4>>>0?0:1;if(p){a[1]++;continue}}return[0,an(d,n,a[1]-n|0)]}}var
+p=9<aa(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<K(d,a[1])+ee>>>0?0:1;if(o){a[1]++;continue}}return[4,an(d,m,a[1]-m|0)]}}return h(0)},ai=function(b,a){if(3===a[0])try{var
-c=ia(b,a[1]);return c}catch(a){a=a1(a);if(a===ax)return O(am(pf,b));throw a}return O(pe)},bJ=function(a){return 1===a[0]?a[1]:O(pg)},bq=function(a){if(0===a[0]){var
-b=a[1];return 40<o(b)?O(ph):eG(b)}return O(pi)},cd=function(a){return 2===a[0]?a[1]:O(pj)},c1=function(a){switch(a[0]){case
-0:return[0,bq(a)];case
+o=25<aa(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(d,m,a[1]-m|0)]}}return h(0)},W=function(b,a){if(3===a[0])try{var
+c=g6(b,a[1]);return c}catch(a){a=aA(a);if(a===ae)return I(G(mo,b));throw a}return I(mn)},be=function(a){return 1===a[0]?a[1]:I(mp)},a1=function(a){if(0===a[0]){var
+b=a[1];return 40<r(b)?I(mq):dU(b)}return I(mr)},bJ=function(a){return 2===a[0]?a[1]:I(ms)},ck=function(a){switch(a[0]){case
+0:return[0,a1(a)];case
 1:return[1,a[1]];case
-2:return[3,a2(c1,a[1])];case
+2:return[3,aK(ck,a[1])];case
 3:var
-c=a[1];return[4,a2(function(a){var
-b=c1(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return eC(b,po)?eC(b,pp)?O(pq):pr:ps}},pt=function(l,i){var
-a=c1(cc(l));function
+c=a[1];return[4,aK(function(a){var
+b=ck(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return dR(b,mx)?dR(b,my)?I(mz):mA:mB}},mC=function(k,j){var
+a=ck(bI(k));function
 b(b){var
-c=S(j,dY(b),a);return c?c[1]:O(am(pu,b))}var
-m=0,n=b(pv),d=Y(function(a){return dM(j,a)},n,m),o=d?d[1]:O(pA),e=ds(o),q=dw(0,64),f=dw(0,64);function
+c=M(i,df(b),a);return c?c[1]:I(G(mD,b))}var
+l=0,m=b(mE),d=O(function(a){return c4(i,a)},m,l),n=d?d[1]:I(mJ),e=cM(n),p=cN(0,64),f=cN(0,64);function
 g(d,c,b){var
-a=cW(j,d,c,b);return a?a[1]:O(pw)}var
-p=b(px);eO(function(m,d){if(3===d[0]){var
+a=cf(i,d,c,b);return a?a[1]:I(mF)}var
+o=b(mG);d3(function(l,d){if(3===d[0]){var
 b=d[1];if(b){var
 f=b[1];if(0===f[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=az(a)&&e9(a,L(e.length-1))){var
-l=ao(a),c=k(e,l)[1+l],n=c[3]?g(0,c,j):pz,o=[0,L(m),[0,a,n]];return e7(q,g(1,c,j),o)}}}}}}return O(py)},p);var
-h=eQ(eN(0,function(M,K){var
-g=K[1],s=bd(q,g),l=k(q[2],s)[1+s];if(l){var
-m=l[3],F=l[2];if(0===aB(g,l[1]))var
-a=[0,F];else
-if(m){var
-n=m[3],G=m[2];if(0===aB(g,m[1]))var
+j=i[1],a=f[1];if(0<=af(a)&&ej(a,D(e.length-1))){var
+k=_(a),c=y(e,k)[1+k],m=c[3]?g(0,c,j):mI,n=[0,D(l),[0,a,m]];return eh(p,g(1,c,j),n)}}}}}}return I(mH)},o);var
+h=d6(d2(0,function(M,L){var
+g=L[1],r=aL(p,g),k=y(p[2],r)[1+r];if(k){var
+l=k[3],G=k[2];if(0===ah(g,k[1]))var
 a=[0,G];else
-if(n){var
-H=n[2],I=n[3];if(0===aB(g,n[1]))var
-a=[0,H];else{var
-e=I;for(;;){if(e){var
-D=e[2],E=e[3];if(0!==aB(g,e[1])){var
-e=E;continue}var
-a=[0,D]}else
+if(l){var
+m=l[3],H=l[2];if(0===ah(g,l[1]))var
+a=[0,H];else
+if(m){var
+I=m[2],J=m[3];if(0===ah(g,m[1]))var
+a=[0,I];else{var
+e=J;for(;;){if(e){var
+E=e[2],F=e[3];if(0!==ah(g,e[1])){var
+e=F;continue}var
+a=[0,E]}else
 var
 a=0;break}}}else
 var
@@ -3872,283 +2880,277 @@ var
 a=0}else
 var
 a=0;if(a){var
-v=a[1],b=v[2],u=bd(f,b),o=k(f[2],u)[1+u];for(;;){if(o){var
-J=o[3],t=0===aB(o[1],b)?1:0;if(!t){var
-o=J;continue}var
-w=t}else
+u=a[1],b=u[2],t=aL(f,b),n=y(f[2],t)[1+t];for(;;){if(n){var
+K=n[3],s=0===ah(n[1],b)?1:0;if(!s){var
+n=K;continue}var
+v=s}else
 var
-w=0;if(1-w)e7(f,b,L(M));var
-r=bd(f,b),h=k(f[2],r)[1+r];if(h){var
-i=h[3],z=h[2];if(0===aB(b,h[1]))var
-p=z;else{if(!i)throw ax;var
-j=i[3],A=i[2];if(0===aB(b,i[1]))var
-p=A;else{if(!j)throw ax;var
-B=j[2],C=j[3];if(0===aB(b,j[1]))var
-p=B;else{var
-d=C;for(;;){if(!d)throw ax;var
-x=d[2],y=d[3];if(0!==aB(b,d[1])){var
-d=y;continue}var
-p=x;break}}}}return[0,v[1],p]}throw ax}}var
-N=V(c);return[0,V(c),N]},i));return[0,a,h[1],h[2]]},gi=function(d){var
-u=o(d);if(u<8)O(pB);var
-i=hD(eY(d,0)),P=i<2?1:0,Q=P||((u-8|0)<i?1:0);if(Q)O(pC);var
-R=cc(an(d,8,i));function
-q(b){var
-c=cd(ai(pD,ai(b,R)));if(c){var
+v=0;if(1-v)eh(f,b,D(M));var
+q=aL(f,b),h=y(f[2],q)[1+q];if(h){var
+i=h[3],z=h[2];if(0===ah(b,h[1]))var
+o=z;else{if(!i)throw ae;var
+j=i[3],A=i[2];if(0===ah(b,i[1]))var
+o=A;else{if(!j)throw ae;var
+B=j[2],C=j[3];if(0===ah(b,j[1]))var
+o=B;else{var
+d=C;for(;;){if(!d)throw ae;var
+w=d[2],x=d[3];if(0!==ah(b,d[1])){var
+d=x;continue}var
+o=w;break}}}}return[0,u[1],o]}throw ae}}var
+O=N(c);return[0,N(c),O]},j));return[0,a,h[1],h[2]]},fv=function(e){var
+v=r(e);if(v<8)I(mK);var
+k=dM(ea(e,0)),Q=k<2?1:0,R=Q||((v-8|0)<k?1:0);if(R)I(mL);var
+S=bI(V(e,8,k));function
+h(b){var
+c=bJ(W(mM,W(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=ao(bq(c[1])),e=ao(bq(d[1]));if(0<=a&&!(e<a)&&!(u<((8+i|0)+e|0)))return[0,(8+i|0)+a|0,e-a|0];return O(b)}}return O(b)}function
-e(b){var
-a=q(b);return an(d,a[1],a[2])}function
-a(f,e){var
-a=q(e),g=a[1];function
-h(e){var
-a=eG(hA(ir,eY(d,g+(8*e|0)|0)));if(!f&&!(0<=az(a)))return m(a,b(c,64));return a}return bZ(a[2]/8|0,h)}function
-l(c){var
-a=q(c),e=a[1];function
-f(c){function
-a(a){return K(d,(e+(4*c|0)|0)+a|0)}var
-f=b(L(a(3)),24),g=a(2)<<16,h=a(1)<<8;return m(L((a(0)+h|0)+g|0),f)}return bZ(a[2]/4|0,f)}var
-h=cc(e(pE)),y=l(pF),n=y.length-1;if(0===n)O(pG);var
-z=a2(bJ,cd(ai(pH,h)));if(h$(function(a){return 1-eP(a,pI)},z))O(pJ);function
-r(a){return eP(a,z)}function
-A(c){var
-a=q(c),p=a[1],i=hw(a[2],n);return bZ(n,function(n){var
-j=an(d,p+bU(i,n)|0,i),c=o(j)-1|0;if(c<0)var
-e=f;else{var
-a=c,g=f;for(;;){var
-k=L(K(j,a)),h=m(b(g,8),k),l=a-1|0;if(0!==a){var
-a=l,g=h;continue}var
-e=h;break}}return e})}var
-s=ai(pK,h);if(r(pL))var
+a=_(a1(c[1])),e=_(a1(d[1]));if(0<=a&&!(e<a)&&!(v<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return I(b)}}return I(b)}function
+m(b){var
+a=h(b);return V(e,a[1],a[2])}function
+a(j,i){var
+a=h(i),k=a[2],m=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
+f=ea(e,m+(8*d|0)|0),g=dM(f);if(0===gH(dL(g),f)){var
+h=0;if(!j&&!(0<=g))h=1;if(!h)return D(g)}var
+a=dU(o2(hh,f));if(!j&&!(0<=af(a)))return l(a,b(c,64));return a}return ad(i)}]}function
+n(d){var
+a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
+c=d$(e,(g+(4*a|0)|0)+2|0),h=d$(e,g+(4*a|0)|0);if(c<8192)return D(h|c<<16);var
+i=b(D(c),16);return l(D(h),i)}return ad(d)}]}function
+w(a){return bw(a[1],a[2])}var
+j=bI(m(mN)),A=n(mO),o=A[1],T=A[2];if(0===o)I(mP);var
+B=aK(be,bJ(W(mQ,j)));if(g5(function(a){return 1-d5(a,mR)},B))I(mS);function
+q(a){return d5(a,B)}function
+C(d){var
+g=h(d),n=g[1],c=gE(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+j=V(e,n+a6(c,o)|0,c),d=r(j)-1|0;if(d<0)var
+g=f;else{var
+a=d,h=f;for(;;){var
+k=D(aa(j,a)),i=l(b(h,8),k),m=a-1|0;if(0!==a){var
+a=m,h=i;continue}var
+g=i;break}}return g}}var
+s=W(mT,j);if(q(mU))var
 p=1;else
 var
-N=r(qp),p=N?[0,bq(ai(qq,s))]:N;var
-B=a0(n,f),C=1===p?B:A(qo);if(typeof
+P=q(nA),p=P?[0,a1(W(nB,s))]:P;function
+E(a){return f}var
+U=1===p?E:C(nz);if(typeof
 p==="number")if(p)var
-S=l(pM),w=S,v=a(0,pN);else{try{var
-av=A(ql),M=av}catch(a){a=a1(a);if(a[1]!==cb)throw a;var
-M=C}var
-w=B,v=M}else
+X=n(mV)[2],x=X,t=[0,a(0,mW)[2]];else{try{var
+aF=[0,C(nw)],O=aF}catch(a){a=aA(a);if(a[1]!==bH)throw a;var
+O=0}var
+x=E,t=O}else
 var
-aw=l(qm),w=aw,v=a(0,qn);var
-T=a(1,pO),U=a(1,pP),D=a(0,pQ),W=e(pR),X=e(pS),Y=l(pT),Z=l(pU),g=bJ(ai(pV,s)),t=bq(ai(pW,s)),_=az(t)<0?1:0,$=_||e_(t,L(64));if($)O(pX);var
-E=a(1,pY),aa=a(1,pZ),F=a(0,p0),G=ds(cd(cc(e(p1))));function
-ab(a){var
-q=ao(t),r=k(F,a)[1+a],s=k(E,a)[1+a];if(64<o(g))O(pl);var
-v=fx(dY(g),f,c,0);if(v){var
-w=v[1],p=w[2],x=w[1],y=function(a){var
-c=L(64),d=b(ba(p,L(ed)),32),e=b(ba(x,s),32);if(e_(bX(m(ba(a,ba(p,L(ed))),e),d),c))O(pm);return dJ(x,p,L(q),s,r,a)},h=0,D=dq(pk,eX(46,g)),A=o(g);for(;;){if(A<=h)var
-l=0;else{if(ar(g,h)!==46){var
+aG=n(nx)[2],x=aG,t=[0,a(0,ny)[2]];var
+Y=a(1,mX)[2],Z=a(1,mY)[2],G=a(0,mZ)[2],H=h(m0),$=H[1],J=h(m1),ae=H[2]<o?1:0,ac=J[1],ag=ae||((J[2]/32|0)<o?1:0);if(ag)I(m2);var
+ah=n(m3)[2],ai=n(m4)[2],g=be(W(m5,s)),u=a1(W(m6,s)),aj=af(u)<0?1:0,ak=aj||ek(u,D(64));if(ak)I(m7);var
+al=a(1,m8)[2],am=a(1,m9)[2],an=a(0,m_)[2],K=cM(bJ(bI(m(m$))));function
+ao(k){var
+n=d(an,k),o=d(al,k),s=_(u);if(64<r(g))I(mu);var
+v=eL(df(g),f,c,0);if(v){var
+w=v[1],q=w[2],x=w[1],z=function(a){var
+c=D(64),d=b(aJ(q,D(du)),32),e=b(aJ(x,o),32);if(ek(bt(l(aJ(a,aJ(q,D(du))),e),d),c))I(mv);return c1(x,q,D(s),o,n,a)},h=0,G=cK(mt,d_(46,g)),B=r(g);for(;;){if(B<=h)var
+m=0;else{if(ab(g,h)!==46){var
 h=h+1|0;continue}var
-l=[0,h]}var
-H=l?(o(g)-l[1]|0)-1|0:l,J=hU(L(10),H),i=ba(L(ed),J),n=V(ba(eG(D),s)),C=V(bX(V(b(n,32)),i));if(cI(r,b(c,q)))var
-d=C;else
+m=[0,h]}var
+H=m?(r(g)-m[1]|0)-1|0:m,J=gZ(D(10),H),j=aJ(D(du),J),p=N(aJ(dU(G),o)),E=N(bt(N(b(p,32)),j));if(b3(n,b(c,s)))var
+a=E;else
 var
-K=Math.log(eH(r))-q*0.693147180559945286,u=b(n,32),B=I(u,ba(i,bX(u,i))),M=bX(b(n,32),i),N=eH(i),d=m(M,so(Math.ceil(eH(B)/N-K*4294967296.)));var
-z=y(d)?y(e8(d))?e8(d):d:hV(d);break}}else
+L=Math.log(dV(n))-s*0.693147180559945286,t=b(p,32),C=F(t,aJ(j,bt(t,j))),M=bt(b(p,32),j),O=dV(j),a=l(M,pE(Math.ceil(dV(C)/O-L*4294967296.)));var
+A=z(a)?z(ei(a))?ei(a):a:g0(a);break}}else
 var
-z=O(pn);var
-P=F[1+a],Q=k(aa,a)[1+a],R=E[1+a],e=[0,bJ(k(G,a)[1+a]),R,Q,P,z,p2],S=gh(fi(j,e));return[0,e[1],e[2],e[3],e[4],e[5],S]}var
-ac=dp(n,function(a){var
-d=a+1|0,g=k(w,a)[1+a],b=ao(k(D,d)[1+d])-1|0,c=0;for(;;){if(b<ao(k(D,a)[1+a])){var
-h=an(X,32*a|0,32),i=k(U,a)[1+a],j=k(T,a)[1+a],l=k(v,a)[1+a],m=k(C,a)[1+a],n=k(y,a)[1+a];return[0,0!==K(W,a)?1:0,n,m,l,j,i,h,c,g]}var
-e=k(Z,b)[1+b],f=[0,[0,k(Y,b)[1+b],e],c],b=b-1|0,c=f;continue}}),H=dp(G.length-1,ab),ad=ai(p4,ai(p3,h));function
-x(a){return a2(bq,cd(ai(a,ai(p5,h))))}var
-ae=pt(e(p6),H),af=e(p7),ag=e(p8),ah=dr(a(0,p9)),aj=dr(a(0,p_)),ak=dr(a(0,p$));if(r(qa))var
-al=x(qb),am=x(qc),J=[0,[0,[0,x(qd),am],al]];else
+A=I(mw);var
+P=d(am,k),e=[0,be(y(K,k)[1+k]),o,P,n,A,na],Q=fu(ev(i,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+ap=bw(o,function(a){var
+f=_(d(G,a+1|0)),g=_(d(G,a));if(f<g)ad(nb);var
+h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
+l=V(e,ac+(32*a|0)|0,32),m=d(Z,a),n=d(Y,a),o=t?d(t[1],a):h,p=d(T,a);return[0,0!==aa(e,$+a|0)?1:0,p,h,o,n,m,l,c,k]}var
+i=d(ai,b),j=[0,[0,d(ah,b),i],c],b=b-1|0,c=j;continue}}),L=bw(K.length-1,ao),aq=W(nd,W(nc,j));function
+z(a){return aK(a1,bJ(W(a,W(ne,j))))}var
+ar=mC(m(nf),L),as=m(ng),at=m(nh),au=w(a(0,ni)),av=w(a(0,nj)),aw=w(a(0,nk));if(q(nl))var
+ax=z(nm),ay=z(nn),M=[0,[0,[0,z(no),ay],ax]];else
 var
-J=0;var
-ap=cd(ai(qe,ad)),aq=a2(function(a){return bJ(a)},ap),as=r(qf),at=bq(ai(qg,s)),au=bJ(ai(qi,ai(qh,h)));return[0,[0,bJ(ai(qk,ai(qj,h))),au,g,t,at,p,as,aq,J,H,ak,aj,ah,ac,ag,af],ae]},qr=function(h){var
-c=aK(h);function
-b(a,f){if(a===aC(c))return 0;var
-d=hs(c,a),e=a+1|0;return[0,d,function(a){return b(e,a)}]}var
-d=0;function
-g(a){return b(d,a)}function
-f(h,g){if(0===h){var
-a=0,d=g;for(;;){var
-b=e(d,0);if(b){var
-a=[0,b[1],a],d=b[2];continue}return bh(a)}}var
-c=e(g,0);if(c){var
-i=c[1];return[0,i,f(h-1|0,c[2])]}return 0}var
-a=f(500,g);return dq(qt,a2(function(a){return e(cF(qs),a)},a))},qv=qu.slice(),gj=function(e){try{var
-g=gi(e)}catch(a){a=a1(a);if(a[1]===cb){var
-c=a[2],p=0;if(8<o(c)&&eB(an(c,0,8),qw)){var
-f=c;p=1}if(!p)var
-f=am(qx,c);return[0,0,f]}if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==cH&&a!==dk&&a!==ax)throw a;return qz}return qy}var
-a=g[1];try{var
-h=mj(j,e,a,g[2])}catch(a){a=a1(a);if(a!==cH&&a!==cx&&a!==cw)throw a;return qA}var
-l=h[1];if(0===az(l)){var
-r=a[14],s=h7(a[14]),b=h_(function(b,a){return a},s,r),m=a[6],q=0;if(typeof
-m==="number"&&m)if(0<az(b[9]))var
-t=dj(b[9]),u=dj(b[4]),d=i(cF(qB),u,t);else
+M=0;var
+az=bJ(W(np,aq)),aB=aK(function(a){return be(a)},az),aC=q(nq),aD=a1(W(nr,s)),aE=be(W(nt,W(ns,j)));return[0,[0,be(W(nv,W(nu,j))),aE,g,u,aD,p,aC,aB,M,L,aw,av,au,ap,at,as],ar]},nC=function(a){function
+b(a){return cJ(1,aa(nD,a))}return cK(nE,bw(r(a),function(d){var
+c=aa(a,d),e=b(c%16|0);return G(b(c/16|0),e)}))},nG=nF.slice(),fw=function(f){try{var
+h=fv(f)}catch(a){a=aA(a);if(a[1]===bH){var
+c=a[2],n=0;if(8<r(c)&&dP(V(c,0,8),nH)){var
+g=c;n=1}if(!n)var
+g=G(nI,c);return[0,0,g]}if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==b2&&a!==cF&&a!==ae)throw a;return nK}return nJ}var
+a=h[1];try{var
+j=jp(i,f,a,h[2])}catch(a){a=aA(a);if(a!==b2&&a!==b0&&a!==bZ)throw a;return nL}var
+k=j[1];if(0===af(k)){var
+p=a[14],s=g2(a[14]),b=d4(function(b,a){return a},s,p),l=a[6],o=0;if(typeof
+l==="number"&&l)if(0<af(b[9]))var
+t=G(nN,G(cD(b[9]),nM)),d=G(nO,G(cD(b[4]),t));else
 var
-d=am(dj(b[4]),qD);else
-q=1;if(q)var
-x=a[7]?qE:qF,d=am(dj(b[3]),x);var
-v=qr(h[2]),w=h6(a[14]);return[0,1,cf(cF(qC),w,d,v)]}var
-n=ao(l);return[0,0,am(qG,k(qv,n)[1+n])]},gk=[_,qH,cm(0)],qJ=qI.slice(),q2=q1.slice(),q3=function(e){if(16777216<=o(e))throw[0,gk,q4];var
-f=c1(cc(e));if(4===f[0]){var
+d=G(cD(b[4]),nS);else
+o=1;if(o)var
+v=a[7]?nT:nU,d=G(cD(b[3]),v);var
+u=G(nQ,G(d,G(nP,nC(j[2]))));return[0,1,G(nR,G(e(q+d0(a[14])),u))]}var
+m=_(k);return[0,0,G(nV,y(nG,m)[1+m])]},fx=[S,nW,cv(0)],nY=nX.slice(),of=oe.slice(),og=function(e){if(16777216<=r(e))throw[0,fx,oh];var
+f=ck(bI(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(eC(d[1],q6)){var
+c=a[2],d=a[1];if(dR(d[1],oj)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bh(b)}}throw[0,cb,q5]},q7=function(s,ax,aU,y){var
-D=o(y)-1|0;for(;;){if(0<=D){if(ar(y,D)!==10){var
-D=D-1|0;continue}var
-O=[0,D]}else
+a=c;continue}return bv(b)}}throw[0,bH,oi]},ok=function(q,aA,a1,x){var
+L=r(x)-1|0;for(;;){if(0<=L){if(ab(x,L)!==10){var
+L=L-1|0;continue}var
+T=[0,L]}else
 var
-O=0;var
-F=O?O[1]+1|0:O,P=an(y,F,o(y)-F|0),ay=an(y,0,F),ad=o(ay),z=function(a){var
-b=a<ad?1:0,c=b?K(ay,a):b;return c},B=function(a){return bt===(z(a)&192)?1:0},d=0;for(;;){var
-ae=ad<=d?1:0,U=0;if(ae){var
-af=ae;U=1}else{var
-r=z(d);if(!(bt<=r)){var
-d=d+1|0;continue}var
-aC=0;if(194<=r&&!(d_<=r)){var
-av=B(d+1|0);if(av){var
-d=d+2|0;continue}var
-T=av;aC=1}if(!aC){var
-aE=0;if(d_<=r&&!(d$<=r)){var
-aq=B(d+1|0);if(aq){var
-as=B(d+2|0);if(as){var
-aS=d_!==r?1:0,at=aS||(gX<=z(d+1|0)?1:0);if(at){var
-aT=237!==r?1:0,au=aT||(z(d+1|0)<gX?1:0);if(au){var
-d=d+3|0;continue}var
-N=au}else
+T=0;var
+M=T?T[1]+1|0:T,U=V(x,M,r(x)-M|0),aB=V(x,0,M),ak=r(aB),B=function(a){var
+b=a<ak?1:0,c=b?aa(aB,a):b;return c},I=function(a){return a3===(B(a)&192)?1:0},e=0;for(;;){var
+al=ak<=e?1:0,Z=0;if(al){var
+am=al;Z=1}else{var
+p=B(e);if(!(a3<=p)){var
+e=e+1|0;continue}var
+aH=0;if(194<=p&&!(dq<=p)){var
+az=I(e+1|0);if(az){var
+e=e+2|0;continue}var
+Y=az;aH=1}if(!aH){var
+aI=0;if(dq<=p&&!(dr<=p)){var
+av=I(e+1|0);if(av){var
+aw=I(e+2|0);if(aw){var
+aZ=dq!==p?1:0,ax=aZ||(f4<=B(e+1|0)?1:0);if(ax){var
+a0=237!==p?1:0,ay=a0||(B(e+1|0)<f4?1:0);if(ay){var
+e=e+3|0;continue}var
+S=ay}else
 var
-N=at}else
+S=ax}else
 var
-N=as}else
+S=aw}else
 var
-N=aq;var
-T=N;aE=1}if(!aE){var
-ag=d$<=r?1:0;if(ag){var
-ah=r<245?1:0;if(ah){var
-ai=B(d+1|0);if(ai){var
-aj=B(d+2|0);if(aj){var
-ak=B(d+3|0);if(ak){var
-aP=d$!==r?1:0,al=aP||(gq<=z(d+1|0)?1:0);if(al){var
-aR=244!==r?1:0,ap=aR||(z(d+1|0)<gq?1:0);if(ap){var
-d=d+4|0;continue}var
-v=ap}else
+S=av;var
+Y=S;aI=1}if(!aI){var
+an=dr<=p?1:0;if(an){var
+ao=p<245?1:0;if(ao){var
+ap=I(e+1|0);if(ap){var
+ar=I(e+2|0);if(ar){var
+as=I(e+3|0);if(as){var
+aX=dr!==p?1:0,at=aX||(fB<=B(e+1|0)?1:0);if(at){var
+aY=244!==p?1:0,au=aY||(B(e+1|0)<fB?1:0);if(au){var
+e=e+4|0;continue}var
+u=au}else
 var
-v=al}else
+u=at}else
 var
-v=ak}else
+u=as}else
 var
-v=aj}else
+u=ar}else
 var
-v=ai}else
+u=ap}else
 var
-v=ah}else
+u=ao}else
 var
-v=ag;var
-af=v;U=1}}}if(U)var
-T=af;if(T){var
-aV=0===F?0:eX(10,an(y,0,F-1|0)),C=a2(q3,aV),aN=function(k){if(C){var
-d=function(d){function
-r(i){function
-k(r){function
-l(r){function
-k(M){function
-L(J){function
-D(k){function
-N(u){function
-r(m){var
-d=i[10],l=s[14],a=k?k[1]?0:k[2]?0:1:k;if(d){if(d[1]){var
-h=a?oX:c;return[0,h]}var
-g=E(l);return t(function(a){if(a){var
-b=e(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=a?gf:oY;return[0,j]}var
-l=i[8];if(G(function(a){if(0===a[0])return 0;var
+u=an;var
+am=u;Z=1}}}if(Z)var
+Y=am;if(Y){var
+a2=0===M?0:d_(10,V(x,0,M-1|0)),J=aK(og,a2),aT=function(k){if(J){var
+e=function(e){function
+u(j){function
+k(u){function
+o(u){function
+k(N){function
+M(K){function
+I(k){function
+O(u){function
+t(m){var
+e=j[10],l=q[14],a=k?k[1]?0:k[2]?0:1:k;if(e){if(e[1]){var
+h=a?l3:c;return[0,h]}var
+g=A(l);return s(function(a){if(a){var
+b=d(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+i=a?ft:l4;return[0,i]}var
+m=j[8];if(C(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
-b==="number"&&1===b)return 1;return 0},l))var
-n=function(h){var
-k=cJ(j,d[9]),f=b(b(a(b(b(c,1),1)),1),1),g=d[7];return H(t(function(a){if(0===a[0]){var
-l=a[3],m=a[2],g=X(i[8],0),h=function(c){var
-a=e(k,c[2][2]),b=G(function(a){return dQ(l,a)},a);return[0,G(function(a){return dQ(m,a)},a),b]},j=A(function(a){return dV(h,a)},g),d=a[1],c=0,b=cX(mp,function(e,f){var
-a=f[1],g=a?e[2]:a,b=p(g);if(b){var
-c=d?f[2]:d,h=c?e[1]:c;return p(h)}return b},mq,mr,c,j),f=b?1:b;return f}return 1},g),f)},o=a(b(b(c,1),1)),q=d[7],h=g(aD(t(function(a){if(0===a[0])return 1;var
-b=a[1],j=d[9],k=d[8];return p(G(function(l){var
+b==="number"&&1===b)return 1;return 0},m))var
+o=function(h){var
+k=b4(i,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return E(s(function(a){if(0===a[0]){var
+l=a[3],m=a[2],g=H(j[8],0),h=function(c){var
+a=d(k,c[2][2]),b=C(function(a){return c8(l,a)},a);return[0,C(function(a){return c8(m,a)},a),b]},i=z(function(a){return db(h,a)},g),e=a[1],c=0,b=cg(jv,function(d,f){var
+a=f[1],g=a?d[2]:a,b=n(g);if(b){var
+c=e?f[2]:e,h=c?d[1]:c;return n(h)}return b},jw,jx,c,i),f=b?1:b;return f}return 1},g),f)},p=a(b(b(c,1),1)),r=e[7],h=g(ai(s(function(a){if(0===a[0])return 1;var
+b=a[1],j=e[9],k=e[8];return n(C(function(m){var
 b=f,a=j;for(;;){if(a){var
-d=e(k,b),g=d?dQ(l,b):d;if(!g){var
-i=a[2],b=m(b,c),a=i;continue}var
+e=d(k,b),g=e?c8(m,b):e;if(!g){var
+i=a[2],b=l(b,c),a=i;continue}var
 h=g}else
 var
-h=a;return h}},b))},q),o),n);else
+h=a;return h}},b))},r),p),o);else
 var
-h=oW;return g(h,r)}var
-O=a(a(b(b(b(c,1),1),1))),P=d[10],Q=0,K=i[8],y=cJ(j,aQ(function(a){return 0===a[0]?aQ(oU,a[1][2][1]):0},K)),o=Q,l=P;for(;;){if(l){var
-q=l[1][1];if(typeof
-q==="number")var
+h=l2;return g(h,t)}var
+P=a(a(b(b(b(c,1),1),1))),Q=e[10],R=0,L=j[8],y=b4(i,aq(function(a){return 0===a[0]?aq(l0,a[1][2][1]):0},L)),p=R,o=Q;for(;;){if(o){var
+r=o[1][1];if(typeof
+r==="number")var
 h=1;else
-if(0===q[0])var
-L=ge(y,o,i),v=q[1],B=0,C=[0,cT,cT],D=function(l){return function(j,k){var
-a=cY(j)[2];return t(function(i){var
-a=j[2],n=k[2],o=k[1];function
-c(a){return fU(o,a)}if(2===l)return a?p(c(a[1])):1;if(3<=l){if(i){var
+if(0===r[0])var
+M=fs(y,p,j),v=r[1],D=0,F=[0,cc,cc],G=function(l){return function(j,k){var
+a=ch(j)[2];return s(function(i){var
+a=j[2],o=k[2],p=k[1];function
+c(a){return e8(p,a)}if(2===l)return a?n(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=dy(a[1],f),e=d?1:d;else
+d=cP(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=p(e),m=g?p(fU(n,f)):g,b=m}else
+g=n(e),m=g?n(e8(o,f)):g,b=m}else
 var
-b=1;if(b){if(a)return p(c(a[1]));var
+b=1;if(b){if(a)return n(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),r=cX(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(v),t=cg(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=fT;break;case
+a=e7;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?cY(b):fT;break;default:var
-a=cY(b)}else
-switch(fS(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?ch(b):e7;break;default:var
+a=ch(b)}else
+switch(e6(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,mn,b[2]];break;default:var
-a=cY(b)}var
-j=b_(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=b_(dO(a),1,k);else
+a=[0,1,jt,b[2]];break;default:var
+a=ch(b)}var
+j=bF(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=bF(c6(a),1,k);else
 var
 h=c[1];var
-d=b_(a[3],0,h)}else
+d=bF(a[3],0,h)}else
 if(f)var
-l=c[1],d=b_(dO(a),1,l);else
+l=c[1],d=bF(c6(a),1,l);else
 if(a[1])var
-m=c[1],d=b_(dO(a),1,m);else
+m=c[1],d=bF(c6(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),D,fV,C,B,L),F=r?1:r,h=F;else{var
-w=q[3],x=n(f,w);if(x)var
-M=ge(y,o,i),I=0,u=cX(mo,function(e){return function(b,d){var
-a=b[2];return a?n(m(fW(d,a[1]),c),e):1}}(w),fV,cT,I,M),J=u?1:u,h=J;else
+d=c[1];return[0,d,j]}}(v),G,e9,F,D,M),I=t?1:t,h=I;else{var
+w=r[3],x=m(f,w);if(x)var
+N=fs(y,p,j),J=0,u=cg(ju,function(e){return function(b,d){var
+a=b[2];return a?m(l(e_(d,a[1]),c),e):1}}(w),e9,cc,J,N),K=u?1:u,h=K;else
 var
 h=x}if(h){var
-o=o+1|0,l=l[2];continue}var
-z=h}else
+p=p+1|0,o=o[2];continue}var
+B=h}else
 var
-z=1;return g(H(z,O),N)}}var
-F=a(a(a(a(c)))),B=X(i[8],0),C=A(function(a){return dV(bl,a)},B),o=s[14],y=I(w(o,f),c),z=E(o);function
-l(a,b){return dN(z,a,b)}var
-q=0,r=[0,[0,y],0];function
-v(a,d){var
-k=a[1][1],g=t(function(a){return n(f,a)},k),i=g?e(a[2],d):g,j=i?t(function(c){var
-b=a[1][1];return G(function(d){var
-a=fM(l,d,c),b=a?1:a;return b},b)},d):i;if(j){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(w(fP(h,l,a,2,d),f),m)}return j}var
-k=cX(function(a,b,c){return fP(h,l,a,b,c)},v,ml,r,q,C),x=k?[0,k[1][1]]:k;return g(u(x,F),D)}var
-o=i[5],l=0;for(;;){if(o){var
-q=o[1],r=q[2],v=q[1],D=G(function(f,g){return function(a){var
+B=1;return g(E(B,P),O)}}var
+J=a(a(a(a(c)))),D=H(j[8],0),G=z(function(a){return db(aW,a)},D),p=q[14],y=F(v(p,f),c),B=A(p);function
+o(a,b){return c5(B,a,b)}var
+r=0,u=[0,[0,y],0];function
+w(a,e){var
+k=a[1][1],g=s(function(a){return m(f,a)},k),i=g?d(a[2],e):g,j=i?s(function(c){var
+b=a[1][1];return C(function(d){var
+a=e0(o,d,c),b=a?1:a;return b},b)},e):i;if(j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(v(e3(h,o,a,2,e),f),l)}return j}var
+k=cg(function(a,b,c){return e3(h,o,a,b,c)},w,jr,u,r,G),x=k?[0,k[1][1]]:k;return g(t(x,J),I)}var
+p=j[5],o=0;for(;;){if(p){var
+r=p[1],u=r[2],x=r[1],I=C(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(r,v),l)?l:[0,[0,v,r],l],o=o[2],l=D;continue}var
-k=s[14];if(l){var
-F=function(u){function
-o(g){var
-e=a(b(b(a(c),1),1));return H(t(function(a){var
-o=dU(j,d,a[1]),q=o?dU(j,d,a[2]):o;if(q)var
-r=d[10],g=p(G(function(l){var
+d=e}return d}}(u,x),o)?o:[0,[0,x,u],o],p=p[2],o=I;continue}var
+k=q[14];if(o){var
+J=function(u){function
+p(g){var
+d=a(b(b(a(c),1),1));return E(s(function(a){var
+p=da(i,e,a[1]),q=p?da(i,e,a[2]):p;if(q)var
+r=e[10],g=n(C(function(l){var
 j=a[2],k=a[1],b=l[1];if(typeof
 b!=="number"&&0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
@@ -4157,49 +3159,49 @@ i=h(d[1],j);if(i)return h(c[1],k);var
 g=i}return g}return 0},r));else
 var
 g=q;if(g){var
-s=a[2],c=function(a){return gc(d,s,a)},t=a[1],e=function(a){return gc(d,t,a)},b=E(k),i=fQ(b,e,c,f,k),l=i?fQ(b,c,e,f,k):i;if(l){var
-m=fR(b,e,c,k);if(!m)return fR(b,c,e,k);var
-n=m}else
+s=a[2],c=function(a){return fq(e,s,a)},t=a[1],d=function(a){return fq(e,t,a)},b=A(k),j=e4(b,d,c,f,k),l=j?e4(b,c,d,f,k):j;if(l){var
+m=e5(b,d,c,k);if(!m)return e5(b,c,d,k);var
+o=m}else
 var
-n=l;return n}return g},l),e)}var
-q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),s=ab(b(c,1),r),i=E(k);return g(aD(n(a6(function(b,a){var
-g=m(b,w(a[8],f)),h=a[8];return a6(function(g,b){var
-a=e(d[4],b[1]),k=a?dU(j,d,a[1][1]):a;if(k){var
-h=e(i,b[2]),l=h?w(h[1][8],f):f;return m(m(g,c),l)}return g},h,g)},k,f),s),q),o)},J=a(b(b(c,1),1)),y=d[7],z=y?1:y;if(z)var
-K=d[1],B=G(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=x(j,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),k=d?1:d;return k},K);else
+o=l;return o}return g},o),d)}var
+q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),t=Q(b(c,1),r),j=A(k);return g(ai(m(aD(function(b,a){var
+g=l(b,v(a[8],f)),h=a[8];return aD(function(g,b){var
+a=d(e[4],b[1]),k=a?da(i,e,a[1][1]):a;if(k){var
+h=d(j,b[2]),m=h?v(h[1][8],f):f;return l(l(g,c),m)}return g},h,g)},k,f),t),q),p)},K=a(b(b(c,1),1)),y=e[7],B=y?1:y;if(B)var
+L=e[1],D=C(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},L);else
 var
-B=z;var
-C=g(aD(p(B),J),F)}else
+D=B;var
+G=g(ai(n(D),K),J)}else
 var
-C=oT;return g(C,L)}}var
-l=b(b(a(c),1),1),o=b(b(a(b(c,1)),1),1),q=ab(b(c,1),o);return g(aD(n(i[9],q),l),k)}var
-o=b(a(b(b(b(c,1),1),1)),1),k=gb(j,i[6]),q=k?gb(j,i[7]):k;return g(H(q,o),l)}var
-l=a(b(b(a(c),1),1)),o=i[10]?h(e(j[3],P),f):1;return g(H(o,l),k)}if(C)var
-k=C[1],D=C[2],o=function(t){function
-C(a){return ga(j,t,a,b(c,1),D)}function
-d(am){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],n=[0,a(b(b(b(a(c),1),1),1)),m],o=[0,a(a(a(a(b(c,1))))),n],r=[0,b(a(a(a(b(a(c),1)))),1),o],v=[0,a(a(a(a(b(a(c),1))))),r],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),w],z=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(a(b(c,1)))),1),C],E=[0,a(a(b(b(b(a(c),1),1),1))),D],F=[0,a(a(b(b(b(a(c),1),1),1))),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],I=[0,a(b(b(b(b(a(c),1),1),1),1)),0],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],M=[0,b(b(b(a(b(a(c),1)),1),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],d=aw(j,[0,a(a(b(b(a(a(c)),1),1))),N],G,k);function
-O(z){function
+G=lZ;return g(G,M)}}var
+o=b(b(a(c),1),1),p=b(b(a(b(c,1)),1),1),r=Q(b(c,1),p);return g(ai(m(j[9],r),o),k)}var
+p=b(a(b(b(b(c,1),1),1)),1),k=fp(i,j[6]),r=k?fp(i,j[7]):k;return g(E(r,p),o)}var
+o=a(b(b(a(c),1),1)),p=j[10]?h(d(i[3],U),f):1;return g(E(p,o),k)}if(J)var
+k=J[1],G=J[2],r=function(u){function
+C(a){return fo(i,u,a,b(c,1),G)}function
+e(ap){var
+l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],p=[0,a(b(b(b(a(c),1),1),1)),m],r=[0,a(a(a(a(b(c,1))))),p],s=[0,b(a(a(a(b(a(c),1)))),1),r],v=[0,a(a(a(a(b(a(c),1))))),s],x=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),x],A=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],F=[0,b(a(a(a(b(c,1)))),1),C],G=[0,a(a(b(b(b(a(c),1),1),1))),F],I=[0,a(a(b(b(b(a(c),1),1),1))),G],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],L=[0,a(b(b(b(b(a(c),1),1),1),1)),0],M=[0,a(b(a(a(b(a(c),1))),1)),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),M],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),P],R=[0,a(a(b(b(b(a(c),1),1),1))),Q],e=ac(i,[0,a(a(b(b(a(a(c)),1),1))),R],J,k);function
+S(A){function
 l(y){function
 h(h){function
 l(C){function
-h(R){var
-S=b2(function(d){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],q=[0,a(a(b(b(a(a(c)),1),1))),o],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=e(j[2],t),f=i(j[4],d[1],u);if(f)var
+h(U){var
+V=by(function(e){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(i[2],t),f=j(i[4],e[1],u);if(f)var
 g=f;else
 var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=e(j[2],x),g=i(j[4],d[1],y);return p(g)},k);function
-T(am){function
-q(B){function
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(i[2],x),g=j(i[4],e[1],y);return n(g)},k);function
+W(ao){function
+r(B){function
 n(h){function
 l(J){function
-t(a){return[0,[0,d,f,0,0,0,0,0,0,f,0]]}var
-u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=x(j,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
+t(a){return[0,[0,e,f,0,0,0,0,0,0,f,0]]}var
+u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=w(i,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
 m=l[1];if(4===m[0]){var
 h=m[1];if(h){var
 p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
-E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=e(j[2],H),r=i(j[4],p[1],I);else
+E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=d(i[2],H),r=j(i[4],p[1],I);else
 var
 r=0;var
 s=r}else
@@ -4210,98 +3212,98 @@ var
 n=0;var
 o=n}else
 var
-o=l;return g(aD(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(H(fH(j,h,A(b1,t[10])),m),l)}var
-o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],w=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),w],h=x(j,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],z=3===l[0]?Y(dL,l[1],0):0,m=z;else
+o=l;return g(ai(o,u),t)}var
+m=b(b(a(a(c)),1),1);return g(E(eV(i,h,z(bx,u[10])),m),l)}var
+o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],x=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),x],h=w(i,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
+l=h[1],A=3===l[0]?O(c3,l[1],0):0,m=A;else
 var
-m=h;return g(u(m,o),n)}var
-r=b(b(a(a(c)),1),1),v=bF(e(j[1],aU)),w=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=aw(j,[0,a(b(b(b(b(a(c),1),1),1),1)),E],v,k);if(n)var
-F=e(j[1],s[1]),G=[0,b(a(b(b(a(a(c)),1),1)),1),0],I=[0,a(b(b(b(b(a(c),1),1),1),1)),G],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(a(b(b(a(a(c)),1),1)),1),L],h=aw(j,[0,a(a(a(b(b(a(c),1),1)))),M],F,k);else
+m=h;return g(t(m,o),n)}var
+s=b(b(a(a(c)),1),1),v=ba(d(i[1],a1)),x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=ac(i,[0,a(b(b(b(b(a(c),1),1),1),1)),F],v,k);if(n)var
+G=d(i[1],q[1]),I=[0,b(a(b(b(a(a(c)),1),1)),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],h=ac(i,[0,a(a(a(b(b(a(c),1),1)))),N],G,k);else
 var
 h=n;if(h)var
-N=e(j[1],s[2]),O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(a(b(a(a(c)),1))),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),W],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=aw(j,[0,a(a(a(b(b(a(c),1),1)))),ab],N,k);else
+P=d(i[1],q[2]),Q=[0,b(a(a(a(b(a(c),1)))),1),0],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(b(b(a(b(a(c),1)),1),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),U],W=[0,b(a(a(b(a(a(c)),1))),1),V],X=[0,a(a(a(a(a(b(c,1)))))),W],Y=[0,b(a(b(b(a(a(c)),1),1)),1),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=ac(i,[0,a(a(a(b(b(a(c),1),1)))),ab],P,k);else
 var
 l=h;if(l){var
-m=X(s[14],0);if(m)var
-ac=bF(e(j[1],m[1][7])),ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(a(a(b(a(c),1))))),aj],al=[0,a(a(a(a(b(a(c),1))))),ak],o=aw(j,[0,b(a(b(b(a(a(c)),1),1)),1),al],ac,k);else
+m=H(q[14],0);if(m)var
+ad=ba(d(i[1],m[1][7])),ae=[0,a(b(a(b(b(a(c),1),1)),1)),0],af=[0,b(b(a(b(a(a(c)),1)),1),1),ae],ag=[0,a(b(b(b(b(a(c),1),1),1),1)),af],ah=[0,b(b(a(b(a(a(c)),1)),1),1),ag],aj=[0,a(a(b(b(a(a(c)),1),1))),ah],ak=[0,a(a(a(a(a(b(c,1)))))),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(a(a(a(b(a(c),1))))),al],an=[0,a(a(a(a(b(a(c),1))))),am],o=ac(i,[0,b(a(b(b(a(a(c)),1),1)),1),an],ad,k);else
 var
 o=m;var
 p=o}else
 var
-p=l;return g(H(p,r),q)}var
-U=a(a(b(a(c),1))),W=a7(j,be(j,[4,S])),Z=e(j[9],W),r=e(j[1],Z),v=0,w=fh(0,12),o=a6(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=L(a);return[0,b7(bE(fc(R,Q(b(b(c,1),1),f)),e)),d]},w,v),y=bF(r);function
-h(b,a){return b3(a,dA(b,y))}var
-z=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=bE(bi(dz(8,r,f),B),z),n=az(l);if(0===n)var
+p=l;return g(E(p,s),r)}var
+X=a(a(b(a(c),1))),Y=aE(i,aN(i,[4,V])),Z=d(i[9],Y),s=d(i[1],Z),v=0,x=et(0,12),r=aD(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=D(a);return[0,bC(a$(eo(U,K(b(b(c,1),1),f)),e)),d]},x,v),y=ba(s);function
+h(b,a){return bz(a,cR(b,y))}var
+A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=a$(aU(cQ(8,s,f),B),A),p=af(l);if(0===p)var
 m=b(b(b(a(a(c)),1),1),1);else
-if(0<n)var
-C=function(d){return a(b(b(a(a(c)),1),1))},D=function(d){function
+if(0<p)var
+C=function(d){return a(b(b(a(a(c)),1),1))},F=function(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=a5(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},D,C,l);else{V(l);var
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},F,C,l);else{N(l);var
 m=b(a(b(b(b(a(c),1),1),1)),1)}var
-E=h(20,12),F=q([0,a(b(a(a(b(c,1))),1)),0],E),G=q(h(17,3),F),I=q([0,a(b(a(a(b(c,1))),1)),[0,m,0]],G),J=q(h(13,3),I),K=[0,a(a(a(b(a(c),1)))),0],M=q([0,a(b(a(a(b(c,1))),1)),K],J),N=q(dA(8,o),M),O=q([0,a(b(a(a(b(c,1))),1)),0],N),P=q(b3(8,o),O),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ac=[0,a(a(a(a(b(a(c),1))))),ab],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,a(b(a(b(b(a(c),1),1)),1)),af];return g(H(aw(j,[0,a(a(b(b(a(a(c)),1),1))),ag],P,k),U),T)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(a(a(a(a(b(c,1)))))),n],r=[0,b(b(a(b(b(a(c),1),1)),1),1),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z];return g(u(c0(j,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(H(f2(j,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(u(f3(j,d,[0,a(a(b(b(a(a(c)),1),1))),w]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],n=[0,a(a(a(a(b(a(c),1))))),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(a(b(b(a(a(c)),1),1))),r],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=f4(j,[0,a(a(b(b(a(a(c)),1),1))),w],k),y=h?[2,h[1]]:nQ;return g(y,l)}var
-P=b(a(b(c,1)),1);if(d)var
-h=d;else
+G=h(20,12),I=o([0,a(b(a(a(b(c,1))),1)),0],G),J=o(h(17,3),I),L=o([0,a(b(a(a(b(c,1))),1)),[0,m,0]],J),M=o(h(13,3),L),P=[0,a(a(a(b(a(c),1)))),0],Q=o([0,a(b(a(a(b(c,1))),1)),P],M),R=o(cR(8,r),Q),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bz(8,r),S),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ad=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(E(ac(i,[0,a(a(b(b(a(a(c)),1),1))),aj],T,k),X),W)}var
+l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(a(b(a(c),1))),1)),m],r=[0,a(a(a(a(a(b(c,1)))))),p],s=[0,b(b(a(b(b(a(c),1),1)),1),1),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(cj(i,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
+m=b(a(b(a(c),1)),1);return g(E(fe(i,h[1],h[2],k),m),l)}var
+l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(ff(i,e,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
+m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fg(i,[0,a(a(b(b(a(a(c)),1),1))),x],k),y=h?[2,h[1]]:kW;return g(y,l)}var
+T=b(a(b(c,1)),1);if(e)var
+h=e;else
 var
-R=[0,b(b(b(b(a(c),1),1),1),1),0],S=[0,b(a(a(a(b(c,1)))),1),R],T=[0,a(b(b(b(a(c),1),1),1)),S],U=[0,a(a(a(a(b(c,1))))),T],W=[0,b(a(a(a(b(a(c),1)))),1),U],Z=[0,a(a(a(a(b(a(c),1))))),W],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,b(a(a(a(b(c,1)))),1),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(b(b(b(a(c),1),1),1))),ae],ag=[0,b(b(a(b(a(a(c)),1)),1),1),af],ah=[0,a(b(b(b(b(a(c),1),1),1),1)),0],ai=[0,a(b(a(a(b(a(c),1))),1)),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,a(a(b(b(b(a(c),1),1),1))),ak],h=aw(j,[0,a(a(b(b(a(a(c)),1),1))),al],ag,k);return g(aD(h,P),O)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(b(b(a(b(a(c),1)),1),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],r=[0,a(a(b(b(a(a(c)),1),1))),o],v=[0,a(b(a(b(b(a(c),1),1)),1)),r],w=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),z];return g(g(H(aw(j,[0,a(a(b(a(b(a(c),1)),1))),B],w,k),h),d),C)},l=g(f7(j,s,ax),o);else
+U=[0,b(b(b(b(a(c),1),1),1),1),0],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(b(b(b(a(c),1),1),1)),V],X=[0,a(a(a(a(b(c,1))))),W],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(a(a(a(b(a(c),1))))),Y],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(b(b(a(a(c)),1),1))),ab],ae=[0,b(a(a(a(b(c,1)))),1),ad],ag=[0,a(a(b(b(b(a(c),1),1),1))),ae],ah=[0,a(a(b(b(b(a(c),1),1),1))),ag],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),0],al=[0,a(b(a(a(b(a(c),1))),1)),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(b(a(b(a(c),1)),1),1),1),am],ao=[0,a(a(b(b(b(a(c),1),1),1))),an],h=ac(i,[0,a(a(b(b(a(a(c)),1),1))),ao],aj,k);return g(ai(h,T),S)}var
+h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],p=[0,a(b(b(a(b(a(c),1)),1),1)),m],r=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(E(ac(i,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),e),C)},p=g(fj(i,q,aA),r);else
 var
-l=[1,a(b(b(a(c),1),1))];return g(l,r)};return g(f7(j,s,ax),d)}return[0,gf]},aO=a(b(b(b(b(c,1),1),1),1)),$=t(function(a){return cU(j,[4,q(a,[0,fX(j,P),0])])},C);if($)var
-aL=e(j[1],P),S=t(function(d){return p(h(d,b(a(b(c,1)),1)))},aL);else
+p=[1,a(b(b(a(c),1),1))];return g(p,u)};return g(fj(i,q,aA),e)}return[0,ft]},aV=a(b(b(b(b(c,1),1),1),1)),ag=s(function(a){return cd(i,[4,o(a,[0,e$(i,U),0])])},J);if(ag)var
+aR=d(i[1],U),X=s(function(d){return n(h(d,b(a(b(c,1)),1)))},aR);else
 var
-S=$;if(S){var
-W=e(j[2],mu),J=C,R=0;for(;;){if(J){var
-Z=J[1],aF=[0,W,[0,a7(j,be(j,[4,Z])),0]],aG=e(j[6],aF),_=e(j[9],aG),aH=[0,a7(j,be(j,[4,q(Z,[0,fX(j,_),0])])),R],aI=[0,b(a(b(c,1)),1),0],aJ=[0,e(j[2],aI),aH],W=_,J=J[2],R=aJ;continue}var
-aK=X(R,[0,P,0]),aM=e(j[6],aK),aa=i(j[4],y,aM);break}}else
+X=ag;if(X){var
+$=d(i[2],jA),P=J,W=0;for(;;){if(P){var
+ad=P[1],aJ=[0,$,[0,aE(i,aN(i,[4,ad])),0]],aL=d(i[6],aJ),ae=d(i[9],aL),aM=[0,aE(i,aN(i,[4,o(ad,[0,e$(i,ae),0])])),W],aO=[0,b(a(b(c,1)),1),0],aP=[0,d(i[2],aO),aM],$=ae,P=P[2],W=aP;continue}var
+aQ=H(W,[0,U,0]),aS=d(i[6],aQ),ah=j(i[4],x,aS);break}}else
 var
-aa=S;var
-M=g(H(aa,aO),aN);switch(M[0]){case
+ah=X;var
+R=g(E(ah,aV),aT);switch(R[0]){case
 0:var
-aA=ao(M[1]);return k(q2,aA)[1+aA];case
+aF=_(R[1]);return y(of,aF)[1+aF];case
 1:var
-ac=ao(M[1])-20|0;if(15<ac>>>0)var
-l=qK;else
-switch(ac){case
+aj=_(R[1])-20|0;if(15<aj>>>0)var
+k=nZ;else
+switch(aj){case
 0:var
-l=qL;break;case
+k=n0;break;case
 1:var
-l=qM;break;case
+k=n1;break;case
 2:var
-l=qN;break;case
+k=n2;break;case
 3:var
-l=qO;break;case
+k=n3;break;case
 4:var
-l=qP;break;case
+k=n4;break;case
 5:var
-l=qQ;break;case
+k=n5;break;case
 6:var
-l=qR;break;case
+k=n6;break;case
 7:var
-l=qS;break;case
+k=n7;break;case
 8:var
-l=qT;break;case
+k=n8;break;case
 9:var
-l=qU;break;case
+k=n9;break;case
 10:var
-l=qV;break;case
+k=n_;break;case
 11:var
-l=qW;break;case
+k=n$;break;case
 12:var
-l=qX;break;case
+k=oa;break;case
 13:var
-l=qY;break;case
+k=ob;break;case
 14:var
-l=qZ;break;default:var
-l=q0}return am(q8,l);default:var
-aB=ao(M[1]);return am(q9,k(qJ,aB)[1+aB])}}return q_}}},re=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=gj(g),a=c[2];if(c[1])var
-d=gi(g),j=d[2],k=d[1],f=an(a,o(a)-64|0,64),i=eW(o(f)/2|0,function(a){return dm(hE(am(q$,an(f,2*a|0,2))))}),h=[0,a,a2(function(a){try{var
-b=q7(k,j,i,e(a,0));return b}catch(a){a=a1(a);if(a[1]===gk)return am(ra,a[2]);if(a[1]===cb)return am(rb,a[2]);if(a!==cx&&a!==cw){if(a[1]!==cu&&a[1]!==cv&&a!==ax&&a!==dk&&a!==cH)throw a;return rd}return rc}},n)];else
+k=oc;break;default:var
+k=od}return G(ol,k);default:var
+aG=_(R[1]);return G(om,y(nY,aG)[1+aG])}}return on}}},ot=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=fw(g),a=c[2];if(c[1])var
+e=fv(g),j=e[2],k=e[1],f=V(a,r(a)+gg|0,64),i=d9(r(f)/2|0,function(a){return cG(gJ(G(oo,V(f,2*a|0,2))))}),h=[0,a,aK(function(a){try{var
+b=ok(k,j,i,d(a,0));return b}catch(a){a=aA(a);if(a[1]===fx)return G(op,a[2]);if(a[1]===bH)return G(oq,a[2]);if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==ae&&a!==cF&&a!==b2)throw a;return os}return or}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return rf};sl(function(a){return gj(a)[2]},re);eL(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return ou};pA(function(a){return fw(a)[2]},ot);dZ(0);return}}(globalThis));

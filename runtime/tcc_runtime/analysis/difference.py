@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from tcc_certs.errors import Code, ensure
-from tcc_runtime.analysis.graph import PlanGraph
+from tcc_runtime.analysis.graph import PlanGraph, Stored
 from tcc_runtime.process import collection_put_off
 
 MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
@@ -68,8 +68,28 @@ class _Product:
         self._least: dict[int, int] = {}
         beside = -1 if other.root is None else other.root
         self._root = (one.root or 0) * self._width + beside + 1
-        self._find(most)
-        self._sum()
+        if not self._in_arrays(most):
+            self._find(most)
+            self._sum()
+
+    def _in_arrays(self, most: int) -> bool:
+        """What :meth:`_find` and :meth:`_sum` find, of large artifacts, a rank at a time."""
+        one, other = self._one, self._other
+        if not (isinstance(one, Stored) and isinstance(other, Stored)):
+            return False
+        if not (one.artifact.is_wide and other.artifact.is_wide):
+            return False
+        from tcc_runtime.artifact import pairs  # numpy
+
+        found = pairs.pairs_of(one.artifact, other.artifact, self._beside, most, edges=True)
+        sums = found and pairs.plan_sums(found, one.artifact, other.artifact)
+        if not (found and sums):
+            return False
+        codes, (plans, fewest, least) = found.codes.tolist(), sums
+        self._plans = dict(zip(codes, plans.tolist(), strict=True))
+        self._fewest = dict(zip(codes, fewest.tolist(), strict=True))
+        self._least = dict(zip(codes, least.tolist(), strict=True))
+        return True
 
     def _find(self, most: int) -> None:
         """The edges of every pair of two states."""

@@ -437,6 +437,9 @@ def _included_plans(search: _Search) -> SearchResult:
     if not (isinstance(left, OfPlans) and isinstance(right, OfPlans)):
         raise TypeError("plans are needed")
     other = [_beside(system, call) for call in range(len(system.left.core.calls))]
+    at_once = _in_arrays(search, left, right, other)
+    if at_once is not None:
+        return at_once
     width = right.start[0][0] + 1
     start = left.start[0][0] * width + right.start[0][0]
     known = {start: (-1, -1)}  # the pair before it, and the call between
@@ -448,11 +451,7 @@ def _included_plans(search: _Search) -> SearchResult:
         while pair != start:
             pair, before = known[pair]
             path.append(before)
-        moves: list[tuple[Move, Renaming]] = [
-            (Move(call=call, tokens=(), state=None), {}) for call in reversed(path)
-        ]
-        session = SessionWriter(system, moves).session(ends)
-        return SearchResult(holds=False, session=session, states=len(known))
+        return _refuted(system, path[::-1], ends, len(known))
 
     while level:
         for pair in level:
@@ -484,6 +483,40 @@ def _included_plans(search: _Search) -> SearchResult:
                     after.append(found)
         level = after
     return SearchResult(holds=True, states=len(known))
+
+
+def _in_arrays(
+    search: _Search, left: OfPlans, right: OfPlans, other: Sequence[int]
+) -> SearchResult | None:
+    """The same of large artifacts, whose pairs are gone through all at once; None: not of these."""
+    if not (left.artifact.is_wide and right.artifact.is_wide):
+        return None
+    from tcc_runtime.artifact import pairs  # numpy
+
+    beside = [right.mine(other[call]) for call in left.numbers]
+    found = pairs.pairs_of(left.artifact, right.artifact, beside, search.max_states, edges=False)
+    if found is None:
+        return None
+    states = len(found.codes)
+    try:
+        search.check_time()
+    except OpenQuestion as late:
+        return replace(_open(late), states=states)
+    session = pairs.shortest_session(found, left.artifact, right.artifact)
+    if session is None:
+        return SearchResult(holds=True, states=states)
+    calls, finishes = session
+    path = [left.numbers[call] for call in calls]
+    return _refuted(search.system, path, "finish" if finishes else "call", states)
+
+
+def _refuted(system: System, path: Sequence[int], ends: Ends, states: int) -> SearchResult:
+    """What a sequence of calls of the left side's core shows."""
+    moves: list[tuple[Move, Renaming]] = [
+        (Move(call=call, tokens=(), state=None), {}) for call in path
+    ]
+    session = SessionWriter(system, moves).session(ends)
+    return SearchResult(holds=False, session=session, states=states)
 
 
 def _open(left: OpenQuestion) -> SearchResult:

@@ -42,7 +42,7 @@ from tcc_certs.values.canonical import (
     record_mac,
     reference_digest,
 )
-from tcc_certs.values.places import State
+from tcc_certs.values.places import Columns, State
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, ModelCalls, asked_in, budget_in
 from tcc_runtime.gate.journal import News
@@ -137,7 +137,7 @@ class _Writing:
         self._leaves: Leaves | None = None
 
     def entry(
-        self, given: Given, form: Form | None, state: State | None, *, shown: bool
+        self, given: Given, form: Form | None, state: State | Columns | None, *, shown: bool
     ) -> dict[str, Json]:
         """A value: its digest, itself where it is shown, and what statements need of it.
 
@@ -155,7 +155,7 @@ class _Writing:
             found |= self.members(form, ("s", data.decode()) if state is None else state)
         return found
 
-    def members(self, form: Form, state: State) -> dict[str, Json]:
+    def members(self, form: Form, state: State | Columns) -> dict[str, Json]:
         """What statements need of a value beside its digest."""
         if self._leaves is None and self._digester is not None:
             self._leaves = self._digester.leaves()

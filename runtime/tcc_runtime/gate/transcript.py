@@ -13,11 +13,10 @@ from fractions import Fraction
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.monitors.digested import decimal_of
 from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import ReplayedSession
 from tcc_certs.session.validation import SessionReplay
-from tcc_certs.values.places import State
+from tcc_certs.values.places import State, decimal_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import Policy, policy_of
 
