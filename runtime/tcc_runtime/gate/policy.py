@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from itertools import chain
@@ -25,6 +24,7 @@ from json.encoder import encode_basestring
 from operator import getitem
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.json import Encoder
 
 from tcc_certs.core.derived import call_text, summed_parameter
@@ -424,8 +424,7 @@ def _scalar(value: object) -> bytes:
 # The table of a tool.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A call that was asked for and is well formed.
 
     Attributes:
