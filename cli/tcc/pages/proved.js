@@ -3,148 +3,148 @@
 globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurable:true,get:b}),_T_));function
 b(){var
 b=this||self;b.globalThis=b;delete
-a.prototype._T_}}(Object));(function(k){"use strict";var
-f6=" : flags Open_text and Open_binary are not compatible",fY="Invalid_argument",f5=0x7fffffff,cr='"',dl=1255,cp="REJECTED: ",a2=255,gd=0x800,aw=0xffff,di="tools",fK="jsError",at=0x8000,fR=12520,f4=160,bN=256,gk="rounded",gc="no member ",fJ="End_of_file",dh="DECLINED: too large",dv="Unix.Unix_error",gb="nondeterministic",dk="Failure",aG=0xff,dg="mkdir",bL=1000,gj="edge_start",gi="beta",dq=224,q="",f3="Stack_overflow",dx="ENOENT",fQ="^",cm=": No such file or directory",bi="0",f2="/static/",ga="([^/]+)",bg=0x3f,du=1000000000,f1="Not_found",dw=0xf,a3=128,fI=0xdc00,fX="Sys_blocked_io",go="grammar",gp="fd ",f_=125,f$="ENOTEMPTY",fP="Match_failure",S=248,f9="Division_by_zero",dy=252,gn=1027,fH="Sys_error",bM=0xFF,dp="+",dt="rmdir",gh=0xf0,f0="a call",fG="core",fW=246,gg=-64,fF="EEXIST",fZ=1026,fV="fraction_bits",f8="buffer.ml",cn="int_of_string",av=1024,f7="gate",fz="Pervasives.do_at_exit",fA="utf8",dB=" plans",bK=" ",am=0x80,gf=1023,fy="Undefined_recursive_module",fE=120,fT="limits",fU=" : flags Open_rdonly and Open_wronly are not compatible",fD=512,dr=240,bh="-",gm="DECLINED: ",bj=0x40000000,fC=0x7ff0,fO="0123456789abcdef",dA=": Not a directory",fN=0xe0,fS=" : file already exists",dn="relaxed",fM=0xdfff,aF=0xffffff,fB=144,au="/",ds="compare: functional value",ge="Assert_failure",dj="0x",gl="Out_of_memory",dm="ENOTDIR",fL=1073741823,cq=254,dz="index out of bounds",co=250,cs="_bigarr02";function
-oB(c,d){var
+a.prototype._T_}}(Object));(function(p){"use strict";var
+gP=" : flags Open_text and Open_binary are not compatible",gH="Invalid_argument",gO=0x7fffffff,cE='"',dI=1255,cC="REJECTED: ",a5=255,gY=0x800,aB=0xffff,dF="tools",gt="jsError",ay=0x8000,gA=12520,gN=160,bX=256,g5="rounded",gX="no member ",gs="End_of_file",dE="DECLINED: too large",dR="Unix.Unix_error",gW="nondeterministic",dH="Failure",aJ=0xff,dD="mkdir",bV=1000,g4="edge_start",g3="beta",dM=224,t="",gM="Stack_overflow",dT="ENOENT",gz="^",cz=": No such file or directory",bp="0",gL="/static/",gV="([^/]+)",bn=0x3f,dQ=1000000000,gK="Not_found",dS=0xf,a6=128,gr=0xdc00,gG="Sys_blocked_io",g9="grammar",g_="fd ",gT=125,gU="ENOTEMPTY",gy="Match_failure",T=248,gS="Division_by_zero",dU=252,g8=1027,gq="Sys_error",bW=0xFF,dL="+",dP="rmdir",g2=0xf0,gJ="a call",gp="core",gF=246,g1=-64,go="EEXIST",gI=1026,gE="fraction_bits",gR="buffer.ml",cA="int_of_string",aA=1024,gQ="gate",gi="Pervasives.do_at_exit",gj="utf8",dX=" plans",bU=" ",ao=0x80,g0=1023,gh="Undefined_recursive_module",gn=120,gC="limits",gD=" : flags Open_rdonly and Open_wronly are not compatible",gm=512,dN=240,bo="-",g7="DECLINED: ",bq=0x40000000,gl=0x7ff0,gx="0123456789abcdef",dW=": Not a directory",gw=0xe0,gB=" : file already exists",dK="relaxed",gv=0xdfff,aI=0xffffff,gk=144,az="/",dO="compare: functional value",gZ="Assert_failure",dG="0x",g6="Out_of_memory",dJ="ENOTDIR",gu=1073741823,cD=254,dV="index out of bounds",cB=250,cF="_bigarr02";function
+q7(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
-gr(e,f,d){var
+ha(e,f,d){var
 a=new
 Array(d+1);a[0]=0;for(var
 b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
-cB(c,b,a){var
+cO(c,b,a){var
 d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
-e=q;for(;0<a;b+=av,a-=av)e+=d.apply(null,c.slice(b,b+Math.min(a,av)));return e}function
-cu(b){if(k.Uint8Array)var
-c=new(k.Uint8Array)(b.l);else
+e=t;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
+cH(b){if(p.Uint8Array)var
+c=new(p.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bl(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cB(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cu(b);var
+bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cO(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cO(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cH(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
 a=c-1;a>=0;a--)h[f+a]=g[e+a];else{var
 i=Math.min(c,g.length-e);for(var
 a=0;a<i;a++)h[f+a]=g.charCodeAt(e+a);for(;a<c;a++)h[f+a]=0}}return 0}function
-aQ(a){return a}function
-a4(a,b,c,d,e){bl(aQ(a),b,c,d,e);return 0}function
-bn(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
+aS(a){return a}function
+a7(a,b,c,d,e){bs(aS(a),b,c,d,e);return 0}function
+bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-po(b,a){throw[0,b,a]}function
-dO(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
-d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a5(a){if(a.t==2)a.c+=dO(a.l-a.c.length,"\0");else
-a.c=cB(a.c,0,a.c.length);a.t=0}function
-gX(a){if(a.length<24){for(var
+rU(b,a){throw[0,b,a]}function
+d_(b,a){if(b==0)return t;if(a.repeat)return a.repeat(b);var
+d=t,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a8(a){if(a.t==2)a.c+=d_(a.l-a.c.length,"\0");else
+a.c=cO(a.c,0,a.c.length);a.t=0}function
+hG(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-dS(e){for(var
-j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<am){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<am;d++);if(d-b>fD){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(f<<6);if(f<fN){a=g-0x3080;if(a<am)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3){g=h+(g<<6);if(f<gh){a=g-0xe2080;if(a<gd||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a3&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aw)c+=String.fromCharCode(0xd7c0+(a>>10),fI+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>av){c.substr(0,1);j+=c;c=q}}return j+c}function
-ax(c,a,b){this.t=c;this.c=a;this.l=b}ax.prototype.toString=function(){switch(this.t){case
-9:return this.c;default:a5(this);case
-0:if(gX(this.c)){this.t=9;return this.c}this.t=8;case
-8:return this.c}};ax.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return dS(a)};ax.prototype.slice=function(){var
+ec(e){for(var
+j=t,c=t,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gm){c.substr(0,1);j+=c;c=t;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gw){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g2){a=g-0xe2080;if(a<gY||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gr+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=t}}return j+c}function
+aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
+9:return this.c;default:a8(this);case
+0:if(hG(this.c)){this.t=9;return this.c}this.t=8;case
+8:return this.c}};aC.prototype.toUtf16=function(){var
+a=this.toString();if(this.t==9)return a;return ec(a)};aC.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
-ax(this.t,a,this.l)};function
-gz(a){return new
-ax(0,a,a.length)}function
-e(a){return gz(a)}function
-dN(b,a){po(b,e(a))}var
-J=[0];function
-P(a){dN(J.Invalid_argument,a)}function
-bm(){P(dz)}function
-oI(b,a){if(a>>>0>=b.l-1)bm();var
-c=bn(b,a),d=bn(b,a+1);return d<<8|c}var
-gI=Math.pow(2,-24);function
-gQ(a){throw a}function
-cz(){gQ(J.Division_by_zero)}function
-p(b,c,a){this.lo=b&aF;this.mi=c&aF;this.hi=a&aw}p.prototype.caml_custom="_j";p.prototype.copy=function(){return new
-p(this.lo,this.mi,this.hi)};p.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};p.prototype.neg=function(){var
+aC(this.t,a,this.l)};function
+hi(a){return new
+aC(0,a,a.length)}function
+e(a){return hi(a)}function
+d9(b,a){rU(b,e(a))}var
+N=[0];function
+S(a){d9(N.Invalid_argument,a)}function
+bt(){S(dV)}function
+rc(b,a){if(a>>>0>=b.l-1)bt();var
+c=bu(b,a),d=bu(b,a+1);return d<<8|c}var
+hr=Math.pow(2,-24);function
+hz(a){throw a}function
+cM(){hz(N.Division_by_zero)}function
+q(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}q.prototype.caml_custom="_j";q.prototype.copy=function(){return new
+q(this.lo,this.mi,this.hi)};q.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-p(a,b,c)};p.prototype.add=function(a){var
+q(a,b,c)};q.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-p(b,c,d)};p.prototype.sub=function(a){var
+q(b,c,d)};q.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-p(b,c,d)};p.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*gI|0)+this.mi*a.lo+this.lo*a.mi,d=(c*gI|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-p(b,c,d)};p.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};p.prototype.isNeg=function(){return this.hi<<16<0};p.prototype.and=function(a){return new
-p(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};p.prototype.or=function(a){return new
-p(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};p.prototype.xor=function(a){return new
-p(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};p.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-p(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-p(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-p(0,0,this.lo<<a-48)};p.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-p(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-p(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-p(this.hi>>a-48,0,0)};p.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+q(b,c,d)};q.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*hr|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hr|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+q(b,c,d)};q.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};q.prototype.isNeg=function(){return this.hi<<16<0};q.prototype.and=function(a){return new
+q(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};q.prototype.or=function(a){return new
+q(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};q.prototype.xor=function(a){return new
+q(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};q.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+q(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+q(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+q(0,0,this.lo<<a-48)};q.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+q(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+q(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+q(this.hi>>a-48,0,0)};q.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-p(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+q(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-p(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aw);return new
-p(this.hi<<16>>a-32,b,b)};p.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aF;this.lo=this.lo<<1&aF};p.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aF;this.mi=(this.mi>>>1|this.hi<<23)&aF;this.hi=this.hi>>>1};p.prototype.udivmod=function(e){var
+q(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
+q(this.hi<<16>>a-32,b,b)};q.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};q.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};q.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-p(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};p.prototype.div=function(a){var
-b=this;if(a.isZero())cz();var
-d=b.hi^a.hi;if(b.hi&at)b=b.neg();if(a.hi&at)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&at)c=c.neg();return c};p.prototype.mod=function(b){var
-a=this;if(b.isZero())cz();var
-d=a.hi;if(a.hi&at)a=a.neg();if(b.hi&at)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&at)c=c.neg();return c};p.prototype.toInt=function(){return this.lo|this.mi<<24};p.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};p.prototype.toArray=function(){return[this.hi>>8,this.hi&aG,this.mi>>16,this.mi>>8&aG,this.mi&aG,this.lo>>16,this.lo>>8&aG,this.lo&aG]};p.prototype.lo32=function(){return this.lo|(this.mi&aG)<<24};p.prototype.hi32=function(){return this.mi>>>8&aw|this.hi<<16};function
-bp(a){return new
-p(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-oJ(d,c){if(c>>>0>=d.l-7)bm();var
+q(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};q.prototype.div=function(a){var
+b=this;if(a.isZero())cM();var
+d=b.hi^a.hi;if(b.hi&ay)b=b.neg();if(a.hi&ay)a=a.neg();var
+c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};q.prototype.mod=function(b){var
+a=this;if(b.isZero())cM();var
+d=a.hi;if(a.hi&ay)a=a.neg();if(b.hi&ay)b=b.neg();var
+c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};q.prototype.toInt=function(){return this.lo|this.mi<<24};q.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};q.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};q.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};q.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
+bw(a){return new
+q(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+rd(d,c){if(c>>>0>=d.l-7)bt();var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[7-a]=bn(d,c+a);return bp(b)}function
-aH(a,c,b){b&=aG;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cu(a)}a.c[c]=b;return 0}function
-gA(b,a,c){if(a>>>0>=b.l)bm();return aH(b,a,c)}function
-gB(b,a,c){if(a>>>0>=b.l-3)bm();var
-g=bM&c>>24,f=bM&c>>16,e=bM&c>>8,d=bM&c;aH(b,a+0,d);aH(b,a+1,e);aH(b,a+2,f);aH(b,a+3,g);return 0}function
-bq(a){return a.toArray()}function
-oM(c,b,e){if(b>>>0>=c.l-7)bm();var
-d=bq(e);for(var
-a=0;a<8;a++)aH(c,b+7-a,d[a]);return 0}function
-bo(c,a){if(c.fun)return bo(c.fun,a);if(typeof
+a=0;a<8;a++)b[7-a]=bu(d,c+a);return bw(b)}function
+aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cH(a)}a.c[c]=b;return 0}function
+hj(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
+hk(b,a,c){if(a>>>0>=b.l-3)bt();var
+g=bW&c>>24,f=bW&c>>16,e=bW&c>>8,d=bW&c;aK(b,a+0,d);aK(b,a+1,e);aK(b,a+2,f);aK(b,a+3,g);return 0}function
+bx(a){return a.toArray()}function
+rg(c,b,e){if(b>>>0>=c.l-7)bt();var
+d=bx(e);for(var
+a=0;a<8;a++)aK(c,b+7-a,d[a]);return 0}function
+bv(c,a){if(c.fun)return bv(c.fun,a);if(typeof
 c!=="function")return c;var
 b=c.length|0;if(b===0)return c.apply(null,a);var
 e=a.length|0,d=b-e|0;if(d==0)return c.apply(null,a);else
-if(d<0)return bo(c.apply(null,a.slice(0,b)),a.slice(b));else
+if(d<0)return bv(c.apply(null,a.slice(0,b)),a.slice(b));else
 return function(){var
 e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
-b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bo(c,d)}}function
-bO(){P(dz)}function
-y(a,b){if(b>>>0>=a.length-1)bO();return a}function
-az(a){a.t&6&&a5(a);return a.c}var
-py=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-px(a){if(py)return Math.floor(Math.log2(a));var
+b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bv(c,d)}}function
+bY(){S(dV)}function
+E(a,b){if(b>>>0>=a.length-1)bY();return a}function
+aE(a){a.t&6&&a8(a);return a.c}var
+r4=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+r3(a){if(r4)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-dG(c){var
-a=new(k.Float32Array)(1);a[0]=c;var
-b=new(k.Int32Array)(a.buffer);return b[0]|0}function
-cx(b,c,a){return new
-p(b,c,a)}function
-cw(a){if(!isFinite(a)){if(isNaN(a))return cx(1,0,fC);return a>0?cx(0,0,fC):cx(0,0,0xfff0)}var
-f=a==0&&1/a==-Infinity?at:a>=0?0:at;if(f)a=-a;var
-b=px(a)+gf;if(b<=0){b=0;a/=Math.pow(2,-fZ)}else{a/=Math.pow(2,b-gn);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+d2(c){var
+a=new(p.Float32Array)(1);a[0]=c;var
+b=new(p.Int32Array)(a.buffer);return b[0]|0}function
+cK(b,c,a){return new
+q(b,c,a)}function
+cJ(a){if(!isFinite(a)){if(isNaN(a))return cK(1,0,gl);return a>0?cK(0,0,gl):cK(0,0,0xfff0)}var
+f=a==0&&1/a==-Infinity?ay:a>=0?0:ay;if(f)a=-a;var
+b=r3(a)+g0;if(b<=0){b=0;a/=Math.pow(2,-gI)}else{a/=Math.pow(2,b-g8);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dw|f|b<<4;return cx(g,e,c)}function
-gx(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cs)for(var
-a=0;a<b.dims.length;a++)if(b.dims[a]<aw)c.write(16,b.dims[a]);else{c.write(16,aw);c.write(32,0);c.write(32,b.dims[a])}else
+g=a|0;c=c&dS|f|b<<4;return cK(g,e,c)}function
+hg(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cF)for(var
+a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
 2:case
@@ -161,30 +161,30 @@ a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 a=0;a<b.data.length;a++)c.write(32,b.data[a]);break;case
 7:for(var
 a=0;a<b.data.length/2;a++){var
-e=bq(b.get(a));for(var
+e=bx(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bq(cw(b.get(a)));for(var
+e=bx(cJ(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=dG(b.get(a));c.write(32,e)}break;case
+e=d2(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,dG(d[1]));c.write(32,dG(d[2]))}break;case
+d=b.get(a);c.write(32,d2(d[1]));c.write(32,d2(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bq(cw(f[1]));for(var
+f=b.get(a),e=bx(cJ(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bq(cw(f[2]));for(var
+e=bx(cJ(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-gv(a){switch(a){case
+he(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-oE(c,e){var
-b=k,a;switch(c){case
+q_(c,e){var
+b=p,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
 2:a=b.Int8Array;break;case
@@ -197,49 +197,49 @@ b=k,a;switch(c){case
 9:a=b.Int32Array;break;case
 10:a=b.Float32Array;break;case
 11:a=b.Float64Array;break;case
-12:a=b.Uint8Array;break}if(!a)P("Bigarray.create: unsupported kind");var
+12:a=b.Uint8Array;break}if(!a)S("Bigarray.create: unsupported kind");var
 d=new
-a(e*gv(c));return d}function
-dH(c){var
-a=new(k.Int32Array)(1);a[0]=c;var
-b=new(k.Float32Array)(a.buffer);return b[0]}function
-dI(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dw)==0?b&at?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dw);if(c>0){a+=16;a*=Math.pow(2,c-gn)}else
-a*=Math.pow(2,-fZ);if(b&at)a=-a;return a}function
-dC(b){var
+a(e*he(c));return d}function
+d3(c){var
+a=new(p.Int32Array)(1);a[0]=c;var
+b=new(p.Float32Array)(a.buffer);return b[0]}function
+d4(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dS)==0?b&ay?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dS);if(c>0){a+=16;a*=Math.pow(2,c-g8)}else
+a*=Math.pow(2,-gI);if(b&ay)a=-a;return a}function
+dY(b){var
 d=b.length,c=1;for(var
-a=0;a<d;a++){if(b[a]<0)P("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-o1(b,a){return new
-p(b&aF,b>>>24&aG|(a&aw)<<8,a>>>16&aw)}function
-dJ(a){return a.hi32()}function
-dK(a){return a.lo32()}var
-oF=cs;function
-aP(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aP.prototype.caml_custom=oF;aP.prototype.offset=function(b){var
+a=0;a<d;a++){if(b[a]<0)S("Bigarray.create: negative dimension");c=c*b[a]}return c}function
+rv(b,a){return new
+q(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
+d5(a){return a.hi32()}function
+d6(a){return a.lo32()}var
+q$=cF;function
+aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=q$;aR.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
-Array))P("bigarray.js: invalid offset");if(this.dims.length!=b.length)P("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
-a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bO();c=c*this.dims[a]+b[a]}else
+Array))S("bigarray.js: invalid offset");if(this.dims.length!=b.length)S("Bigarray.get/set: bad number of dimensions");if(this.layout==0)for(var
+a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+b[a]}else
 for(var
-a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bO();c=c*this.dims[a]+(b[a]-1)}return c};aP.prototype.get=function(a){switch(this.kind){case
+a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aR.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return o1(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rv(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cq,e,c];default:return this.data[a]}};aP.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=dK(b);this.data[a*2+1]=dJ(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cD,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=d6(b);this.data[a*2+1]=d5(b);break;case
 10:case
-11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aP.prototype.fill=function(b){switch(this.kind){case
+11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aR.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=dK(b),e=dJ(b);if(c==e)this.data.fill(c);else
+c=d6(b),e=d5(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
 11:var
 d=b[1],f=b[2];if(d==f)this.data.fill(d);else
 for(var
-a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aP.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
+a=0;a<this.data.length;a++)this.data[a]=a%2==0?d:f;break;default:this.data.fill(b);break}};aR.prototype.compare=function(b,g){if(this.layout!=b.layout||this.kind!=b.kind){var
 e=this.kind|this.layout<<8,f=b.kind|b.layout<<8;return f-e}if(this.dims.length!=b.dims.length)return b.dims.length-this.dims.length;for(var
 a=0;a<this.dims.length;a++)if(this.dims[a]!=b.dims[a])return this.dims[a]<b.dims[a]?-1:1;switch(this.kind){case
 0:case
@@ -259,26 +259,26 @@ a=0;a<this.data.length;a+=2){if(this.data[a+1]<b.data[a+1])return-1;if(this.data
 9:case
 12:for(var
 a=0;a<this.data.length;a++){if(this.data[a]<b.data[a])return-1;if(this.data[a]>b.data[a])return 1}break}return 0};function
-bk(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}bk.prototype=new
-aP();bk.prototype.offset=function(a){if(typeof
+br(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}br.prototype=new
+aR();br.prototype.offset=function(a){if(typeof
 a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
-P("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bO();return a};bk.prototype.get=function(a){return this.data[a]};bk.prototype.set=function(a,b){this.data[a]=b;return 0};bk.prototype.fill=function(a){this.data.fill(a);return 0};function
-gt(c,d,a,b){var
-e=gv(c);if(dC(a)*e!=b.length)P("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
-bk(c,d,a,b);return new
-aP(c,d,a,b)}function
-ao(a){if(!J.Failure)J.Failure=[S,e(dk),-3];dN(J.Failure,a)}function
-gu(b,v,r){var
-i=b.read32s();if(i<0||i>16)ao("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aG,o=p>>8&1,h=[];if(r==cs)for(var
+S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototype.get=function(a){return this.data[a]};br.prototype.set=function(a,b){this.data[a]=b;return 0};br.prototype.fill=function(a){this.data.fill(a);return 0};function
+hc(c,d,a,b){var
+e=he(c);if(dY(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+br(c,d,a,b);return new
+aR(c,d,a,b)}function
+at(a){if(!N.Failure)N.Failure=[T,e(dH),-3];d9(N.Failure,a)}function
+hd(b,v,r){var
+i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
+p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cF)for(var
 a=0;a<i;a++){var
-n=b.read16u();if(n==aw){var
-t=b.read32u(),u=b.read32u();if(t!=0)ao("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
+n=b.read16u();if(n==aB){var
+t=b.read32u(),u=b.read32u();if(t!=0)at("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dC(h),f=oE(j,d),g=gt(j,o,h,f);switch(j){case
+d=dY(h),f=q_(j,d),g=hc(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -292,129 +292,129 @@ a=0;a<d;a++)f[a]=b.read16u();break;case
 a=0;a<d;a++)f[a]=b.read32s();break;case
 8:case
 9:var
-s=b.read8u();if(s)ao("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
+s=b.read8u();if(s)at("input_value: cannot read bigarray with 64-bit OCaml ints");for(var
 a=0;a<d;a++)f[a]=b.read32s();break;case
 7:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-q=bp(e);g.set(a,q)}break;case
+q=bw(e);g.set(a,q)}break;case
 1:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=dI(bp(e));g.set(a,k)}break;case
+k=d4(bw(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=dH(b.read32s());g.set(a,k)}break;case
+k=d3(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=dH(b.read32s()),l=dH(b.read32s());g.set(a,[cq,m,l])}break;case
+m=d3(b.read32s()),l=d3(b.read32s());g.set(a,[cD,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=dI(bp(e));for(var
+m=d4(bw(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=dI(bp(e));g.set(a,[cq,m,l])}break}v[0]=(4+i)*4;return gt(j,o,h,f)}function
-gs(a,b,c){return a.compare(b,c)}function
-a6(a,b){return Math.imul(a,b)}function
-X(b,a){a=a6(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a6(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-oY(a,b){a=X(a,dK(b));a=X(a,dJ(b));return a}function
-dE(a,b){return oY(a,cw(b))}function
-gw(c){var
-b=dC(c.dims),d=0;switch(c.kind){case
+l=d4(bw(e));g.set(a,[cD,m,l])}break}v[0]=(4+i)*4;return hc(j,o,h,f)}function
+hb(a,b,c){return a.compare(b,c)}function
+a9(a,b){return Math.imul(a,b)}function
+Z(b,a){a=a9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
+rs(a,b){a=Z(a,d6(b));a=Z(a,d5(b));return a}function
+d0(a,b){return rs(a,cJ(b))}function
+hf(c){var
+b=dY(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
-12:if(b>bN)b=bN;var
-e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=X(d,e)}e=0;switch(b&3){case
+12:if(b>bX)b=bX;var
+e=0,a=0;for(a=0;a+4<=c.data.length;a+=4){e=c.data[a+0]|c.data[a+1]<<8|c.data[a+2]<<16|c.data[a+3]<<24;d=Z(d,e)}e=0;switch(b&3){case
 3:e=c.data[a+2]<<16;case
 2:e|=c.data[a+1]<<8;case
-1:e|=c.data[a+0];d=X(d,e)}break;case
+1:e|=c.data[a+0];d=Z(d,e)}break;case
 4:case
-5:if(b>a3)b=a3;var
-e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=X(d,e)}if((b&1)!=0)d=X(d,c.data[a]);break;case
+5:if(b>a6)b=a6;var
+e=0,a=0;for(a=0;a+2<=c.data.length;a+=2){e=c.data[a+0]|c.data[a+1]<<16;d=Z(d,e)}if((b&1)!=0)d=Z(d,c.data[a]);break;case
 6:if(b>64)b=64;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 8:case
 9:if(b>64)b=64;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 7:if(b>32)b=32;b*=2;for(var
-a=0;a<b;a++)d=X(d,c.data[a]);break;case
+a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=dE(d,c.data[a]);break;case
+a=0;a<b;a++)d=d0(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=dE(d,c.data[a]);break}return d}function
-o0(a,b){b[0]=4;return a.read32s()}function
-pg(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=d0(d,c.data[a]);break}return d}function
+ru(a,b){b[0]=4;return a.read32s()}function
+rM(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
-2:ao("input_value: native integer value too large");default:ao("input_value: ill-formed native integer")}}function
-o8(c,d){var
+2:at("input_value: native integer value too large");default:at("input_value: ill-formed native integer")}}function
+rC(c,d){var
 b=new
 Array(8);for(var
-a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bp(b)}function
-o6(e,d,b){var
-c=bq(d);for(var
+a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bw(b)}function
+rA(e,d,b){var
+c=bx(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-gH(a,b,c){return a.compare(b)}function
-o3(a){return a.lo32()^a.hi32()}var
-bQ={"_j":{deserialize:o8,serialize:o6,fixed_length:8,compare:gH,hash:o3},"_i":{deserialize:o0,fixed_length:4},"_n":{deserialize:pg,fixed_length:4},"_bigarray":{deserialize:function(a,b){return gu(a,b,"_bigarray")},serialize:gx,compare:gs,hash:gw},"_bigarr02":{deserialize:function(a,b){return gu(a,b,cs)},serialize:gx,compare:gs,hash:gw}};function
-dD(a){return bQ[a.caml_custom]&&bQ[a.caml_custom].compare}function
-gC(f,c,d,e){var
-b=dD(c);if(b){var
+hq(a,b,c){return a.compare(b)}function
+rx(a){return a.lo32()^a.hi32()}var
+b0={"_j":{deserialize:rC,serialize:rA,fixed_length:8,compare:hq,hash:rx},"_i":{deserialize:ru,fixed_length:4},"_n":{deserialize:rM,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hd(a,b,"_bigarray")},serialize:hg,compare:hb,hash:hf},"_bigarr02":{deserialize:function(a,b){return hd(a,b,cF)},serialize:hg,compare:hb,hash:hf}};function
+dZ(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
+hl(f,c,d,e){var
+b=dZ(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
-bR(a){return a
+b1(a){return a
 instanceof
-ax}function
-cy(a){return bR(a)}function
-gD(a){if(typeof
-a==="number")return bL;else
-if(bR(a))return dy;else
-if(cy(a))return 1252;else
+aC}function
+cL(a){return b1(a)}function
+hm(a){if(typeof
+a==="number")return bV;else
+if(b1(a))return dU;else
+if(cL(a))return 1252;else
 if(a
 instanceof
-Array&&a[0]===a[0]>>>0&&a[0]<=a2){var
-b=a[0]|0;return b==cq?0:b}else
+Array&&a[0]===a[0]>>>0&&a[0]<=a5){var
+b=a[0]|0;return b==cD?0:b}else
 if(a
 instanceof
-String)return fR;else
+String)return gA;else
 if(typeof
-a=="string")return fR;else
+a=="string")return gA;else
 if(a
 instanceof
-Number)return bL;else
-if(a&&a.caml_custom)return dl;else
+Number)return bV;else
+if(a&&a.caml_custom)return dI;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-o9(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-gy(a,b){a.t&6&&a5(a);b.t&6&&a5(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-pr(a,b){return gy(a,b)}function
-ct(a,b,d){var
+rD(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hh(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+rX(a,b){return hh(a,b)}function
+cG(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=gD(a);if(f==co){a=a[1];continue}var
-g=gD(b);if(g==co){b=b[1];continue}if(f!==g){if(f==bL){if(g==dl)return gC(a,b,-1,d);return-1}if(g==bL){if(f==dl)return gC(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:P(ds);break;case
+f=hm(a);if(f==cB){a=a[1];continue}var
+g=hm(b);if(g==cB){b=b[1];continue}if(f!==g){if(f==bV){if(g==dI)return hl(a,b,-1,d);return-1}if(g==bV){if(f==dI)return hl(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:S(dO);break;case
 248:var
-c=o9(a[2],b[2]);if(c!=0)return c|0;break;case
-249:P(ds);break;case
-250:P("equal: got Forward_tag, should not happen");break;case
-251:P("equal: abstract value");break;case
+c=rD(a[2],b[2]);if(c!=0)return c|0;break;case
+249:S(dO);break;case
+250:S("equal: got Forward_tag, should not happen");break;case
+251:S("equal: abstract value");break;case
 252:if(a!==b){var
-c=gy(a,b);if(c!=0)return c|0}break;case
-253:P("equal: got Double_tag, should not happen");break;case
-254:P("equal: got Double_array_tag, should not happen");break;case
-255:P("equal: got Custom_tag, should not happen");break;case
-1247:P(ds);break;case
+c=hh(a,b);if(c!=0)return c|0}break;case
+253:S("equal: got Double_tag, should not happen");break;case
+254:S("equal: got Double_array_tag, should not happen");break;case
+255:S("equal: got Custom_tag, should not happen");break;case
+1247:S(dO);break;case
 1255:var
-i=dD(a);if(i!=dD(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)P("compare: abstract value");var
+i=dZ(a);if(i!=dZ(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -422,237 +422,237 @@ c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;
 1001:if(a<b)return-1;if(a>b)return 1;if(a!=b){if(!d)return NaN;if(a==a)return 1;if(b==b)return-1}break;case
 1251:if(a!==b){if(!d)return NaN;return 1}break;case
 1252:var
-a=az(a),b=az(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
+a=aE(a),b=aE(b);if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 12520:var
 a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;case
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ah(a,b){return ct(a,b,true)}function
-$(a){if(a<0)P("Bytes.create");return new
-ax(a?2:9,q,a)}function
-gE(b,a){if(a==0)cz();return b/a|0}function
-oO(a,b){return+(ct(a,b,false)==0)}function
-oP(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=dO(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cu(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-pj=0;function
-cv(){return pj++}function
-gK(a){return a.toUtf16()}function
-bT(){return typeof
-k.process!=="undefined"&&typeof
-k.process.versions!=="undefined"&&typeof
-k.process.versions.node!=="undefined"}function
-pz(){function
-a(a){if(a.charAt(0)===au)return[q,a.substring(1)];return}function
+ap(a,b){return cG(a,b,true)}function
+ab(a){if(a<0)S("Bytes.create");return new
+aC(a?2:9,t,a)}function
+hn(b,a){if(a==0)cM();return b/a|0}function
+ri(a,b){return+(cG(a,b,false)==0)}function
+rj(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=t;a.t=2}else{a.c=d_(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cH(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+rP=0;function
+cI(){return rP++}function
+ht(a){return a.toUtf16()}function
+b3(){return typeof
+p.process!=="undefined"&&typeof
+p.process.versions!=="undefined"&&typeof
+p.process.versions.node!=="undefined"}function
+r5(){function
+a(a){if(a.charAt(0)===az)return[t,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return bT()&&k.process&&k.process.platform?k.process.platform==="win32"?b:a:a}var
-dT=pz();function
-gV(a){return a.slice(-1)!==au?a+au:a}if(bT()&&k.process&&k.process.cwd)var
-bP=k.process.cwd().replace(/\\/g,au);else
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||t,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||t,f=a[2]||t;return[d,c.substring(d.length+f.length)]}return}return b3()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
+ed=r5();function
+hE(a){return a.slice(-1)!==az?a+az:a}if(b3()&&p.process&&p.process.cwd)var
+bZ=p.process.cwd().replace(/\\/g,az);else
 var
-bP="/static";bP=gV(bP);function
-pa(a){a=gK(a);if(!dT(a))a=bP+a;var
-e=dT(a),d=e[1].split(au),b=[];for(var
+bZ="/static";bZ=hE(bZ);function
+rG(a){a=ht(a);if(!ed(a))a=bZ+a;var
+e=ed(a),d=e[1].split(az),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-pu(e){for(var
-f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<am){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<am;d++);if(d-c>fD){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<gd){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(am|a&bg)}else
-if(a<0xd800||a>=fM)b+=String.fromCharCode(fN|a>>12,am|a>>6&bg,am|a&bg);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<fI||h>fM)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(gh|a>>18,am|a>>12&bg,am|a>>6&bg,am|a&bg)}if(b.length>av){b.substr(0,1);f+=b;b=q}}return f+b}function
-oL(a){var
-b=9;if(!gX(a))b=8,a=pu(a);return new
-ax(b,a,a.length)}function
-aT(a){return oL(a)}var
-pB=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",fF,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dx,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dm,f$,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
-a9(d,f,e,a){var
-b=pB.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aT(f||q),aT(e||q)];return c}var
-gO={};function
-a7(a){return gO[a]}function
-a8(b,a){throw[0,b].concat(a)}function
-oK(a){return new
-ax(4,a,a.length)}function
-B(a){dN(J.Sys_error,a)}function
-pm(a){B(a+cm)}function
-oH(b,a){if(a>>>0>=b.l)bm();return bn(b,a)}function
-br(a){return a.l}function
-gq(){}function
-T(a){this.data=a}T.prototype=new
-gq();T.prototype.truncate=function(a){var
-b=this.data;this.data=$(a|0);bl(b,0,this.data,0,a)};T.prototype.length=function(){return br(this.data)};T.prototype.write=function(b,d,g,a){var
+r0(e){for(var
+f=t,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gm){b.substr(0,1);f+=b;b=t;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gY){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=gv)b+=String.fromCharCode(gw|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gr||h>gv)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g2|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=t}}return f+b}function
+rf(a){var
+b=9;if(!hG(a))b=8,a=r0(a);return new
+aC(b,a,a.length)}function
+aV(a){return rf(a)}var
+r7=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",go,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dT,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dJ,gU,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+ba(d,f,e,a){var
+b=r7.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aV(f||t),aV(e||t)];return c}var
+hx={};function
+a_(a){return hx[a]}function
+a$(b,a){throw[0,b].concat(a)}function
+re(a){return new
+aC(4,a,a.length)}function
+H(a){d9(N.Sys_error,a)}function
+rS(a){H(a+cz)}function
+rb(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
+by(a){return a.l}function
+g$(){}function
+U(a){this.data=a}U.prototype=new
+g$();U.prototype.truncate=function(a){var
+b=this.data;this.data=ab(a|0);bs(b,0,this.data,0,a)};U.prototype.length=function(){return by(this.data)};U.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
-e=$(b+a),f=this.data;this.data=e;bl(f,0,this.data,0,c)}a4(d,g,this.data,b,a);return 0};T.prototype.read=function(c,a,d,b){var
-e=this.length();bl(this.data,c,a,d,b);return 0};T.prototype.read_one=function(a){return oH(this.data,a)};T.prototype.close=function(){};T.prototype.constructor=T;function
-Z(b,a){this.content={};this.root=b;this.lookupFun=a}Z.prototype.nm=function(a){return this.root+a};Z.prototype.create_dir_if_needed=function(d){var
-c=d.split(au),b=q;for(var
-a=0;a<c.length-1;a++){b+=c[a]+au;if(this.content[b])continue;this.content[b]=Symbol("directory")}};Z.prototype.slash=function(a){return/\/$/.test(a)?a:a+au};Z.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
+e=ab(b+a),f=this.data;this.data=e;bs(f,0,this.data,0,c)}a7(d,g,this.data,b,a);return 0};U.prototype.read=function(c,a,d,b){var
+e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rb(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
+$(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){return this.root+a};$.prototype.create_dir_if_needed=function(d){var
+c=d.split(az),b=t;for(var
+a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-T(aQ(b[1]))}}};Z.prototype.exists=function(a){if(a==q)return 1;var
-b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};Z.prototype.mkdir=function(c,e,d){var
-b=d&&a7(dv);if(this.exists(c))if(b)a8(b,a9(fF,dg,this.nm(c)));else
-B(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a8(b,a9(dx,dg,this.nm(a)));else
-B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dg,this.nm(a)));else
-B(a+dA);this.create_dir_if_needed(this.slash(c))};Z.prototype.rmdir=function(a,f){var
-b=f&&a7(dv),c=a==q?q:this.slash(a),e=new
-RegExp(fQ+c+ga);if(!this.exists(a))if(b)a8(b,a9(dx,dt,this.nm(a)));else
-B(a+cm);if(!this.is_dir(a))if(b)a8(b,a9(dm,dt,this.nm(a)));else
-B(a+dA);for(var
+U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==t)return 1;var
+b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
+b=d&&a_(dR);if(this.exists(c))if(b)a$(b,ba(go,dD,this.nm(c)));else
+H(c+": File exists");var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||t;if(!this.exists(a))if(b)a$(b,ba(dT,dD,this.nm(a)));else
+H(a+cz);if(!this.is_dir(a))if(b)a$(b,ba(dJ,dD,this.nm(a)));else
+H(a+dW);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
+b=f&&a_(dR),c=a==t?t:this.slash(a),e=new
+RegExp(gz+c+gV);if(!this.exists(a))if(b)a$(b,ba(dT,dP,this.nm(a)));else
+H(a+cz);if(!this.is_dir(a))if(b)a$(b,ba(dJ,dP,this.nm(a)));else
+H(a+dW);for(var
 d
 in
-this.content)if(d.match(e))if(b)a8(b,a9(f$,dt,this.nm(a)));else
-B(this.nm(a)+": Directory not empty");delete
-this.content[c]};Z.prototype.readdir=function(a){var
-f=a==q?q:this.slash(a);if(!this.exists(a))B(a+cm);if(!this.is_dir(a))B(a+dA);var
+this.content)if(d.match(e))if(b)a$(b,ba(gU,dP,this.nm(a)));else
+H(this.nm(a)+": Directory not empty");delete
+this.content[c]};$.prototype.readdir=function(a){var
+f=a==t?t:this.slash(a);if(!this.exists(a))H(a+cz);if(!this.is_dir(a))H(a+dW);var
 g=new
-RegExp(fQ+f+ga),d={},c=[];for(var
+RegExp(gz+f+gV),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};Z.prototype.is_dir=function(a){if(a==q)return true;var
-b=this.slash(a);return this.content[b]?1:0};Z.prototype.unlink=function(a){var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==t)return true;var
+b=this.slash(a);return this.content[b]?1:0};$.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};Z.prototype.open=function(a,b){if(b.rdonly&&b.wronly)B(this.nm(a)+fU);if(b.text&&b.binary)B(this.nm(a)+f6);this.lookup(a);if(this.content[a]){if(this.is_dir(a))B(this.nm(a)+" : is a directory");if(b.create&&b.excl)B(this.nm(a)+fS);var
+this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gD);if(b.text&&b.binary)H(this.nm(a)+gP);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gB);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
-T($(0));return this.content[a]}else
-pm(this.nm(a))};Z.prototype.register=function(c,a){var
-b;if(this.content[c])B(this.nm(c)+fS);if(bR(a))b=new
-T(a);if(cy(a))b=new
-T(aQ(a));else
+U(ab(0));return this.content[a]}else
+rS(this.nm(a))};$.prototype.register=function(c,a){var
+b;if(this.content[c])H(this.nm(c)+gB);if(b1(a))b=new
+U(a);if(cL(a))b=new
+U(aS(a));else
 if(a
 instanceof
 Array)b=new
-T(oK(a));else
+U(re(a));else
 if(typeof
 a==="string")b=new
-T(gz(a));else
+U(hi(a));else
 if(a.toString){var
-d=aQ(aT(a.toString()));b=new
-T(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
-B(this.nm(c)+" : registering file with invalid content type")};Z.prototype.constructor=Z;function
-r(a){return br(a)}function
-ab(b,a){return bn(b,a)}function
-oD(d){var
-c=r(d),b=new
-Array(c),a=0;for(;a<c;a++)b[a]=ab(d,a);return b}function
-oC(a){if(a.t!=4)cu(a);return a.c}function
-ay(a){this.fs=require("fs");this.fd=a}ay.prototype=new
-gq();ay.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){B(a.toString())}};ay.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){B(a.toString())}};ay.prototype.write=function(f,b,c,e){var
-a=oD(b);if(!(a
+d=aS(aV(a.toString()));b=new
+U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
+H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
+w(a){return by(a)}function
+ad(b,a){return bu(b,a)}function
+q9(d){var
+c=w(d),b=new
+Array(c),a=0;for(;a<c;a++)b[a]=ad(d,a);return b}function
+q8(a){if(a.t!=4)cH(a);return a.c}function
+aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
+g$();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
+a=q9(b);if(!(a
 instanceof
-k.Uint8Array))a=new(k.Uint8Array)(a);var
-d=k.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){B(a.toString())}return 0};ay.prototype.read=function(g,d,c,f){var
-a=oC(d);if(!(a
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+d=p.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){H(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
+a=q8(d);if(!(a
 instanceof
-k.Uint8Array))a=new(k.Uint8Array)(a);var
-e=k.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){B(a.toString())}for(var
-b=0;b<f;b++)gA(d,c+b,e[c+b]);return 0};ay.prototype.read_one=function(c){var
-b=new(k.Uint8Array)(1),a=k.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){B(a.toString())}return a[0]};ay.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){B(a.toString())}};ay.prototype.constructor=ay;function
-U(a){this.fs=require("fs");this.root=a}U.prototype.nm=function(a){return this.root+a};U.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};U.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){B(a.toString())}};U.prototype.unlink=function(a,c){try{var
-b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.open=function(f,c,g){var
+p.Uint8Array))a=new(p.Uint8Array)(a);var
+e=p.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){H(a.toString())}for(var
+b=0;b<f;b++)hj(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
+b=new(p.Uint8Array)(1),a=p.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){H(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){H(a.toString())}};aD.prototype.constructor=aD;function
+V(a){this.fs=require("fs");this.root=a}V.prototype.nm=function(a){return this.root+a};V.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};V.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){H(a.toString())}};V.prototype.unlink=function(a,c){try{var
+b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.open=function(f,c,g){var
 a=require("constants"),b=0;for(var
 e
 in
 c)switch(e){case"rdonly":b|=a.O_RDONLY;break;case"wronly":b|=a.O_WRONLY;break;case"append":b|=a.O_WRONLY|a.O_APPEND;break;case"create":b|=a.O_CREAT;break;case"truncate":b|=a.O_TRUNC;break;case"excl":b|=a.O_EXCL;break;case"binary":b|=a.O_BINARY;break;case"text":b|=a.O_TEXT;break;case"nonblock":b|=a.O_NONBLOCK;break}try{var
 d=this.fs.openSync(this.nm(f),b);return new
-ay(d)}catch(a){this.raise_nodejs_error(a,g)}};U.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.stat=function(b,c){try{var
-a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.lstat=function(b,c){try{var
-a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};U.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),fA);return aT(a)}catch(a){this.raise_nodejs_error(a,c)}};U.prototype.raise_nodejs_error=function(a,d){var
-b=a7(dv);if(d&&b){var
-c=a9(a.code,a.syscall,a.path,a.errno);a8(b,c)}else
-B(a.toString())};U.prototype.stats_from_js=function(a){var
+aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
+a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
+a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
+a=this.fs.readlinkSync(this.nm(b),gj);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
+b=a_(dR);if(d&&b){var
+c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
+H(a.toString())};V.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
 if(a.isDirectory())b=1;else
 if(a.isCharacterDevice())b=2;else
 if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
-if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};U.prototype.constructor=U;function
-gG(b){var
-a=dT(b);if(!a)return;return a[0]+au}var
-cA=gG(bP)||ao("unable to compute caml_root"),bs=[];if(bT())bs.push({path:cA,device:new
-U(cA)});else
-bs.push({path:cA,device:new
-Z(cA)});bs.push({path:f2,device:new
-Z(f2)});function
-gY(b){var
-g=pa(b),b=g.join(au),f=gV(b),c;for(var
-e=0;e<bs.length;e++){var
-a=bs[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bT()){var
-d=gG(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};V.prototype.constructor=V;function
+hp(b){var
+a=ed(b);if(!a)return;return a[0]+az}var
+cN=hp(bZ)||at("unable to compute caml_root"),bz=[];if(b3())bz.push({path:cN,device:new
+V(cN)});else
+bz.push({path:cN,device:new
+$(cN)});bz.push({path:gL,device:new
+$(gL)});function
+hH(b){var
+g=rG(b),b=g.join(az),f=hE(b),c;for(var
+e=0;e<bz.length;e++){var
+a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b3()){var
+d=hp(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
-U(d)};bs.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;B("no device found for "+f)}function
-oN(c,b){var
-a=gY(c);if(!a.device.register)ao("cannot register file");a.device.register(a.rest,b);return 0}function
-gW(b,a){var
-b=e(b),a=e(a);return oN(b,a)}function
-oS(){var
-b=k.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)gW(b[a].name,b[a].content);k.jsoo_create_file=gW;k.caml_fs_tmp=[];return 0}function
-oT(a,b){return+(ct(a,b,false)>=0)}function
-dF(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=X(d,c)}c=0;switch(e&3){case
+V(d)};bz.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;H("no device found for "+f)}function
+rh(c,b){var
+a=hH(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
+hF(b,a){var
+b=e(b),a=e(a);return rh(b,a)}function
+rm(){var
+b=p.caml_fs_tmp;if(b)for(var
+a=0;a<b.length;a++)hF(b[a].name,b[a].content);p.jsoo_create_file=hF;p.caml_fs_tmp=[];return 0}function
+rn(a,b){return+(cG(a,b,false)>=0)}function
+d1(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
-1:c|=b.charCodeAt(a);d=X(d,c)}d^=e;return d}function
-oZ(a,b){return dF(a,az(b))}function
-oW(d,b){var
-e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=X(d,c)}c=0;switch(e&3){case
+1:c|=b.charCodeAt(a);d=Z(d,c)}d^=e;return d}function
+rt(a,b){return d1(a,aE(b))}function
+rq(d,b){var
+e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
-1:c|=b[a];d=X(d,c)}d^=e;return d}function
-gL(a){switch(a.t&6){default:a5(a);case
+1:c|=b[a];d=Z(d,c)}d^=e;return d}function
+hu(a){switch(a.t&6){default:a8(a);case
 0:return a.c;case
 4:return a.c}}function
-oV(b,c){var
-a=gL(c);return typeof
-a==="string"?dF(b,a):oW(b,a)}function
-oX(a){a^=a>>>16;a=a6(a,0x85ebca6b|0);a^=a>>>13;a=a6(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-oU(j,l,n,m){var
-f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bN)d=bN;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bQ[a.caml_custom]&&bQ[a.caml_custom].hash){var
-k=bQ[a.caml_custom].hash(a);b=X(b,k);c--}}else
+rp(b,c){var
+a=hu(c);return typeof
+a==="string"?d1(b,a):rq(b,a)}function
+rr(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+ro(j,l,n,m){var
+f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bX)d=bX;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b0[a.caml_custom]&&b0[a.caml_custom].hash){var
+k=b0[a.caml_custom].hash(a);b=Z(b,k);c--}}else
 if(a
 instanceof
 Array&&a[0]===(a[0]|0))switch(a[0]){case
-248:b=X(b,a[2]);c--;break;case
+248:b=Z(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
-o=a.length-1<<10|a[0];b=X(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bR(a)){b=oV(b,a);c--}else
-if(cy(a)){b=oZ(b,a);c--}else
+o=a.length-1<<10|a[0];b=Z(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
+if(b1(a)){b=rp(b,a);c--}else
+if(cL(a)){b=rt(b,a);c--}else
 if(typeof
-a==="string"){b=dF(b,a);c--}else
-if(a===(a|0)){b=X(b,a+a+1);c--}else
-if(a===+a){b=dE(b,a);c--}}b=oX(b);return b&0x3FFFFFFF}function
-o5(a){return+a.isZero()}function
-dL(a){return new
-p(a&aF,a>>24&aF,a>>31&aw)}function
-dM(a){return a.toInt()}function
-o4(a){return+a.isNeg()}function
-o7(a){return a.neg()}function
-pk(d){d=az(d);var
-e=d.length;if(e>31)P("format_int: format too long");var
-a={justify:dp,signstyle:bh,filler:bK,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a==="string"){b=d1(b,a);c--}else
+if(a===(a|0)){b=Z(b,a+a+1);c--}else
+if(a===+a){b=d0(b,a);c--}}b=rr(b);return b&0x3FFFFFFF}function
+rz(a){return+a.isZero()}function
+d7(a){return new
+q(a&aI,a>>24&aI,a>>31&aB)}function
+d8(a){return a.toInt()}function
+ry(a){return+a.isNeg()}function
+rB(a){return a.neg()}function
+rQ(d){d=aE(d);var
+e=d.length;if(e>31)S("format_int: format too long");var
+a={justify:dL,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
-b=d.charAt(c);switch(b){case"-":a.justify=bh;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bi;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-oQ(a,f){if(a.uppercase)f=f.toUpperCase();var
-d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bh))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
-b=q;if(a.justify==dp&&a.filler==bK)for(var
-c=d;c<a.width;c++)b+=bK;if(a.signedconv)if(a.sign<0)b+=bh;else
-if(a.signstyle!=bh)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bi;if(a.alternate&&a.base==16)b+=dj;if(a.justify==dp&&a.filler==bi)for(var
-c=d;c<a.width;c++)b+=bi;b+=f;if(a.justify==bh)for(var
-c=d;c<a.width;c++)b+=bK;return e(b)}function
-o2(g,c){var
-a=pk(g);if(a.signedconv&&o4(c)){a.sign=-1;c=o7(c)}var
-b=q,h=dL(a.base),f=fO;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(dM(e.modulus))+b}while(!o5(c));if(a.prec>=0){a.filler=bK;var
-d=a.prec-b.length;if(d>0)b=dO(d,bi)+b}return oQ(a,b)}function
-pl(c){var
-a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
+b=d.charAt(c);switch(b){case"-":a.justify=bo;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bp;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
+rk(a,f){if(a.uppercase)f=f.toUpperCase();var
+d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bo))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
+b=t;if(a.justify==dL&&a.filler==bU)for(var
+c=d;c<a.width;c++)b+=bU;if(a.signedconv)if(a.sign<0)b+=bo;else
+if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dG;if(a.justify==dL&&a.filler==bp)for(var
+c=d;c<a.width;c++)b+=bp;b+=f;if(a.justify==bo)for(var
+c=d;c<a.width;c++)b+=bU;return e(b)}function
+rw(g,c){var
+a=rQ(g);if(a.signedconv&&ry(c)){a.sign=-1;c=rB(c)}var
+b=t,h=d7(a.base),f=gx;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(d8(e.modulus))+b}while(!rz(c));if(a.prec>=0){a.filler=bU;var
+d=a.prec-b.length;if(d>0)b=d_(d,bp)+b}return rk(a,b)}function
+rR(c){var
+a=0,e=w(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 45:a++;d=-1;break;case
-43:a++;d=1;break}if(a+1<e&&ab(c,a)==48)switch(ab(c,a+1)){case
+43:a++;d=1;break}if(a+1<e&&ad(c,a)==48)switch(ad(c,a+1)){case
 120:case
 88:b=16;a+=2;break;case
 111:case
@@ -661,17 +661,17 @@ a=0,e=r(c),b=10,d=1;if(e>0)switch(ab(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-gP(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-gJ(f){var
-h=pl(f),c=h[0],i=h[1],d=h[2],g=r(f),j=-1>>>0,e=c<g?ab(f,c):0,b=gP(e);if(b<0||b>=d)ao(cn);var
-a=b;for(c++;c<g;c++){e=ab(f,c);if(e==95)continue;b=gP(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)ao(cn)}if(c!=g)ao(cn);a=i*a;if(d==10&&(a|0)!=a)ao(cn);return a|0}function
-o$(a,b){return+(ct(a,b,false)<=0)}function
-aR(a,d){if(a<0)bO();var
+hy(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+hs(f){var
+h=rR(f),c=h[0],i=h[1],d=h[2],g=w(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hy(e);if(b<0||b>=d)at(cA);var
+a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hy(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cA)}if(c!=g)at(cA);a=i*a;if(d==10&&(a|0)!=a)at(cA);return a|0}function
+rF(a,b){return+(cG(a,b,false)<=0)}function
+aT(a,d){if(a<0)bY();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-bS(a){return e(cB(a,0,a.length))}var
-pb=function(){function
+b2(a){return e(cO(a,0,a.length))}var
+rH=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -679,40 +679,40 @@ h(d,b,e,c,h,f,g){return a(b&c|e&~c,d,b,h,f,g)}function
 i(c,b,d,e,h,f,g){return a(b^d^e,c,b,h,f,g)}function
 j(c,b,d,e,h,f,g){return a(d^(b|~e),c,b,h,f,g)}function
 k(f,n){var
-e=n;f[e>>2]|=am<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
+e=n;f[e>>2]|=ao<<8*(e&3);for(e=(e&~0x3)+8;(e&0x3F)<60;e+=4)f[(e>>2)-1]=0;f[(e>>2)-1]=n<<3;f[e>>2]=n>>29&0x1FFFFFFF;var
 k=[0x67452301,0xEFCDAB89,0x98BADCFE,0x10325476];for(e=0;e<f.length;e+=16){var
 a=k[0],b=k[1],c=k[2],d=k[3];a=g(a,b,c,d,f[e+0],7,0xD76AA478);d=g(d,a,b,c,f[e+1],12,0xE8C7B756);c=g(c,d,a,b,f[e+2],17,0x242070DB);b=g(b,c,d,a,f[e+3],22,0xC1BDCEEE);a=g(a,b,c,d,f[e+4],7,0xF57C0FAF);d=g(d,a,b,c,f[e+5],12,0x4787C62A);c=g(c,d,a,b,f[e+6],17,0xA8304613);b=g(b,c,d,a,f[e+7],22,0xFD469501);a=g(a,b,c,d,f[e+8],7,0x698098D8);d=g(d,a,b,c,f[e+9],12,0x8B44F7AF);c=g(c,d,a,b,f[e+10],17,0xFFFF5BB1);b=g(b,c,d,a,f[e+11],22,0x895CD7BE);a=g(a,b,c,d,f[e+12],7,0x6B901122);d=g(d,a,b,c,f[e+13],12,0xFD987193);c=g(c,d,a,b,f[e+14],17,0xA679438E);b=g(b,c,d,a,f[e+15],22,0x49B40821);a=h(a,b,c,d,f[e+1],5,0xF61E2562);d=h(d,a,b,c,f[e+6],9,0xC040B340);c=h(c,d,a,b,f[e+11],14,0x265E5A51);b=h(b,c,d,a,f[e+0],20,0xE9B6C7AA);a=h(a,b,c,d,f[e+5],5,0xD62F105D);d=h(d,a,b,c,f[e+10],9,0x02441453);c=h(c,d,a,b,f[e+15],14,0xD8A1E681);b=h(b,c,d,a,f[e+4],20,0xE7D3FBC8);a=h(a,b,c,d,f[e+9],5,0x21E1CDE6);d=h(d,a,b,c,f[e+14],9,0xC33707D6);c=h(c,d,a,b,f[e+3],14,0xF4D50D87);b=h(b,c,d,a,f[e+8],20,0x455A14ED);a=h(a,b,c,d,f[e+13],5,0xA9E3E905);d=h(d,a,b,c,f[e+2],9,0xFCEFA3F8);c=h(c,d,a,b,f[e+7],14,0x676F02D9);b=h(b,c,d,a,f[e+12],20,0x8D2A4C8A);a=i(a,b,c,d,f[e+5],4,0xFFFA3942);d=i(d,a,b,c,f[e+8],11,0x8771F681);c=i(c,d,a,b,f[e+11],16,0x6D9D6122);b=i(b,c,d,a,f[e+14],23,0xFDE5380C);a=i(a,b,c,d,f[e+1],4,0xA4BEEA44);d=i(d,a,b,c,f[e+4],11,0x4BDECFA9);c=i(c,d,a,b,f[e+7],16,0xF6BB4B60);b=i(b,c,d,a,f[e+10],23,0xBEBFBC70);a=i(a,b,c,d,f[e+13],4,0x289B7EC6);d=i(d,a,b,c,f[e+0],11,0xEAA127FA);c=i(c,d,a,b,f[e+3],16,0xD4EF3085);b=i(b,c,d,a,f[e+6],23,0x04881D05);a=i(a,b,c,d,f[e+9],4,0xD9D4D039);d=i(d,a,b,c,f[e+12],11,0xE6DB99E5);c=i(c,d,a,b,f[e+15],16,0x1FA27CF8);b=i(b,c,d,a,f[e+2],23,0xC4AC5665);a=j(a,b,c,d,f[e+0],6,0xF4292244);d=j(d,a,b,c,f[e+7],10,0x432AFF97);c=j(c,d,a,b,f[e+14],15,0xAB9423A7);b=j(b,c,d,a,f[e+5],21,0xFC93A039);a=j(a,b,c,d,f[e+12],6,0x655B59C3);d=j(d,a,b,c,f[e+3],10,0x8F0CCC92);c=j(c,d,a,b,f[e+10],15,0xFFEFF47D);b=j(b,c,d,a,f[e+1],21,0x85845DD1);a=j(a,b,c,d,f[e+8],6,0x6FA87E4F);d=j(d,a,b,c,f[e+15],10,0xFE2CE6E0);c=j(c,d,a,b,f[e+6],15,0xA3014314);b=j(b,c,d,a,f[e+13],21,0x4E0811A1);a=j(a,b,c,d,f[e+4],6,0xF7537E82);d=j(d,a,b,c,f[e+11],10,0xBD3AF235);c=j(c,d,a,b,f[e+2],15,0x2AD7D2BB);b=j(b,c,d,a,f[e+9],21,0xEB86D391);k[0]=l(a,k[0]);k[1]=l(b,k[1]);k[2]=l(c,k[2]);k[3]=l(d,k[3])}var
 o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
-m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bM;return o}return function(i,g,f){var
-e=[],h=gL(i);if(typeof
+m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bW;return o}return function(i,g,f){var
+e=[],h=hu(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return bS(k(e,f))}}();function
-pc(c,b,a){return pb(aQ(c),b,a)}var
-aI=new
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b2(k(e,f))}}();function
+rI(c,b,a){return rH(aS(c),b,a)}var
+aL=new
 Array();function
-pd(c){var
-a=aI[c];if(!a.opened)B("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&J.fds[a.fd]&&J.fds[a.fd].output){var
-b=J.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
-gS(d,f){var
-a=aI[d],c=e(f),b=r(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-pv(a){var
-a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+rJ(c){var
+a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==t)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
+b=N.fds[a.fd].output;switch(b.length){case
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=t;return 0}function
+hB(d,f){var
+a=aL[d],c=e(f),b=w(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+r1(a){var
+a=ec(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-pw(a){var
-a=dS(a),b=k;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+r2(a){var
+a=ec(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cC(c,e,d,a){if(J.fds===undefined)J.fds=new
+cP(c,e,d,a){if(N.fds===undefined)N.fds=new
 Array();a=a?a:{};var
-b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;J.fds[c]=b;if(!J.fd_last_idx||c>J.fd_last_idx)J.fd_last_idx=c;return c}function
-pI(c,b,g){var
+b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;N.fds[c]=b;if(!N.fd_last_idx||c>N.fd_last_idx)N.fd_last_idx=c;return c}function
+sc(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -722,110 +722,110 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)B(az(c)+fU);if(a.text&&a.binary)B(az(c)+f6);var
-d=gY(c),e=d.device.open(d.rest,a),f=J.fd_last_idx?J.fd_last_idx:0;return cC(f+1,gS,e,a)}cC(0,gS,new
-T($(0)));cC(1,pw,new
-T($(0)));cC(2,pv,new
-T($(0)));function
-pe(a){var
-c=J.fds[a];if(c.flags.wronly)B(gp+a+" is writeonly");var
-d=null;if(a==0&&bT()){var
-e=require("fs");d=function(){return aT(e.readFileSync(0,fA))}}var
-b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aI[b.fd]=b;return b.fd}function
-gM(c){var
-b=J.fds[c];if(b.flags.rdonly)B(gp+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aI[a.fd]=a;return a.fd}function
-pf(){var
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gD);if(a.text&&a.binary)H(aE(c)+gP);var
+d=hH(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cP(f+1,hB,e,a)}cP(0,hB,new
+U(ab(0)));cP(1,r2,new
+U(ab(0)));cP(2,r1,new
+U(ab(0)));function
+rK(a){var
+c=N.fds[a];if(c.flags.wronly)H(g_+a+" is writeonly");var
+d=null;if(a==0&&b3()){var
+e=require("fs");d=function(){return aV(e.readFileSync(0,gj))}}var
+b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
+hv(c){var
+b=N.fds[c];if(b.flags.rdonly)H(g_+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:t};aL[a.fd]=a;return a.fd}function
+rL(){var
 b=0;for(var
-a=0;a<aI.length;a++)if(aI[a]&&aI[a].opened&&aI[a].out)b=[0,aI[a].fd,b];return b}function
-gN(b,a){if(a==0)cz();return b%a}function
-ph(a,b){a[0]=co;a[1]=b;return 0}function
-pi(a){if(a
+a=0;a<aL.length;a++)if(aL[a]&&aL[a].opened&&aL[a].out)b=[0,aL[a].fd,b];return b}function
+hw(b,a){if(a==0)cM();return b%a}function
+rN(a,b){a[0]=cB;a[1]=b;return 0}function
+rO(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bR(a))return dy;else
-if(cy(a))return dy;else
+if(b1(a))return dU;else
+if(cL(a))return dU;else
 if(a
 instanceof
 Function||typeof
 a=="function")return 247;else
-if(a&&a.caml_custom)return a2;else
-return bL}function
-an(b,c,a){if(a&&k.toplevelReloc)b=k.toplevelReloc(a);J[b+1]=c;if(a)J[a]=c}function
-pp(a,b){gO[az(a)]=b;return 0}function
-oG(a,b){if(a===b)return 1;a.t&6&&a5(a);b.t&6&&a5(b);return a.c==b.c?1:0}function
-dP(a,b){return oG(a,b)}function
-gT(){P(dz)}function
-aa(b,a){if(a>>>0>=r(b))gT();return ab(b,a)}function
-dQ(b,a){if(a>>>0>=r(b)-3)gT();var
-c=ab(b,a),d=ab(b,a+1),e=ab(b,a+2),f=ab(b,a+3);return f<<24|e<<16|d<<8|c}function
-dR(a,b){return 1-dP(a,b)}function
-aS(a){return a}function
-ps(){return 0x7FFFFFFF/4|0}function
-pn(){gQ(J.Not_found)}function
-gU(c){var
-a=k,b=gK(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aT(a.process.env[b]);if(k.jsoo_static_env&&k.jsoo_static_env[b])return aT(k.jsoo_static_env[b]);pn()}function
-pt(){if(k.crypto)if(typeof
-k.crypto.getRandomValues==="function"){var
-a=new(k.Uint32Array)(1);k.crypto.getRandomValues(a);return[0,a[0]]}else
-if(k.crypto.randomBytes==="function"){var
-b=k.crypto.randomBytes(4),a=new(k.Uint32Array)(b);return[0,a[0]]}var
+if(a&&a.caml_custom)return a5;else
+return bV}function
+aq(b,c,a){if(a&&p.toplevelReloc)b=p.toplevelReloc(a);N[b+1]=c;if(a)N[a]=c}function
+rV(a,b){hx[aE(a)]=b;return 0}function
+ra(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
+d$(a,b){return ra(a,b)}function
+hC(){S(dV)}function
+ac(b,a){if(a>>>0>=w(b))hC();return ad(b,a)}function
+ea(b,a){if(a>>>0>=w(b)-3)hC();var
+c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
+eb(a,b){return 1-d$(a,b)}function
+aU(a){return a}function
+rY(){return 0x7FFFFFFF/4|0}function
+rT(){hz(N.Not_found)}function
+hD(c){var
+a=p,b=ht(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rT()}function
+rZ(){if(p.crypto)if(typeof
+p.crypto.getRandomValues==="function"){var
+a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
+if(p.crypto.randomBytes==="function"){var
+b=p.crypto.randomBytes(4),a=new(p.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-gR(a){return a}function
-aA(a){if(a
+hA(a){return a}function
+ar(a){if(a
 instanceof
-Array)return a;if(k.RangeError&&a
+Array)return a;if(p.RangeError&&a
 instanceof
-k.RangeError&&a.message&&a.message.match(/maximum call stack/i))return gR(J.Stack_overflow);if(k.InternalError&&a
+p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hA(N.Stack_overflow);if(p.InternalError&&a
 instanceof
-k.InternalError&&a.message&&a.message.match(/too much recursion/i))return gR(J.Stack_overflow);if(a
+p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hA(N.Stack_overflow);if(a
 instanceof
-k.Error&&a7(fK))return[0,a7(fK),a];return[0,J.Failure,aT(String(a))]}function
-pA(b,c){k.tccCheck=function(a){return az(b(bS(a)))};k.tccSession=function(a,b){return az(c(bS(a),bS(b)))};return 0}function
-bV(a){return a>=-bj&&a<bj?a:BigInt(a)}function
-ap(a){return a>=BigInt(-bj)&&a<BigInt(bj)?Number(a):a}function
-l(a,b){return typeof
+p.Error&&a_(gt))return[0,a_(gt),a];return[0,N.Failure,aV(String(a))]}function
+r6(b,c){p.tccCheck=function(a){return aE(b(b2(a)))};p.tccSession=function(a,b){return aE(c(b2(a),b2(b)))};return 0}function
+b5(a){return a>=-bq&&a<bq?a:BigInt(a)}function
+au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
+n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a+b):ap(BigInt(a)+BigInt(b))}function
-bU(a,b){return a<b?-1:a>b?1:0}function
-bt(b,c){if(typeof
+b=="number"?b5(a+b):au(BigInt(a)+BigInt(b))}function
+b4(a,b){return a<b?-1:a>b?1:0}function
+bA(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
-d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return ap(a)}function
-pC(a){return a>=-f5&&a<=f5?1:0}function
-aJ(a,b){if(typeof
+d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return au(a)}function
+r8(a){return a>=-gO&&a<=gO?1:0}function
+aM(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
-c=a*b;if(c>-bj&&c<bj)return c+0}return ap(BigInt(a)*BigInt(b))}function
-N(a){return typeof
-a=="number"?bV(0-a):ap(-a)}function
-pD(b){var
+c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
+P(a){return typeof
+a=="number"?b5(0-a):au(-a)}function
+r9(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-pE(a){return ap(BigInt(a))}function
-D(a){return bV(a)}function
-dU(a){return ap(BigInt(az(a)))}function
-pF(a,b){var
+r_(a){return au(BigInt(a))}function
+J(a){return b5(a)}function
+ee(a){return au(BigInt(aE(a)))}function
+r$(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-gZ(a,b){return ap(pF(BigInt(a),b))}function
+hI(a,b){return au(r$(BigInt(a),b))}function
 b(a,b){if(typeof
-a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return ap(BigInt(a)<<BigInt(b))}function
-bW(a,b){return typeof
-a=="number"&&b<31?a>>b:ap(BigInt(a)>>BigInt(b))}function
-F(a,b){return typeof
+a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return au(BigInt(a)<<BigInt(b))}function
+b6(a,b){return typeof
+a=="number"&&b<31?a>>b:au(BigInt(a)>>BigInt(b))}function
+B(a,b){return typeof
 a=="number"&&typeof
-b=="number"?bV(a-b):ap(BigInt(a)-BigInt(b))}function
-g0(a){return typeof
-a=="number"?bV(a+1):ap(a+BigInt(1))}function
-pG(d){var
-a=BigInt(d).toString(16),c=[];if(a.length&1)a=bi+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return bS(c)}function
-dV(a){return Number(a)}function
-pH(a){return Number(a)}function
-cD(a){return e(a.toString())}function
-o_(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-oR(b){var
-a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&o_(b[1]))var
+b=="number"?b5(a-b):au(BigInt(a)-BigInt(b))}function
+hJ(a){return typeof
+a=="number"?b5(a+1):au(a+BigInt(1))}function
+sa(d){var
+a=BigInt(d).toString(16),c=[];if(a.length&1)a=bp+a;for(var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b2(c)}function
+ef(a){return Number(a)}function
+sb(a){return Number(a)}function
+cQ(a){return e(a.toString())}function
+rE(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rl(b){var
+a=t;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rE(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -834,446 +834,476 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-ax)a+=cr+c.toString()+cr;else
+aC)a+=cE+c.toString()+cE;else
 if(typeof
-c=="string")a+=cr+c.toString()+cr;else
+c=="string")a+=cE+c.toString()+cE;else
 a+="_"}a+=")"}else
-if(b[0]==S)a+=b[1];return a}function
-gF(a){if(a
+if(b[0]==T)a+=b[1];return a}function
+ho(a){if(a
 instanceof
-Array&&(a[0]==0||a[0]==S)){var
-c=a7("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=oR(a),b=a7(fz);if(b)b(0);k.console.error("Fatal error: exception "+d+"\n")}}else
+Array&&(a[0]==0||a[0]==T)){var
+c=a_("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
+d=rl(a),b=a_(gi);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-pq(){var
-a=k;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){gF(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)gF(a.error)})}pq();function
-d(a,b){return a.length==1?a(b):bo(a,[b])}function
-j(a,b,c){return a.length==2?a(b,c):bo(a,[b,c])}function
-cl(a,b,c,d){return a.length==3?a(b,c,d):bo(a,[b,c,d])}oS();var
-bZ=[S,e(gl),-1],dX=[S,e(fH),-2],bY=[S,e(dk),-3],bX=[S,e(fY),-4],cF=[S,e(f9),-6],ae=[S,e(f1),-7],b0=[S,e(f3),-9],cE=[S,e(ge),-11],e7=[0,0,0,0];an(11,[S,e(fy),-12],fy);an(10,cE,ge);an(9,[S,e(fX),-10],fX);an(8,b0,f3);an(7,[S,e(fP),-8],fP);an(6,ae,f1);an(5,cF,f9);an(4,[S,e(fJ),-5],fJ);an(3,bX,fY);an(2,bY,dk);an(1,dX,fH);an(0,bZ,gl);var
-g1=e("Char.chr"),g7=[0,0,0],g4=e("List.init"),g3=e("hd"),g_=e("String.blit / Bytes.blit_string"),g9=e("Bytes.blit"),g8=e("String.sub / Bytes.sub"),hd=e("String.contains_from / Bytes.contains_from"),ha=e(q),g$=e("String.concat"),hg=e("Array.init"),hh=e("%d"),hi=e("CamlinternalLazy.Undefined"),ho=e("Buffer.add: cannot grow buffer"),hn=[0,e(f8),93,2],hm=[0,e(f8),94,2],hp=e("x"),hs=e("Hashtbl: unsupported hash table format"),oz=e("OCAMLRUNPARAM"),ox=e("CAMLRUNPARAM"),hq=e(q),ht=e("Z.Overflow"),hw=[0,0],jl=[0,0],kM=[0,0],kQ=[0,0],l2=[0,0],lZ=[0,0],lY=[0,0],kW=[0,0],kV=[0,0],kT=[0,[0,1]],kU=[0,[0,0]],kS=[0,0,0,0],kR=[0,0],kP=[0,0],kI=[0,0],kJ=[0,1],kK=[0,2],kL=[0,3],jz=[0,0],jy=[0,0],jx=[0,0,0],jt=[0,0,0],js=[0,0,0],jq=[0,0,0],jn=[0,0],l1=[0,0,0,0],l_=e("compress"),l5=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],l6=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],md=e(q),mx=e("false"),my=e("true"),mA=[2,1],mB=[2,0],mz=e("a word"),ne=e(dn),nb=e(gj),na=e(q),mR=[0,e(f7),[0,e(gb),[0,e(dn),[0,e(gk),0]]]],mM=e("data_offsets"),mK=e("short"),mL=e("header"),mN=e("manifest"),mO=e("rank"),mP=e("no state"),mQ=e("critical"),mS=e("DECLINED: a feature"),mT=e("options"),mU=e(f7),nA=e(gk),nB=e("round_counts"),nz=e("plans"),mV=e("plans_exponent"),mW=e("plans_mantissa"),nw=e("race_count"),nx=e("race_exponent"),ny=e("race_mantissa"),mX=e("cost_to_go"),mY=e("residual_to_go"),mZ=e(gj),m0=e("accept"),m1=e("state_digest"),m2=e("a short column"),m3=e("edge_call"),m4=e("edge_target"),m5=e(gi),m6=e(fV),m7=e(fV),m8=e("call_cost_low"),m9=e("call_cost_high"),m_=e("call_weight"),m$=e("call_text"),nc=e("leaf_policy"),nd=e("root"),nf=e(fG),ng=e(di),nh=e(fG),ni=e("call_epsilon"),nj=e("call_latency_ms"),nk=e("call_price"),nl=e(dn),nm=e("requires"),nn=e(fT),no=e("forbids"),np=e(fT),nq=e(gb),nr=e("tilt"),ns=e(go),nt=e("version"),nu=e(go),nv=e("name"),mI=e(q),mH=e(f0),mF=e(f0),mD=e(gc),mE=e(di),mJ=e(di),mG=e("calls"),mv=e("a residual"),mu=e("DECLINED: a beta of more than 64 digits"),mw=e(gi),mt=e(q),ms=e("no list"),mr=e("no number"),mq=e("a number"),mp=e("no text"),mn=e("no object"),mo=e(gc),mm=[3,0],ml=[2,0],mj=e("escape"),mk=e(dj),mi=e("JSON at "),mh=e("JSON ends"),mg=e("Reader.Unread"),nH=e("DECLINED"),nI=e(cp),nJ=[0,0,e(dh)],nK=[0,0,e("REJECTED: no artifact")],nL=[0,0,e(dh)],nM=e(dB),nN=e(" 2^"),nO=e("at most "),nS=e(dB),nT=e(" derivations"),nU=e(dB),nP=e("; digest "),nQ=e(" states, "),nR=e("VALID: C1 to C9 of "),nV=e(cp),nD=e(fO),nE=e(q),nF=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],op=e(gm),oq=e(cp),or=e(dh),os=e("REJECTED: no ledger"),oo=e(dj),on=e("REJECTED: no UTF-8"),ol=e(cp),om=e(gm),oj=e("~"),oh=e("a line of more than 2^24 bytes"),oi=e("a line that is no object"),nZ=e("a forbid, and an error that was read"),n0=e("the core"),n1=e("no such call"),n2=e("observed values"),n3=e("outcome"),n4=e("seq"),n5=e("the order of records"),n6=e("a field that is missing, unknown or malformed"),n7=e("session_id"),n8=e("the first record"),n9=e("open arguments"),n_=e("refusal"),n$=e("a call that no plan goes on with, or states"),oa=e("an end where none ends"),ob=e("lines that are not canonical, or not chained"),oc=e("a key or a reference of two calls"),od=e("a monitor"),nW=e("Session.Declined"),nX=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("statements left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact")],oe=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],ou=e("DECLINED: the artifact is not VALID");function
-dW(a){throw[0,bY,a]}function
-ad(a){throw[0,bX,a]}function
-dY(b,a){return oT(b,a)?b:a}function
-G(d,c){var
-a=r(d),e=r(c),b=$(a+e|0);a4(d,0,b,0,a);a4(c,0,b,a,e);return aS(b)}pe(0);gM(1);gM(2);function
-dZ(b){function
+rW(){var
+a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){ho(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)ho(a.error)})}rW();function
+d(a,b){return a.length==1?a(b):bv(a,[b])}function
+j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
+cy(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rm();var
+b9=[T,e(g6),-1],eh=[T,e(gq),-2],b8=[T,e(dH),-3],b7=[T,e(gH),-4],cS=[T,e(gS),-6],ae=[T,e(gK),-7],b_=[T,e(gM),-9],cR=[T,e(gZ),-11],fJ=[0,0,0,0];aq(11,[T,e(gh),-12],gh);aq(10,cR,gZ);aq(9,[T,e(gG),-10],gG);aq(8,b_,gM);aq(7,[T,e(gy),-8],gy);aq(6,ae,gK);aq(5,cS,gS);aq(4,[T,e(gs),-5],gs);aq(3,b7,gH);aq(2,b8,dH);aq(1,eh,gq);aq(0,b9,g6);var
+hK=e("Char.chr"),hQ=[0,0,0],hN=e("List.init"),hM=e("hd"),hT=e("String.blit / Bytes.blit_string"),hS=e("Bytes.blit"),hR=e("String.sub / Bytes.sub"),hY=e("String.contains_from / Bytes.contains_from"),hV=e(t),hU=e("String.concat"),h1=e("Array.init"),h2=e("%d"),h3=e("CamlinternalLazy.Undefined"),h9=e("Buffer.add: cannot grow buffer"),h8=[0,e(gR),93,2],h7=[0,e(gR),94,2],h_=e("x"),id=e("Hashtbl: unsupported hash table format"),q5=e("OCAMLRUNPARAM"),q3=e("CAMLRUNPARAM"),h$=e(t),ie=e("Z.Overflow"),ii=[0,0],j8=[0,0],ks=[0,0],lN=[0,0],lQ=[0,0],lT=[0,0],nk=[0,0],ou=[0,0],or=[0,0],oq=[0,0],no=[0,0],nn=[0,0],nl=[0,[0,1]],nm=[0,[0,0]],nj=[0,0],ni=[0,0],lS=[0,0],lR=[0,0],lJ=[0,0],lK=[0,1],lL=[0,2],lM=[0,3],kA=[0,0,0],kw=[0,0,0],kv=[0,0,0],kt=[0,0,0],kr=[0,[1,[0,0,0]]],kp=[1,[0,0,0]],kq=[1,[0,0,[0,0,0]]],kn=[0,0],km=[0,0],kd=[0,0,0],kc=[0,0],kb=[0,0],j_=[0,0],oC=e("compress"),ox=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oy=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oH=e(t),o1=e("false"),o2=e("true"),o4=[2,1],o5=[2,0],o3=e("a word"),pI=e(dK),pF=e(g4),pE=e(t),pj=[0,e(gQ),[0,e(gW),[0,e(dK),[0,e(g5),0]]]],pe=e("data_offsets"),pc=e("short"),pd=e("header"),pf=e("manifest"),pg=e("rank"),ph=e("no state"),pi=e("critical"),pk=e("DECLINED: a feature"),pl=e("options"),pm=e(gQ),p4=e(g5),p5=e("round_counts"),p3=e("plans"),pn=e("plans_exponent"),po=e("plans_mantissa"),p0=e("race_count"),p1=e("race_exponent"),p2=e("race_mantissa"),pp=e("cost_to_go"),pq=e("residual_to_go"),pr=e(g4),ps=e("accept"),pt=e("state_digest"),pu=e("a short column"),pv=e("edge_call"),pw=e("edge_target"),px=e(g3),py=e(gE),pz=e(gE),pA=e("call_cost_low"),pB=e("call_cost_high"),pC=e("call_weight"),pD=e("call_text"),pG=e("leaf_policy"),pH=e("root"),pJ=e(gp),pK=e(dF),pL=e(gp),pM=e("call_epsilon"),pN=e("call_latency_ms"),pO=e("call_price"),pP=e(dK),pQ=e("requires"),pR=e(gC),pS=e("forbids"),pT=e(gC),pU=e(gW),pV=e("tilt"),pW=e(g9),pX=e("version"),pY=e(g9),pZ=e("name"),pa=e(t),o$=e(gJ),o9=e(gJ),o7=e(gX),o8=e(dF),pb=e(dF),o_=e("calls"),oZ=e("a residual"),oY=e("DECLINED: a beta of more than 64 digits"),o0=e(g3),oX=e(t),oW=e("no list"),oV=e("no number"),oU=e("a number"),oT=e("no text"),oR=e("no object"),oS=e(gX),oQ=[3,0],oP=[2,0],oN=e("escape"),oO=e(dG),oM=e("JSON at "),oL=e("JSON ends"),oK=e("Reader.Unread"),p$=e("DECLINED"),qa=e(cC),qb=[0,0,e(dE)],qc=[0,0,e("REJECTED: no artifact")],qd=[0,0,e(dE)],qe=e(dX),qf=e(" 2^"),qg=e("at most "),qk=e(dX),ql=e(" derivations"),qm=e(dX),qh=e("; digest "),qi=e(" states, "),qj=e("VALID: C1 to C9 of "),qn=e(cC),p7=e(gx),p8=e(t),p9=[0,e(t),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qV=e(g7),qW=e(cC),qX=e(dE),qY=e("REJECTED: no ledger"),qU=e(dG),qT=e("REJECTED: no UTF-8"),qR=e(cC),qS=e(g7),qP=e("~"),qN=e("a line of more than 2^24 bytes"),qO=e("a line that is no object"),qr=e("digests that are not those of the values"),qs=e("the core"),qt=e("no such call"),qu=e("observed values"),qv=e("outcome"),qw=e("seq"),qx=e("the order of records"),qy=e("a field that is missing, unknown or malformed"),qz=e("session_id"),qA=e("the first record"),qB=e("open arguments"),qC=e("refusal"),qD=e("a call that no plan goes on with, or states"),qE=e("an end where none ends"),qF=e("lines that are not canonical, or not chained"),qG=e("a key or a reference of two calls"),qH=e("a monitor"),qI=e("a forbid, and an error that was read"),qJ=e("a value that is not of its type"),qo=e("Session.Declined"),qp=[0,e(t),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qK=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q0=e("DECLINED: the artifact is not VALID");function
+eg(a){throw[0,b8,a]}function
+ah(a){throw[0,b7,a]}function
+ei(b,a){return rn(b,a)?b:a}function
+K(d,c){var
+a=w(d),e=w(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rK(0);hv(1);hv(2);function
+ej(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{pd(d)}catch(a){a=aA(a);if(a[1]!==dX)throw a;var
+c=a[2],d=a[1];try{rJ(d)}catch(a){a=ar(a);if(a[1]!==eh)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(pf(0))}pp(e(fz),dZ);function
-cG(a){if(0<=a&&!(a2<a))return a;return ad(g1)}var
-cH=ps(0),bu=(4*cH|0)-1|0;function
-d0(c){var
+a=c;continue}return 0}}return a(rL(0))}rV(e(gi),ej);function
+cT(a){if(0<=a&&!(a5<a))return a;return ah(hK)}var
+cU=rY(0),bB=(4*cU|0)-1|0;function
+ek(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-g2(a){return a?a[1]:dW(g3)}function
-bv(d){var
+hL(a){return a?a[1]:eg(hM)}function
+bC(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-d1(a,c,b){if(c<=a)return 0;var
-e=d(b,a);return[0,e,d1(a+1|0,c,b)]}function
-bw(b,e){if(0<=b){if(50<b){var
-c=0,a=0;for(;;){if(b<=a)return bv(c);var
-c=[0,d(e,a),c],a=a+1|0;continue}}return d1(0,b,e)}return ad(g4)}function
-aK(b,a){if(a){var
-c=a[2],e=d(b,a[1]);return[0,e,aK(b,c)]}return 0}function
-d2(c,b,a){if(a){var
-d=a[2],e=j(b,c,a[1]);return[0,e,d2(c+1|0,b,d)]}return 0}function
-cI(c,b){var
+el(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,el(a+1|0,c,b)]}function
+bD(b,e){if(0<=b){if(50<b){var
+c=0,a=0;for(;;){if(b<=a)return bC(c);var
+c=[0,d(e,a),c],a=a+1|0;continue}}return el(0,b,e)}return ah(hN)}function
+aN(b,a){if(a){var
+c=a[2],e=d(b,a[1]);return[0,e,aN(b,c)]}return 0}function
+em(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,em(c+1|0,b,d)]}return 0}function
+cV(c,b){var
 a=b;for(;;){if(a){var
 e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-d3(e,d){var
+en(e,d){var
 b=0,a=d;for(;;){if(a){var
 c=a[2];j(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-d4(e,d,c){var
+eo(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
-g5(e,c){var
+hO(e,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=d(e,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-d5(d,c){var
+ep(d,c){var
 a=c;for(;;){if(a){var
-e=a[2],b=0===ah(a[1],d)?1:0;if(b)return b;var
+e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-g6(d,c){var
+hP(d,c){var
 a=c;for(;;){if(a){var
-b=a[1],e=a[2],f=b[2];if(0===ah(b[1],d))return f;var
+b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
 a=e;continue}throw ae}}function
-d6(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=d6(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return g7}function
-d7(a,c){var
-b=$(a);oP(b,0,a,c);return b}function
-d8(c,b,a){if(0<=b&&0<=a&&!((br(c)-a|0)<b)){var
-d=$(a);bl(c,b,d,0,a);return d}return ad(g8)}function
-cJ(b,a){return aS(d7(b,a))}function
-d9(e,h){var
-b=$(e),c=e-1|0,f=0;if(!(c<0)){var
-a=f;for(;;){aH(b,a,d(h,a));var
+eq(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=eq(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hQ}function
+er(a,c){var
+b=ab(a);rj(b,0,a,c);return b}function
+es(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
+d=ab(a);bs(c,b,d,0,a);return d}return ah(hR)}function
+cW(b,a){return aU(er(b,a))}function
+et(e,h){var
+b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
+a=f;for(;;){aK(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
-a=g;continue}break}}return aS(b)}function
-V(c,b,a){return aS(d8(aQ(c),b,a))}function
-cK(k,g){if(g){var
-h=r(k),c=0,b=g,p=0;for(;;){if(b){var
+a=g;continue}break}}return aU(b)}function
+W(c,b,a){return aU(es(aS(c),b,a))}function
+cX(k,g){if(g){var
+h=w(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(r(i)+h|0)+c|0,m=b[2],n=c<=j?j:ad(g$),c=n,b=m;continue}var
-l=r(i)+c|0}else
+j=(w(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hU),c=n,b=m;continue}var
+l=w(i)+c|0}else
 var
 l=c;var
-f=$(l),e=p,d=g;for(;;){if(d){var
+f=ab(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-o=d[2];a4(a,0,f,e,r(a));a4(k,0,f,e+r(a)|0,h);var
-e=(e+r(a)|0)+h|0,d=o;continue}a4(a,0,f,e,r(a))}return aS(f)}}}return ha}function
-hb(e,d,c,b){var
-a=c;for(;;){if(d<=a)throw ae;if(ab(e,a)===b)return a;var
+o=d[2];a7(a,0,f,e,w(a));a7(k,0,f,e+w(a)|0,h);var
+e=(e+w(a)|0)+h|0,d=o;continue}a7(a,0,f,e,w(a))}return aU(f)}}}return hV}function
+hW(e,d,c,b){var
+a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hc(b,a,d){var
-c=r(b);if(0<=a&&!(c<a))try{hb(b,c,a,d);var
-e=1;return e}catch(a){a=aA(a);if(a===ae)return 0;throw a}return ad(hd)}function
-he(b,a){return hc(b,0,a)}function
-d_(f,b){var
-c=[0,0],d=[0,r(b)],e=r(b)-1|0;if(!(e<0)){var
-a=e;for(;;){if(ab(b,a)===f){var
-h=c[1];c[1]=[0,V(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
+hX(b,a,d){var
+c=w(b);if(0<=a&&!(c<a))try{hW(b,c,a,d);var
+e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hY)}function
+hZ(b,a){return hX(b,0,a)}function
+eu(f,b){var
+c=[0,0],d=[0,w(b)],e=w(b)-1|0;if(!(e<0)){var
+a=e;for(;;){if(ad(b,a)===f){var
+h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
-g=c[1];return[0,V(b,0,d[1]),g]}function
-d$(b,a){return oI(aQ(b),a)}function
-ea(b,a){return oJ(aQ(b),a)}var
-hf=dP;function
-eb(b,c){if(0===b)return[0];if(0<=b){var
-e=aR(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
+g=c[1];return[0,W(b,0,d[1]),g]}function
+ev(b,a){return rc(aS(b),a)}function
+ew(b,a){return rd(aS(b),a)}var
+h0=d$;function
+ex(b,c){if(0===b)return[0];if(0<=b){var
+e=aT(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return e}return ad(hg)}function
-cL(e,b){var
+a=h;continue}break}}return e}return ah(h1)}function
+cY(e,b){var
 c=b.length-1;if(0===c)return[0];var
-f=aR(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
+f=aT(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cM(a){if(a){var
+cZ(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
-f=aR(d,h),e=1,b=g;for(;;){if(b){var
+f=aT(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-hj=[S,hi,cv(0)];function
-hk(a){throw hj}function
-hl(a){var
-c=a[1];a[1]=hk;try{var
-b=d(c,0);ph(a,b);return b}catch(b){b=aA(b);a[1]=function(a){throw b};throw b}}function
-ec(a){var
-b=1<=a?a:1,c=bu<b?bu:b,d=$(c);return[0,d,0,c,d]}function
-ed(a){return aS(d8(a[1],0,a[2]))}function
-aB(a,i){var
+h4=[T,h3,cI(0)];function
+h5(a){throw h4}function
+h6(a){var
+c=a[1];a[1]=h5;try{var
+b=d(c,0);rN(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
+ey(a){var
+b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
+ez(a){return aU(es(a[1],0,a[2]))}function
+aF(a,i){var
 f=a[2];if(a[3]<=f){var
-d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bu<b[1])if((d+1|0)<=bu)b[1]=bu;else
-dW(ho);var
-e=$(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((br(g)-c|0)<0)&&!((br(e)-c|0)<0)){bl(g,0,e,0,c);h=1}if(!h)ad(g9);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cE,hn];if(!((d+1|0)<=a[3]))throw[0,cE,hm];break}}aH(a[1],f,i);a[2]=f+1|0;return 0}try{var
-oA=gU(oz),ef=oA}catch(a){a=aA(a);if(a!==ae)throw a;try{var
-oy=gU(ox),ee=oy}catch(a){a=aA(a);if(a!==ae)throw a;var
-ee=hq}var
-ef=ee}var
-hr=he(ef,82),b1=[fW,function(B){var
-m=pt(0),b=[0,aR(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){y(b[1],a)[1+a]=a;var
-A=a+1|0;if(54!==a){var
-a=A;continue}var
-h=[0,hp],t=0,u=55,v=g<=55?u:g,k=54+v|0;if(!(k<0)){var
-c=t;for(;;){var
-d=c%55|0,l=gN(c,g),w=y(j,l)[1+l],i=G(h[1],e(q+w));h[1]=pc(i,0,r(i));var
-f=h[1],n=aa(f,3)<<24,o=aa(f,2)<<16,p=aa(f,1)<<8,s=((aa(f,0)+p|0)+o|0)+n|0,x=(y(b[1],d)[1+d]^s)&fL;y(b[1],d)[1+d]=x;var
-z=c+1|0;if(k!==c){var
-c=z;continue}break}}b[2]=0;return b}}];function
-cN(h,k){var
-l=h?h[1]:hr,b=16;for(;;){if(!(k<=b)&&!(cH<(b*2|0))){var
+d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
+eg(h9);var
+e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hS);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cR,h8];if(!((d+1|0)<=a[3]))throw[0,cR,h7];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
+eA(a){var
+b=a.length-1<4?1:0,c=b||(a[4]<0?1:0);return c}function
+c0(a){a[4]=-a[4]|0;return 0}try{var
+q6=hD(q5),eC=q6}catch(a){a=ar(a);if(a!==ae)throw a;try{var
+q4=hD(q3),eB=q4}catch(a){a=ar(a);if(a!==ae)throw a;var
+eB=h$}var
+eC=eB}var
+ia=hZ(eC,82),b$=[gF,function(A){var
+m=rZ(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
+z=a+1|0;if(54!==a){var
+a=z;continue}var
+h=[0,h_],r=0,s=55,u=g<=55?s:g,k=54+u|0;if(!(k<0)){var
+c=r;for(;;){var
+d=c%55|0,l=hw(c,g),v=E(j,l)[1+l],i=K(h[1],e(t+v));h[1]=rI(i,0,w(i));var
+f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,q=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^q)&gu;E(b[1],d)[1+d]=x;var
+y=c+1|0;if(k!==c){var
+c=y;continue}break}}b[2]=0;return b}}];function
+c1(h,k){var
+l=h?h[1]:ia,b=16;for(;;){if(!(k<=b)&&!(cU<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=pi(b1),a=co===i?b1[1]:fW===i?hl(b1):b1;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=y(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(y(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&fL,g=a[2];y(a[1],g)[1+g]=f;var
+i=rO(b$),a=cB===i?b$[1]:gF===i?h6(b$):b$;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gu,g=a[2];E(a[1],g)[1+g]=f;var
 j=f}else
 var
-j=0;return[0,0,aR(b,0),j,b]}}function
-eg(D,f){var
-i=f[2],s=(i.length-1)*2|0,t=s<cH?1:0;if(t){var
-j=aR(s,0),u=f.length-1<4?1:0,v=u||(f[4]<0?1:0),k=1-v;f[2]=j;var
-l=j.length-1,g=aR(l,0),o=i.length-1-1|0,E=d(D,f),z=0;if(!(o<0)){var
-e=z;a:for(;;){var
-a=y(i,e)[1+e];for(;;){if(a){var
-m=a[1],w=a[2],x=a[3],h=k?a:[0,m,w,0],b=d(E,m),n=y(g,b)[1+b];if(n)n[3]=h;else
-y(j,b)[1+b]=h;y(g,b)[1+b]=h;var
-a=x;continue}var
-C=e+1|0;if(o!==e){var
-e=C;continue a}break}break}}if(k){var
-p=l-1|0,A=0;if(!(p<0)){var
-c=A;for(;;){var
-r=y(g,c)[1+c];if(r)r[3]=0;var
-B=c+1|0;if(p!==c){var
-c=B;continue}break}}var
-q=0}else
+j=0;return[0,0,aT(b,0),j,b]}}function
+ib(i,d,c,h,g){var
+b=h,a=g;for(;;){if(a){var
+e=a[3],f=j(i,a[1],a[2]);if(f){var
+k=f[1];if(b)b[3]=a;else
+E(d[2],c)[1+c]=a;a[2]=k;var
+b=a,a=e;continue}d[1]=d[1]-1|0;var
+a=e;continue}return b?(b[3]=0,0):(E(d[2],c)[1+c]=0,0)}}function
+ic(f,a){var
+g=a[2],c=eA(a);if(1-c)c0(a);try{var
+d=g.length-1-1|0,h=0;if(!(d<0)){var
+b=h;for(;;){ib(f,a,b,0,E(a[2],b)[1+b]);var
+j=b+1|0;if(d!==b){var
+b=j;continue}break}}var
+e=1-c,i=e?c0(a):e;return i}catch(b){b=ar(b);if(c)throw b;c0(a);throw b}}function
+bE(a,b){return 4<=a.length-1?ro(10,100,a[3],b)&(a[2].length-1-1|0):ah(id)}function
+eD(f,b){var
+g=bE(f,b),c=E(f[2],g)[1+g];if(c){var
+d=c[3],j=c[2];if(0===ap(b,c[1]))return j;if(d){var
+e=d[3],k=d[2];if(0===ap(b,d[1]))return k;if(e){var
+l=e[2],m=e[3];if(0===ap(b,e[1]))return l;var
+a=m;for(;;){if(a){var
+h=a[2],i=a[3];if(0===ap(b,a[1]))return h;var
+a=i;continue}throw ae}}throw ae}throw ae}throw ae}function
+c2(a,g,x){var
+h=bE(a,g),y=E(a[2],h)[1+h],c=y;for(;;){if(c){var
+I=c[3];if(0!==ap(c[1],g)){var
+c=I;continue}c[1]=g;c[2]=x;var
+n=0}else
 var
-q=k;return q}return t}function
-aL(a,b){return 4<=a.length-1?oU(10,100,a[3],b)&(a[2].length-1-1|0):ad(hs)}function
-eh(a,c,f){var
-d=aL(a,c),g=y(a[2],d)[1+d],b=g;for(;;){if(b){var
-j=b[3];if(0!==ah(b[1],c)){var
-b=j;continue}b[1]=c;b[2]=f;var
-e=0}else
+n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
+z=a[2].length-1<<1<a[1]?1:0;if(z){var
+k=a[2],v=(k.length-1)*2|0,w=v<cU?1:0;if(w){var
+l=aT(v,0),m=1-eA(a);a[2]=l;var
+o=l.length-1,i=aT(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
+f=D;a:for(;;){var
+b=E(k,f)[1+f];for(;;){if(b){var
+p=b[1],B=b[2],C=b[3],j=m?b:[0,p,B,0],d=bE(a,p),q=E(i,d)[1+d];if(q)q[3]=j;else
+E(l,d)[1+d]=j;E(i,d)[1+d]=j;var
+b=C;continue}var
+H=f+1|0;if(r!==f){var
+f=H;continue a}break}break}}if(m){var
+s=o-1|0,F=0;if(!(s<0)){var
+e=F;for(;;){var
+u=E(i,e)[1+e];if(u)u[3]=0;var
+G=e+1|0;if(s!==e){var
+e=G;continue}break}}var
+t=0}else
 var
-e=1;if(e){y(a[2],d)[1+d]=[0,c,f,g];a[1]=a[1]+1|0;var
-h=a[2].length-1<<1<a[1]?1:0;if(h)return eg(aL,a);var
-i=h}else
+t=m;return t}return w}var
+A=z}else
 var
-i=e;return i}}var
-b2=[S,ht,cv(0)],f=D(0),c=D(1);function
-_(a){if(pC(a))return pH(a);throw b2}function
-ei(a){return F(a,c)}function
-af(a){return bU(a,f)}function
-b3(b,a){return 0===bU(b,a)?1:0}function
-ej(b,a){return bU(b,a)<0?1:0}function
-ek(b,a){return 0<bU(b,a)?1:0}function
-el(b,a){return bU(b,a)<=0?1:0}function
-K(b,a){if(typeof
+A=n;return A}}var
+ca=[T,ie,cI(0)],f=J(0),c=J(1);function
+aa(a){if(r8(a))return sb(a);throw ca}function
+eE(a){return B(a,c)}function
+ai(a){return b4(a,f)}function
+cb(b,a){return 0===b4(b,a)?1:0}function
+eF(b,a){return b4(b,a)<0?1:0}function
+eG(b,a){return 0<b4(b,a)?1:0}function
+eH(b,a){return b4(b,a)<=0?1:0}function
+I(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0===((b|a)>>>15|0))return D(a6(b,a));return aJ(b,a)}function
+a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return b3(b,a)}function
-u(b,a){if(typeof
+a==="number")return b===a?1:0;return cb(b,a)}function
+s(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return ej(b,a)}function
-m(b,a){if(typeof
+a==="number")return b<a?1:0;return eF(b,a)}function
+i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return el(b,a)}function
-a_(b,a){return m(b,a)?a:b}function
-em(a){return typeof
-a==="number"?D(a>>1):bW(a,1)}function
-a(a){return g0(b(a,1))}function
-aC(g,f,e,a){if(b3(a,c))return d(e,0);var
+a==="number")return b<=a?1:0;return eH(b,a)}function
+aG(b,a){return i(b,a)?a:b}function
+eI(b,a){return i(b,a)?b:a}function
+eJ(a){return typeof
+a==="number"?J(a>>1):b6(a,1)}function
+a(a){return hJ(b(a,1))}function
+Q(g,f,e,a){if(cb(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-b3(a,b(bW(a,1),1));return h?d(g,em(a)):d(f,em(a))}function
-aU(b,a){if(typeof
+a==="number"?1===(a&1)?1:0:1-cb(a,b(b6(a,1),1));return h?d(g,eJ(a)):d(f,eJ(a))}function
+c3(f,e,c,a){var
+b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,P(a))}function
+aW(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gE(b,a));return 0===af(a)?f:bt(b,a)}function
-a$(b,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hn(b,a));return 0===ai(a)?f:bA(b,a)}function
+bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return D(gN(b,a));return 0===af(a)?b:F(b,aJ(a,bt(b,a)))}function
-Q(b,a){return 0<=af(a)?gZ(b,_(a)):f}function
-en(a){return 0<af(a)?D(pD(a)-1|0):f}function
-aV(c,a){if(typeof
+a==="number"&&0<=b&&0<a)return J(hw(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
+R(b,a){return 0<=ai(a)?hI(b,aa(a)):f}function
+eK(a){return 0<ai(a)?J(r9(a)-1|0):f}function
+aX(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=_(a);return 0<=d?b(c,d):bW(c,-d|0)}function
-eo(b,a){return aV(b,N(a))}function
-aM(a){return 0<af(a)?_(a):0}function
-ep(a){return 0<af(a)?a:c}function
-A(a){var
-c=cM(a),f=c.length-1;return function(a){var
+d=aa(a);return 0<=d?b(c,d):b6(c,-d|0)}function
+eL(b,a){return aX(b,P(a))}function
+av(a){return 0<ai(a)?aa(a):0}function
+eM(a){return 0<ai(a)?a:c}function
+z(a){var
+c=cZ(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-cO(a,h,g){var
+c4(a,h,g){var
 c=typeof
-a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=d7(b,0);cI(function(a){var
-c=d(h,a);return cI(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=er(b,0);cV(function(a){var
+c=d(h,a);return cV(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
 var
 c=d;var
-g=c?(aH(f,a,1),0):c;return g},c)},g);return function(a){var
+g=c?(aK(f,a,1),0):c;return g},c)},g);return function(a){var
 d=typeof
 a==="number"?1:0;if(d){var
 e=0<=a?1:0;if(e)var
-g=a<b?1:0,c=g?1===bn(f,a)?1:0:g;else
+g=a<b?1:0,c=g?1===bu(f,a)?1:0:g;else
 var
 c=e}else
 var
 c=d;return c}}function
-b4(c,b){var
-a=cN(0,64);d3(function(f,d){var
-g=D(f),b=aL(a,d),e=[0,d,g,y(a[2],b)[1+b]];y(a[2],b)[1+b]=e;a[1]=a[1]+1|0;var
-c=a[2].length-1<<1<a[1]?1:0;return c?eg(aL,a):c},b);return function(d){function
-b(e){var
-a=e;for(;;){if(a){var
-c=a[3],f=a[2];if(0===ah(a[1],d))return[0,f,b(c)];var
-a=c;continue}return 0}}var
-c=aL(a,d);return bv(b(y(a[2],c)[1+c]))}}function
-n(a){return a?0:1}function
-aW(a){return a[1]}function
-bx(a){return a[2]}function
-eq(a){var
-b=a?eq(a[2])+1|0:a;return b}function
+aY(d,c){var
+a=c1(0,64);function
+b(b){try{var
+c=eD(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}en(function(d,c){var
+e=b(c);return c2(a,c,[0,J(d),e])},c);ic(function(b,a){return[0,bC(a)]},a);return b}function
+m(a){return a?0:1}function
+aO(a){return a[1]}function
+bF(a){return a[2]}function
+bG(a){var
+b=a?bG(a[2])+1|0:a;return b}function
 o(a,b){if(a){var
 c=o(a[2],b);return[0,a[1],c]}return b}function
-cP(b,a){function
+c5(b,a){return 0===b?a:c5(b-1|0,a)+1|0}function
+eN(b,a){return 0===b?0:c5(a,eN(b-1|0,a))}function
+eO(b,a){return b?a:a?0:1}function
+c6(b,a){function
 c(d){function
 b(a){return 1}function
-c(a){return 0}return aC(function(a){return 0},c,b,a)}function
+c(a){return 0}return Q(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return cP(b,a)}return aC(function(a){return 0},d,c,a)}return aC(function(b){function
+d(a){return c6(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
 c(a){return 0}function
-d(a){return 0}return aC(function(a){return cP(b,a)},d,c,a)},d,c,b)}function
-er(a){var
+d(a){return 0}return Q(function(a){return c6(b,a)},d,c,a)},d,c,b)}function
+eP(a){var
 b=a?a[2]:a;return b}function
-cQ(e,d,c){var
+c7(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-H(d,c){var
+eQ(d,c){var
+a=d;for(;;){if(a){var
+b=a[2];if(b){var
+a=b;continue}return a[1]}return c}}function
+C(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-b5(a){if(a){var
-b=b5(a[2]);return o(a[1],b)}return a}function
-z(b,a){if(a)var
-e=z(b,a[2]),c=[0,d(b,a[1]),e];else
+cc(a){if(a){var
+b=cc(a[2]);return o(a[1],b)}return a}function
+x(b,a){if(a)var
+e=x(b,a[2]),c=[0,d(b,a[1]),e];else
 var
 c=a;return c}function
-aq(b,a){if(a){var
-c=aq(b,a[2]);return o(d(b,a[1]),c)}return a}function
-aD(e,d,c){var
+as(b,a){if(a){var
+c=as(b,a[2]);return o(d(b,a[1]),c)}return a}function
+aj(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-es(c,b,a){if(a){var
-d=es(c,b,a[2]);return j(c,a[1],d)}return b}function
-C(f,e){var
+eR(c,b,a){if(a){var
+d=eR(c,b,a[2]);return j(c,a[1],d)}return b}function
+A(f,e){var
 a=e;for(;;){if(a){var
 b=d(f,a[1]);if(!b){var
 a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-s(e,c){var
+r(e,c){var
 a=c;for(;;){if(a){var
 b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
-by(b,f){var
+bc(b,f){var
 a=f;for(;;){if(a){var
-c=a[2],e=a[1];if(d(b,e))return[0,e,by(b,c)];var
+c=a[2],e=a[1];if(d(b,e))return[0,e,bc(b,c)];var
 a=c;continue}return a}}function
-b6(e,c){var
+bH(e,c){var
 a=c;for(;;){if(a){var
 b=a[1];if(d(e,b))return[0,b];var
 a=a[2];continue}return a}}function
-bz(b,a){if(0===b)return 0;var
+bd(b,a){if(0===b)return 0;var
 e=b-1|0;if(a)var
-d=bz(e,a[2]),c=[0,a[1],d];else
+d=bd(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-cR(d,c){var
+c8(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-et(b,a){return 0===a?0:[0,b,et(b+1|0,a-1|0)]}function
-b7(b,a){return 0===a?0:[0,b,b7(b,a-1|0)]}function
-eu(f,e,c){var
+eS(b,a){return 0===a?0:[0,b,eS(b+1|0,a-1|0)]}function
+cd(b,a){return 0===a?0:[0,b,cd(b,a-1|0)]}function
+eT(f,e,c){var
 a=e,b=c;for(;;){if(a){var
-g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return H(b,0)}}function
-v(e,d){var
+g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
+u(e,d){var
 b=e,a=d;for(;;){if(b){var
-f=l(a,c),b=b[2],a=f;continue}return a}}var
-hu=a(a(a(a(a(c))))),bA=Q(b(c,1),hu);function
-aX(a){var
-b=m(N(bA),a);return b?u(a,bA):b}function
-ev(e,f){var
+f=n(a,c),b=b[2],a=f;continue}return a}}var
+ig=a(a(a(a(a(c))))),bI=R(b(c,1),ig);function
+aZ(a){var
+b=i(P(bI),a);return b?s(a,bI):b}function
+eU(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
-ew(b,a){if(m(f,a))return f;var
-d=aV(b,a);return h(d,f)?h(b,f)?f:c:h(aV(d,N(a)),b)?f:c}function
-ex(a,e,d){if(a[3]){var
-f=b(b(b(b(b(b(c,1),1),1),1),1),1);return l(F(e[9],d),f)}return a[4]}var
-hv=b(b(b(b(b(b(c,1),1),1),1),1),1),b8=Q(b(c,1),hv);function
-ey(e,a){var
+eV(b,a){if(i(f,a))return f;var
+d=aX(b,a);return h(d,f)?h(b,f)?f:c:h(aX(d,P(a)),b)?f:c}function
+eW(a,e,d){if(a[3]){var
+f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
+ih=b(b(b(b(b(b(c,1),1),1),1),1),1),ce=R(b(c,1),ih);function
+eX(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
-ez(r,q,p,o,n,l,C,e){if(e){var
-s=e[1],t=s[2],a=s[1];if(m(n,t))return 0;var
+eY(r,q,p,o,n,m,C,e){if(e){var
+t=e[1],u=t[2],a=t[1];if(i(n,u))return 0;var
 g=d(p,a);if(g){var
-i=d(o,t);if(i){var
-b=i[1],v=u(f,b[4]);if(v){var
-w=u(l,a);if(w)var
+k=d(o,u);if(k){var
+b=k[1],v=s(f,b[4]);if(v){var
+w=s(m,a);if(w)var
 c=w;else
 var
-A=q[1],B=A?h(l,a):A,c=B?j(r[5],C,b[7]):B}else
+A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
 var
 c=v;if(c)var
-k=ez(r,q,p,o,n,a,b[7],e[2]),D=k?[0,[0,[0,g[1],b],k[1]]]:k,x=D;else
+l=eY(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
 var
 x=c;var
 y=x}else
 var
-y=i;var
+y=k;var
 z=y}else
 var
-z=g;return z}return hw}function
-eA(r,aa,q,aB,aA,az,a,ay,p){var
-i=a[1],L=F(K(aa,a[2]),p),aC=n(i),ab=aC||u(L,ex(q,a,p));if(ab){var
-aD=ey(r,i),M=ez(r,q,aB,aA,az,N(c),aD,ay);if(M){var
-aE=M[1],aF=0,aG=i?f:N(b8),aH=i?f:b8,aI=i?ew(c,L):f,aJ=i?aV(c,L):f,aK=i?c:f,D=f,C=aK,o=aJ,w=aI,v=aH,B=aG,A=aF,t=aE,aL=ex(q,a,p);for(;;){if(t){var
-W=t[1],g=W[2],x=W[1],ai=g[9],aj=g[2],E=F(l(K(aa,F(F(a[2],c),aj)),ai),p);if(m(aL,E))return 0;var
-ak=g[4],al=q[2]?c:x[4],X=K(al,ak),am=t[2],an=[0,g[7],[0,x[6],A]],ao=a_(B,l(x[5],g[6])),Y=l(x[2],g[5]),ap=m(v,Y)?v:Y,aq=l(w,ew(X,E)),ar=l(o,aV(X,E)),as=l(C,g[3]),D=a_(D,l(c,g[2])),C=as,o=ar,w=aq,v=ap,B=ao,A=an,t=am;continue}var
-Z=h(a[2],D);if(Z)var
-at=q[2],G=at||h(a[3],C);else
+z=g;return z}return ii}function
+eZ(r,$,q,aA,az,ay,a,ax,p){var
+k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||s(L,eW(q,a,p));if(aa){var
+aC=eX(r,k),M=eY(r,q,aA,az,ay,P(c),aC,ax);if(M){var
+aD=M[1],aE=0,aF=k?f:P(ce),aH=k?f:ce,aI=k?eV(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eW(q,a,p);for(;;){if(u){var
+W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
+aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eI(D,n(w[2],g[5])),ap=n(v,eV(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
+Y=h(a[2],F);if(Y)var
+as=q[2],H=as||h(a[3],E);else
 var
-G=Z;if(G){var
-e=a[4],k=a[9],O=q[3];if(O){var
-ad=F(O[1],c),s=Q(b(c,1),ad);if(h(k,f))var
-y=F(e,c);else{var
-ag=F(F(k,c),p);if(h(e,s))var
-U=F(l(e,e),c);else
+H=Y;if(H){var
+e=a[4],l=a[9],N=q[3];if(N){var
+ac=B(N[1],c),t=R(b(c,1),ac);if(h(l,f))var
+x=B(e,c);else{var
+af=B(B(l,c),p);if(h(e,t))var
+U=B(n(e,e),c);else
 var
-ah=b(c,1),U=F(l(e,e),ah);var
-y=aV(U,ag)}var
-P=m(f,k),R=P?u(e,l(s,s)):P;if(R)var
-ae=h(k,f),z=ae||m(s,e);else
+ag=b(c,1),U=B(n(e,e),ag);var
+x=aX(U,af)}var
+O=i(f,l),Q=O?s(e,n(t,t)):O;if(Q)var
+ad=h(l,f),y=ad||i(t,e);else
 var
-z=R;var
-S=z?m(y,o):z,T=S?u(y,l(o,w)):S;if(T)var
-af=aV(e,F(k,p)),I=m(l(o,w),af);else
+y=Q;var
+S=y?i(x,o):y,T=S?s(x,n(o,v)):S;if(T)var
+ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
 var
-I=T}else
+J=T}else
 var
-V=h(k,f),I=V?h(e,o):V;var
-J=I}else
+V=h(l,f),J=V?h(e,o):V;var
+K=J}else
 var
-J=G;var
-_=J?h(a[5],v):J,$=_?h(a[6],B):_;if($){var
-au=H(A,0),av=[0,ey(r,a[1]),au],aw=d(r[6],av),ax=d(r[9],aw);return j(r[4],a[7],ax)}return $}}var
-ac=M}else
+K=H;var
+Z=K?h(a[5],D):K,_=Z?h(a[6],A):Z;if(_){var
+at=C(z,0),au=[0,eX(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
+ab=M}else
 var
-ac=ab;return ac}function
-eB(h,g,f){var
+ab=aa;return ab}function
+e0(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 e=d(h,b);if(e){var
-i=a[2],b=l(b,c),a=i;continue}return e}return 1}}function
-eC(j){var
-g=aM(en(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
-k=a$(d,b(a(b(c,1)),1)),i=[0,l(b(b(b(b(a(c),1),1),1),1),k),e],m=g-1|0;if(h(aU(d,b(a(b(c,1)),1)),f))return i;var
-g=m,d=aU(d,b(a(b(c,1)),1)),e=i;continue}}function
-bB(d){if(u(d,f)){var
-e=eC(N(d));return[0,a(b(a(a(b(c,1))),1)),e]}return eC(d)}function
-bC(d){return u(d,b(a(b(c,1)),1))?l(b(b(b(b(a(c),1),1),1),1),d):l(a(a(a(b(a(b(c,1)),1)))),d)}function
-hx(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
+e1(j){var
+g=av(eK(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
+g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
+bJ(d){if(s(d,f)){var
+e=e1(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e1(d)}function
+bK(d){return s(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+ij(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
-f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(m(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
+f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
-i=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),i]}if(h(d,b(a(b(c,1)),1))){var
-j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(b(a(c),1),1))){var
-k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,a(b(a(c),1)))){var
-l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
-n=[0,bC(a$(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bC(aU(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cS(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(aq(hx,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cT(e,f,g){switch(f[0]){case
+j=[0,b(b(a(b(a(a(c)),1)),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(h(d,b(a(b(c,1)),1))){var
+k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b(a(c),1),1))){var
+l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
+m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
+n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aW(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
+cf(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ij,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+c9(e,f,g){switch(f[0]){case
 0:var
-z=bB(f[1]);return[0,d(e[2],z),g];case
+z=bJ(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=cS(f[1]);return[0,d(e[2],A),g];case
+A=cf(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -1283,196 +1313,197 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
-B=cT(e,i[1],n),m=0,i=i[2],h=B;continue}var
+B=c9(e,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
 q=k[1];if(p)var
 r=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cS(q[1]),G),I=[0,d(e[2],H),r],J=cT(e,q[2],I),p=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cf(q[1]),G),I=[0,d(e[2],H),r],J=c9(e,q[2],I),p=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
-aE(a,b){var
-c=H(cT(a,b,0),0);return d(a[6],c)}function
-ba(a){return aq(function(a){var
-d=[0,bC(a$(a,b(b(b(b(c,1),1),1),1))),0];return[0,bC(aU(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cU(a){return aD(function(b,a){return v(a[8],b)},a,f)}function
-cV(k,j){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
-i=a_(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:l(en(e),c);return a_(c,aU(l(o,n),m))}}function
-eD(a){var
-b=a[14];return n(s(function(a){return h(a[4],a[3])},b))}function
-b9(b){var
+aH(a,b){var
+c=C(c9(a,b,0),0);return d(a[6],c)}function
+e2(d){return s(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
+be(a){return as(function(a){var
+d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
+c_(a){return aj(function(b,a){return u(a[8],b)},a,f)}function
+c$(k,j){var
+l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
+i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
+o=h(e,f)?f:n(eK(e),c);return aG(c,aW(n(o,m),l))}}function
+e3(a){var
+b=a[14];return m(r(function(a){return h(a[4],a[3])},b))}function
+cg(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-hy(k,i){var
-p=i[14],R=i[10],bl=i[14],bm=cV(function(a){return eD(i)?a[4]:a[3]},bl),bn=K(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),P=i[6],bo=typeof
-P==="number"?P?[0,a(a(a(a(a(c)))))]:P:[0,P[1]],bp=b9(i),x=[0,i[7],bp,bo,bn],am=b9(i)?f:i[4],O=A(p),aU=m(f,am);if(aU)var
-aV=x[3],bh=aV?m(c,aV[1]):1,ai=bh;else
+ik(l,k){var
+p=k[14],Q=k[10],bl=k[14],bm=c$(function(a){return e3(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
+O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=cg(k),y=[0,k[7],bp,bo,bn],am=cg(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
+aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
 var
-ai=aU;if(ai){var
-S=0,y=R;for(;;){if(y){var
-g=y[1],as=S?j(k[5],S[1],g[1]):1;if(as){var
-ao=aX(g[2]),ap=ao?aX(g[3]):ao,aq=ap?m(g[2],g[3]):ap,ar=aq?u(f,g[4]):aq;if(ar)var
-a4=ev(k,g),a5=d(k[9],a4),at=j(k[4],g[6],a5);else
+ai=aW;if(ai){var
+S=0,A=Q;for(;;){if(A){var
+g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
+ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
+a5=eU(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
 T=at}else
 var
 T=as;if(T){var
-S=[0,g[1]],y=y[2];continue}var
+S=[0,g[1]],A=A[2];continue}var
 aY=T}else
 var
 aY=1;var
 aj=aY;break}}else
 var
 aj=ai;if(aj){var
-aZ=A(R),M=f,ah=0,L=p;for(;;){if(L){var
-e=L[1];if(x[1]){var
-a8=e[8],a7=0,W=64,t=eu(function(a){return[0,a,0]},a8,a7);b:for(;;){if(0===W)var
-X=b5(t);else{var
-a6=W-1|0;if(t){if(t[2]){var
-w=t,E=0;c:for(;;){if(w){var
-U=w[2],aw=w[1];if(U){var
-ax=U[1],B=aM(v(aw,v(ax,f))),s=aw,r=ax,q=0;for(;;){if(0===B)var
-V=H(q,o(s,r));else{var
-av=B-1|0;if(s){var
-C=s[1];if(r){var
-D=r[1],aE=u(D[1],C[1]),a2=0;if(aE)var
-$=aE;else{var
-aF=h(D[1],C[1]);if(aF){var
-aa=d(O,D[2]),a3=0;if(aa){var
-ab=d(O,C[2]);if(ab){var
-au=j(k[5],aa[1][7],ab[1][7]);a2=1;a3=1}else
+a0=z(Q),M=f,ah=0,L=p;for(;;){if(L){var
+e=L[1];if(y[1]){var
+a9=e[8],a8=0,W=64,v=eT(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
+X=cc(v);else{var
+a7=W-1|0;if(v){if(v[2]){var
+w=v,G=0;b:for(;;){if(w){var
+U=w[2],ax=w[1];if(U){var
+ay=U[1],D=av(u(ax,u(ay,f))),t=ax,r=ay,q=0;for(;;){if(0===D)var
+V=C(q,o(t,r));else{var
+aw=D-1|0;if(t){var
+E=t[1];if(r){var
+F=r[1],aF=s(F[1],E[1]),a3=0;if(aF)var
+$=aF;else{var
+aH=h(F[1],E[1]);if(aH){var
+aa=d(N,F[2]),a4=0;if(aa){var
+ab=d(N,E[2]);if(ab){var
+au=j(l[5],aa[1][7],ab[1][7]);a3=1;a4=1}else
 var
-aG=ab}else
+aI=ab}else
 var
-aG=aa;if(!a3)var
-$=aG}else
+aI=aa;if(!a4)var
+$=aI}else
 var
-$=aF}if(!a2)var
+$=aH}if(!a3)var
 au=$;if(au){var
-B=av,r=r[2],q=[0,D,q];continue}var
-B=av,s=s[2],q=[0,C,q];continue}var
-V=H(q,o(s,r))}else
+D=aw,r=r[2],q=[0,F,q];continue}var
+D=aw,t=t[2],q=[0,E,q];continue}var
+V=C(q,o(t,r))}else
 var
-V=H(q,o(s,r))}var
-w=U[2],E=[0,V,E];continue c}}var
-ay=H(E,w)}else
+V=C(q,o(t,r))}var
+w=U[2],G=[0,V,G];continue b}}var
+az=C(G,w)}else
 var
-ay=H(E,w);var
-W=a6,t=ay;continue b}}var
-X=b5(t)}else
+az=C(G,w);var
+W=a7,v=az;continue a}}var
+X=cc(v)}else
 var
-X=b5(t)}var
+X=cc(v)}var
 ac=X;break}}else
 var
 ac=e[8];var
-aN=n(x[1]);if(aN)var
-ad=aN;else{var
-bd=e[8],be=N(c),Y=N(c),az=be,G=bd;for(;;){if(G){var
-aA=G[1],aB=aA[2],Z=aA[1],aC=u(Y,Z);if(aC)var
-_=aC;else
+aP=m(y[1]);if(aP)var
+ad=aP;else{var
+bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
+aB=H[1],aC=aB[2],Z=aB[1],aD=s(Y,Z);if(aD)var
+_=aD;else
 var
-aD=h(Y,Z),_=aD?u(az,aB):aD;if(_){var
-Y=Z,az=aB,G=G[2];continue}var
-aT=_}else
+aE=h(Y,Z),_=aE?s(aA,aC):aE;if(_){var
+Y=Z,aA=aC,H=H[2];continue}var
+aV=_}else
 var
-aT=1;var
-ad=aT;break}}if(ad){var
-a9=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aO=eA(k,am,x,aZ,O,M,e,ac,a_(f,F(e[9],a9)));if(aO)var
-I=aO;else
+aV=1;var
+ad=aV;break}}if(ad){var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=eZ(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
+J=aQ;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=Q(b(c,1),bb),aS=u(e[9],bc),I=aS?eA(k,am,x,aZ,O,M,e,ac,f):aS}else
+bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=s(e[9],bc),J=aU?eZ(l,am,y,a0,N,M,e,ac,f):aU}else
 var
-I=ad;var
-aP=I?u(e[5],b8):I;if(aP)var
-a$=e[6],ae=u(N(b8),a$);else
+J=ad;var
+aR=J?s(e[5],ce):J;if(aR)var
+a$=e[6],ae=s(P(ce),a$);else
 var
-ae=aP;if(ae){if(ah){var
-aH=ah[1],aI=aH[1],aJ=u(aI,e[2]),an=0;if(aJ){var
-aK=aJ;an=1}else{var
-aL=h(aI,e[2]);if(aL)var
-af=j(k[5],aH[2],e[7]);else{var
-aK=aL;an=1}}if(an)var
-af=aK}else
+ae=aR;if(ae){if(ah){var
+aJ=ah[1],aK=aJ[1],aL=s(aK,e[2]),an=0;if(aL){var
+aM=aL;an=1}else{var
+aN=h(aK,e[2]);if(aN)var
+af=j(l[5],aJ[2],e[7]);else{var
+aM=aN;an=1}}if(an)var
+af=aM}else
 var
 af=1;var
 ag=af}else
 var
 ag=ae;if(ag){var
-aQ=e[1];if(aQ)var
-J=aQ;else
+aS=e[1];if(aS)var
+K=aS;else
 var
-aR=e[8],ba=aR?1:aR,J=ba}else
+aT=e[8],ba=aT?1:aT,K=ba}else
 var
-J=ag;if(J){var
-bf=L[2],bg=[0,[0,e[2],e[7]]],M=l(M,c),ah=bg,L=bf;continue}var
-a0=J}else
+K=ag;if(K){var
+bf=L[2],bg=[0,[0,e[2],e[7]]],M=n(M,c),ah=bg,L=bf;continue}var
+a1=K}else
 var
-a0=1;var
-ak=a0;break}}else
+a1=1;var
+ak=a1;break}}else
 var
 ak=aj;if(ak)var
-bi=er(p),bj=function(a){return z(bx,a[8])},al=eB(cO(v(p,f),bj,p),f,bi);else
+bi=eP(p),bj=function(a){return x(bF,a[8])},al=e0(c4(u(p,f),bj,p),f,bi);else
 var
 al=ak;var
-a1=al?p?1:p:al;if(a1){var
-bk=function(a){return z(aW,a[8])};return eB(cO(v(R,f),bk,p),f,R)}return a1}var
-eE=aM(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-cW(m,i,h,l){var
-c=eE,b=l,a=0,e=0;for(;;){if(b){var
+a2=al?p?1:p:al;if(a2){var
+bk=function(a){return x(aO,a[8])};return e0(c4(u(Q,f),bk,p),f,Q)}return a2}var
+e4=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+da(m,i,h,l){var
+c=e4,b=l,a=0,e=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
-j=[0,d(i,H(a,0)),e],c=eE,b=f,a=H(d(h,g),0),e=j;continue}var
-c=c-1|0,b=f,a=H(d(h,g),a);continue}var
-k=H([0,d(i,H(a,0)),e],0);return d(m[6],k)}}var
-hz=[0,b(b(a(b(a(c),1)),1),1),0],hA=[0,b(a(a(b(a(c),1))),1),hz],b_=[0,a(b(b(a(b(b(c,1),1)),1),1)),hA],hB=[0,b(b(a(b(a(c),1)),1),1),0],hC=[0,b(a(a(b(a(c),1))),1),hB],aY=[0,a(b(a(b(a(b(c,1)),1)),1)),hC],hD=[0,b(a(b(b(a(c),1),1)),1),0],hE=[0,a(a(b(b(a(c),1),1))),hD],b$=[0,a(b(a(b(a(b(c,1)),1)),1)),hE],hF=[0,b(b(b(a(a(c)),1),1),1),0],cX=[0,a(b(a(b(a(b(c,1)),1)),1)),hF];function
-cY(h,g,f,e,d,a){var
-i=eu(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-cZ(f,e,d,a){var
-g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),aY,[0,e,0],g]}function
-ar(a,i,h,g,f,e,c,b){function
+j=[0,d(i,C(a,0)),e],c=e4,b=f,a=C(d(h,g),0),e=j;continue}var
+c=c-1|0,b=f,a=C(d(h,g),a);continue}var
+k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
+il=[0,b(b(a(b(a(c),1)),1),1),0],im=[0,b(a(a(b(a(c),1))),1),il],ch=[0,a(b(b(a(b(b(c,1),1)),1),1)),im],io=[0,b(b(a(b(a(c),1)),1),1),0],ip=[0,b(a(a(b(a(c),1))),1),io],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),ip],iq=[0,b(a(b(b(a(c),1),1)),1),0],ir=[0,a(a(b(b(a(c),1),1))),iq],ci=[0,a(b(a(b(a(b(c,1)),1)),1)),ir],is=[0,b(b(b(a(a(c)),1),1),1),0],db=[0,a(b(a(b(a(b(c,1)),1)),1)),is];function
+dc(h,g,f,e,d,a){var
+i=eT(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+dd(f,e,d,a){var
+g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a0,[0,e,0],g]}function
+aw(a,i,h,g,f,e,c,b){function
 j(a){return[0,d(c,a),0]}var
-k=aM(e);return[0,i,h,g,f,cW(a,d(a[7],k),j,b)]}function
-eF(a,h,g,f,e){function
-i(a){return z(f,a[8])}var
-j=cW(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),b$,[0,g,0],j]}function
-ca(e,b,a){return[0,b,c,cX,[0,d(e[3],a),0],a]}function
-hG(e,d){var
-h=v(d[10],f),g=v(d[14],f),y=d[14],p=cV(function(a){return a[3]},y),z=d[14],q=cV(function(a){return a[4]},z),A=0,B=d[14];function
-C(a){return a[6]}var
-D=b(b(b(c,1),1),1),E=b(b(b(c,1),1),1),F=[0,a(a(a(a(b(a(c),1))))),0],G=[0,a(a(a(b(b(a(c),1),1)))),F],I=[0,a(a(a(a(a(b(c,1)))))),G],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(b(a(b(a(a(c)),1)),1),1),J],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],E,b_,[0,g,0],D,C,B),A],r=d[6];if(typeof
+k=av(e);return[0,i,h,g,f,da(a,d(a[7],k),j,b)]}function
+e5(a,h,g,f,e){function
+i(a){return x(f,a[8])}var
+j=da(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),ci,[0,g,0],j]}function
+cj(e,b,a){return[0,b,c,db,[0,d(e[3],a),0],a]}function
+it(e,d){var
+h=u(d[10],f),g=u(d[14],f),y=d[14],p=c$(function(a){return a[3]},y),z=d[14],q=c$(function(a){return a[4]},z),A=0,B=d[14];function
+D(a){return a[6]}var
+E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ch,[0,g,0],E,D,B),A],r=d[6];if(typeof
 r==="number")if(r)var
-m=0;else{var
-t=eD(d);if(t)var
-ch=0,ci=d[14],cj=function(a){return a[4]},ck=K(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,aY,[0,g,[0,q,0]],ck,cj,ci),ch];else
+l=0;else{var
+t=e3(d);if(t)var
+cf=0,ci=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,ci),cf];else
 var
-m=t}else
+l=t}else
 var
-cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],m=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,aY,[0,g,0],cy,cx,cw),cv];var
-V=o(m,U),W=0;if(b9(d))var
-X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,aY,[0,g,0],Z,Y,X);else
+cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a0,[0,g,0],cy,cx,cw),cv];var
+V=o(l,U),W=0;if(cg(d))var
+X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a0,[0,g,0],Z,Y,X);else
 var
-b$=d[14],ca=function(a){return a[3]},cb=K(b(b(b(c,1),1),1),p),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cf=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],cg=[0,b(b(a(a(b(a(c),1))),1),1),cf],s=ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cg],cc,aY,[0,g,[0,p,0]],cb,ca,b$);var
-k=f,i=d[14],n=0,am=[0,s,W];for(;;){if(i){var
-w=i[2],u=[0,k,n],k=v(i[1][8],k),i=w,n=u;continue}var
-x=H([0,k,n],0),an=j(e[7],8,x),ao=[0,l(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,aY,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,ar(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,b_,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aX],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],aY,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,cZ(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],b_,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,cY(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],b_,bV,bU),bT],V)}}function
-hH(e,d){var
-g=v(d[14],f),j=cU(d[14]),k=0,l=d[14];function
+b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a0,[0,g,[0,p,0]],b$,b_,b9);var
+k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
+w=i[2],v=[0,k,m],k=u(i[1][8],k),i=w,m=v;continue}var
+x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ch,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ch,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ch,bV,bU),bT],V)}}function
+iu(e,d){var
+g=u(d[14],f),j=c_(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,b$,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,ci,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ar(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,b$,[0,g,0],y,x,w),u];else
+v=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,ci,[0,g,0],y,x,w),v];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],as=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ar(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,b$,[0,g,0],ak,aj,ai),ah];var
-N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bx,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,eF(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aW,_),Z],N)}function
-eG(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,ci,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e5(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e5(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
+e6(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(u(i,g))var
+g=a[1],i=b[1];if(s(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -1480,10 +1511,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,eG(d,c[2])]}}return[0,d,0]}function
-eH(a){return es(eG,0,a)}function
-bb(b,a){return[1,d(b[1],a)]}function
-eI(d){if(typeof
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,e6(d,c[2])]}}return[0,d,0]}function
+e7(a){return eR(e6,0,a)}function
+bf(b,a){return[1,d(b[1],a)]}function
+e8(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -1496,205 +1527,207 @@ s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=o(i,s),j=b9(d);if(j)var
+I=o(i,s),j=cg(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return o(k,I)}function
-hI(g,d){var
+iv(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bb(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-hJ(g,e,C){var
-m=eI(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],O=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,b(b(a(b(a(a(c)),1)),1),1),O],R=[0,a(b(b(b(b(a(c),1),1),1),1)),P],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+iw(g,e,C){var
+m=e8(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,u(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=d(g[1],i[1][7])}else
 var
 n=U;var
-V=[1,ba(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
-p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,z(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],aj=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],ak=q[2],al=[3,z(function(a){return[0,a]},ak)],am=[0,a(a(b(b(a(a(c)),1),1))),0],an=[0,b(b(a(b(a(a(c)),1)),1),1),am],ao=[0,a(b(b(a(b(a(c),1)),1),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aq],al],aj],as=q[1],at=[3,z(function(a){return[0,a]},as)],au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(b(a(b(b(a(c),1),1)),1),1),au],aw=[0,a(b(b(a(b(a(c),1)),1),1)),av],ax=[0,b(a(b(b(b(a(c),1),1),1)),1),aw],ay=[0,b(a(b(b(a(a(c)),1),1)),1),ax],az=[0,a(a(a(a(b(a(c),1))))),ay],aA=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),az],at],ar]],aB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aC=[0,a(b(a(b(b(a(c),1),1)),1)),aB],aE=[0,b(b(b(a(a(a(c))),1),1),1),aC],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aG=[0,b(b(a(a(b(a(c),1))),1),1),aF],aH=[0,a(b(a(b(b(a(c),1),1)),1)),aG],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aH],aA],_];else
+V=[1,be(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(a(a(b(a(c),1))))),X],Z=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),Y],V],T],j=e[9];if(j)var
+p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],ak=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],al=q[2],am=[3,x(function(a){return[0,a]},al)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],ak],at=q[1],au=[3,x(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aH=[0,b(b(a(a(b(a(c),1))),1),1),aF],aI=[0,a(b(a(b(b(a(c),1),1)),1)),aH],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aI],aB],_];else
 var
 r=j;var
-aI=o(r,Z),aJ=hI(g,e),aK=[0,a(a(b(b(a(a(c)),1),1))),0],aL=[0,b(a(a(a(b(a(c),1)))),1),aK],aM=[0,a(a(a(a(b(a(c),1))))),aL],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aM],aO=[0,b(b(a(b(a(a(c)),1)),1),1),aN],aP=[0,b(b(b(b(a(a(c)),1),1),1),1),aO],aQ=[0,[0,[0,a(a(a(a(b(a(c),1))))),aP],aJ],0],aR=[0,b(a(a(a(b(a(c),1)))),1),0],aS=[0,a(a(a(a(b(a(c),1))))),aR],aT=[0,a(b(b(a(b(a(c),1)),1),1)),aS],aU=[0,a(a(b(b(a(a(c)),1),1))),aT],aV=[0,b(a(b(b(a(a(c)),1),1)),1),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aW],[0,c]],0],aY=bb(g,e[2]),aZ=[0,b(a(a(a(b(a(c),1)))),1),0],a0=[0,a(a(a(a(b(a(c),1))))),aZ],a1=[0,a(b(b(a(b(a(c),1)),1),1)),a0],a2=[0,a(a(b(b(a(a(c)),1),1))),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,a(b(a(b(b(a(c),1),1)),1)),a3],a5=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a4],aY],0],a6=e[8],a7=[3,z(function(a){return bb(g,a)},a6)],a8=[0,a(a(b(b(a(a(c)),1),1))),0],a9=[0,b(b(a(b(a(a(c)),1)),1),1),a8],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a9],bc=[0,a(b(a(a(b(a(c),1))),1)),a$],bd=[0,a(b(b(a(b(a(c),1)),1),1)),bc],be=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bd],a7],a5],bf=bb(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bf],be]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aX],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bC=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bD=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bC],by],bq]],bE=[0,a(b(b(a(a(a(c))),1),1)),0],bF=[0,a(a(b(b(b(a(c),1),1),1))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,b(b(a(a(b(a(c),1))),1),1),bG],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(b(b(a(a(c)),1),1),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bD],aQ],bP=bb(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bb(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,cU(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=eI(e),co=[3,z(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
-cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
+aJ=o(r,Z),aK=iv(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c_(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e8(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],t=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
-c3=[0,b(b(a(b(a(a(c)),1)),1),1),0],c4=[0,a(a(b(b(b(a(c),1),1),1))),c3],c5=[0,a(b(b(b(b(a(c),1),1),1),1)),c4],c6=[0,b(b(b(a(a(a(c))),1),1),1),c5],s=[0,a(b(a(b(b(a(c),1),1)),1)),c6];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=er(e[10]),h=aD(function(b,a){return a_(b,a[3])},B,A),x=a(b(a(b(a(c),1)),1)),w=0;if(u(h,Q(b(c,1),x))){var
-y=a(b(a(b(a(c),1)),1));if(u(N(Q(b(c,1),y)),h)){var
-t=[0,h];w=1}}if(!w)var
-t=[1,bB(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],t],cG],cP=[4,eH(z(function(a){var
-b=d(g[9],a[5]),c=[1,ba(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cV=[0,b(b(a(a(b(a(c),1))),1),1),cT],cW=[0,a(a(a(a(b(a(c),1))))),cV],cX=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cW],cP],cO],cY=[0,v(e[10],f)],cZ=[0,a(a(b(b(a(a(c)),1),1))),0],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,b(b(a(a(b(a(c),1))),1),1),c0],c2=[0,a(b(b(b(b(a(c),1),1),1),1)),c1];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c2],cY],cX],aI)]}}function
-eJ(a){return aD(K,a[4],a[2])}function
-eK(f,e){if(e)var
-d=e[1],h=e[2],i=eK(l(f,eJ(d)),h),j=0,k=d[4],m=[3,z(function(a){return[0,a]},k)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,l(f,eJ(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],y],x]],g=[0,[0,d[1],L],i];else
+c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],t=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eP(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,R(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(s(P(R(b(c,1),z)),h)){var
+v=[0,h];w=1}}if(!w)var
+v=[1,bJ(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],v],cG],cP=[4,e7(x(function(a){var
+b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,u(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
+e9(a){return aj(I,a[4],a[2])}function
+e_(f,e){if(e)var
+d=e[1],h=e[2],i=e_(n(f,e9(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e9(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-hK=b(b(b(b(b(c,1),1),1),1),1),bc=Q(b(c,1),hK),hL=b(b(b(b(b(b(c,1),1),1),1),1),1),cb=Q(b(c,1),hL);function
-ag(d,c,a){var
-b=m(d,a);return b?u(a,c):b}function
-hM(a){var
-b=aX(a[2]),d=b?aX(a[3]):b,e=d?ag(c,bA,a[4]):d;return e?aX(a[5]):e}function
-hN(g,aa,e){var
-A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
-o=ag(f,bc,a[2]),p=o?m(f,a[3]):o,q=p?m(f,a[4]):p;if(q){if(typeof
+ix=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),ix),iy=b(b(b(b(b(b(c,1),1),1),1),1),1),ck=R(b(c,1),iy);function
+ak(d,c,a){var
+b=i(d,a);return b?s(a,c):b}function
+iz(a){var
+b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
+iA(g,aa,e){var
+A=d(g[2],0),p=u(e[10],f),I=e[6],bi=e[14],J=r(function(a){var
+o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-k=u(a[4],bA),l=k?ag(f,bc,a[9]):k,e=l?h(a[3],f):l;else
+l=s(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
 var
 e=h(a[9],f);else
 var
-n=u(a[4],bA),e=n?ag(f,bc,a[9]):n;var
-i=e}else
+n=s(a[4],bI),e=n?ak(f,bg,a[9]):n;var
+j=e}else
 var
-i=q;var
-r=i?aX(a[5]):i,t=r?aX(a[6]):r;if(t)var
-v=b(b(b(b(b(c,1),1),1),1),1),j=h(d(g[3],a[7]),v);else
+j=q;var
+t=j?aZ(a[5]):j,u=t?aZ(a[6]):t;if(u)var
+v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
-j=t;if(j){var
-w=a[8];return s(function(a){var
-b=ag(f,bc,a[1]);return b?ag(f,bc,a[2]):b},w)}return j},bi),K=J?s(hM,e[10]):J,L=K?u(cU(e[14]),cb):K;if(L)var
-bj=e[11],q=s(function(a){return ag(f,cb,a)},bj);else
+k=u;if(k){var
+w=a[8];return r(function(a){var
+b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?r(iz,e[10]):J,L=K?s(c_(e[14]),ck):K;if(L)var
+bj=e[11],q=r(function(a){return ak(f,ck,a)},bj);else
 var
 q=L;if(q)var
-bk=e[12],r=s(function(a){return ag(f,cb,a)},bk);else
+bk=e[12],t=r(function(a){return ak(f,ck,a)},bk);else
 var
-r=q;if(r)var
-bl=e[13],t=s(function(a){return ag(f,cb,a)},bl);else
+t=q;if(t)var
+bl=e[13],v=r(function(a){return ak(f,ck,a)},bl);else
 var
-t=r;var
-M=t?h(v(e[11],f),p):t,O=M?h(v(e[12],f),p):M,P=O?h(v(e[13],f),p):O;if(P)var
-bm=e[4],w=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
+v=t;var
+M=v?h(u(e[11],f),p):v,N=M?h(u(e[12],f),p):M,O=N?h(u(e[13],f),p):N;if(O)var
+bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
-w=P;if(w)var
-bn=e[5],x=ag(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
+w=O;if(w)var
+bn=e[5],y=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bn);else
 var
-x=w;if(x){var
+y=w;if(y){var
 Q=e[6];if(typeof
 Q==="number")var
 R=1;else
 var
-bp=Q[1],R=ag(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
-y=R}else
+bp=Q[1],R=ak(c,b(b(b(b(b(b(c,1),1),1),1),1),1),bp);var
+z=R}else
 var
-y=x;var
-B=0;if(y){var
+z=y;var
+B=0;if(z){var
 S=e[9];if(S)var
-T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ag(f,bc,a)},bo),ab=Y?n(h(v(o(W,o(V,X)),f),f)):Y;else{var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=r(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(u(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
-Z=y;B=1}if(B)var
-ab=Z;if(n(ab))return[0,c,A];if(n(hy(g,e)))return[0,b(c,1),A];var
-ae=v(e[14],f),af=e[15],ah=[0,a(b(a(b(b(a(c),1),1)),1)),0],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),aj],af),0],ad=e[10],al=aE(g,[3,z(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],as=[0,b(b(a(a(b(a(c),1))),1),1),aq],at=[0,b(b(a(a(b(a(c),1))),1),1),as],au=[0,a(b(b(b(b(a(c),1),1),1),1)),at],av=[0,ca(g,[0,a(a(b(b(b(a(c),1),1),1))),au],al),ak],aw=e[14];function
-ax(a){return a[1]?c:f}var
-ay=[0,b(b(a(b(a(a(c)),1)),1),1),0],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],aB=[0,a(a(b(b(b(a(c),1),1),1))),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,ar(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aC],c,cX,[0,ae,0],c,ax,aw),av],a3=o(hH(g,e),aD),D=o(hG(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aH=[0,b(b(a(a(b(a(c),1))),1),1),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,ca(g,[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aF),0],aL=e[14];function
+Z=z;B=1}if(B)var
+ab=Z;if(m(ab))return[0,c,A];if(m(ik(g,e)))return[0,b(c,1),A];var
+ae=u(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cj(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,cj(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
+ay(a){return a[1]?c:f}var
+az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,db,[0,ae,0],c,ay,ax),au],a3=o(iu(g,e),aE),D=o(it(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,cj(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
 aN(a){return[0,a[7],0]}var
-aO=cW(g,g[6],aN,aL),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aY=[0,a(a(a(a(a(b(c,1)))))),aW],aZ=[0,a(b(a(b(b(a(c),1),1)),1)),aY],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,cX,aQ,aO],aK],E=aE(g,hJ(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ca(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aE(g,[4,eH(eK(f,F))]),ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=d(g[3],G),bd=aM(a$(N(l(b(b(b(c,1),1),1),bb)),ba)),be=b7(b(b(b(b(b(c,1),1),1),1),1),bd),bf=[0,G,[0,d(g[2],be),0]],H=d(g[6],bf),bg=[0,H,z(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],k=[0,j(g[7],8,bh),bg],i=f;for(;;){if(k){var
-_=k[1],$=cl(g[8],aa,i,_);if($){var
-bq=l(i,d(g[3],_)),k=k[2],i=bq;continue}var
+aO=da(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,u(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,db,aQ,aO],aL],E=aH(g,iw(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,cj(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e7(e_(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=cd(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
+_=l[1],$=cy(g[8],aa,k,_);if($){var
+bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
 ac=$}else
 var
-ac=h(d(g[3],aa),i);return n(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
-eL(r,q,p,o){var
-d=r,i=q,e=p,g=o;for(;;){if(d){var
-j=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
-d=j,g=1;continue}var
-k=m(b(b(b(b(a(c),1),1),1),1),f),n=k?u(f,b(a(b(a(a(c)),1)),1)):k;if(n){var
-s=g?K(b(a(b(c,1)),1),e):e,t=F(f,b(b(b(b(a(c),1),1),1),1)),d=j,i=l(K(b(a(b(c,1)),1),i),t),e=s;continue}return n}return[0,[0,i,e]]}}var
-eM=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),c0=Q(b(c,1),eM),eN=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),hO=fE;function
-c1(s,g,r,q,p,o){var
-t=K(g,eN),v=b(b(b(b(b(c,1),1),1),1),1),h=K(Q(b(c,1),v),t),w=K(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=K(Q(b(c,1),x),w),z=l(K(o,K(g,eN)),y),k=D(fE),n=K(h,Q(b(c,1),k)),e=l(c0,aU(K(z,c0),n)),i=m(f,e),j=i?u(f,h):i;if(j){var
-d=hO,a=e;for(;;){if(0===d){var
-A=K(p,a);return m(K(Q(b(c,1),r),c0),A)}var
-d=d-1|0,a=eo(K(a,a),eM);continue}}return j}var
-cc=0;function
-bD(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bD(a,e)};return aC(function(a){return bD(a,c)},g,f,b)}return a}function
-aZ(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,aZ(b,a,d),f,c]};return aC(function(b){return[0,d,f,aZ(b,a,c)]},h,g,e)}function
+ac=h(d(g[3],aa),k);return m(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
+e$(r,q,p,o){var
+d=r,j=q,e=p,g=o;for(;;){if(d){var
+k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
+d=k,g=1;continue}var
+l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?s(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+t=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=t;continue}return m}return[0,[0,j,e]]}}var
+fa=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),de=R(b(c,1),fa),fb=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iB=gn;function
+df(t,g,r,q,p,o){var
+u=I(g,fb),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fb)),y),l=J(gn),m=I(h,R(b(c,1),l)),e=n(de,aW(I(z,de),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
+d=iB,a=e;for(;;){if(0===d){var
+A=I(p,a);return i(I(R(b(c,1),r),de),A)}var
+d=d-1|0,a=eL(I(a,a),fa);continue}}return k}var
+cl=0;function
+bL(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return Q(function(a){return bL(a,c)},g,f,b)}return a}function
+a1(e,a,b){if(b){var
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a1(b,a,d),f,c]};return Q(function(b){return[0,d,f,a1(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,aZ(b,a,0),0,0]}return aC(function(b){return[0,0,0,aZ(b,a,0)]},j,i,e)}function
+j(b){return[0,a1(b,a,0),0,0]}return Q(function(b){return[0,0,0,a1(b,a,0)]},j,i,e)}function
 O(g,f,e){var
 a=f,b=e;for(;;){if(a){var
 c=d(g,a[1]);if(c){var
-a=a[2],b=[0,c[1],b];continue}return c}return[0,H(b,0)]}}function
-eO(d){var
-f=m(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?m(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
+a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
+dg(d){var
+f=i(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?i(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
-i=m(a(b(b(b(b(a(c),1),1),1),1)),d),e=i?m(d,b(a(b(a(a(a(c))),1)),1)):i;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-hP=[0,b(b(b(a(b(a(c),1)),1),1),1),0],hQ=[0,b(b(a(b(a(a(c)),1)),1),1),hP],hR=[0,a(b(b(a(b(a(c),1)),1),1)),hQ],hS=[0,[0,a(a(a(b(a(a(c)),1)))),hR],0],hT=[0,b(a(b(b(a(a(c)),1),1)),1),0],hU=[0,a(b(a(b(b(a(c),1),1)),1)),hT],hV=[0,b(b(a(b(a(a(c)),1)),1),1),hU],hW=[0,b(a(a(b(b(a(c),1),1))),1),hV],hX=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),hW],hS],hY=[0,a(b(a(b(b(a(c),1),1)),1)),0],hZ=[0,b(a(b(b(a(a(c)),1),1)),1),hY],h0=[0,a(a(a(a(b(a(c),1))))),hZ],h1=[0,b(a(a(b(b(a(c),1),1))),1),h0],h2=[0,a(b(a(b(b(a(c),1),1)),1)),h1],h3=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),h2],hX],h4=[0,b(a(a(a(b(a(c),1)))),1),0],h5=[0,a(b(a(b(b(a(c),1),1)),1)),h4],h6=[0,b(b(b(a(b(a(c),1)),1),1),1),h5],h7=[0,[0,a(a(a(b(a(a(c)),1)))),h6],h3],h8=[0,a(b(b(a(a(a(c))),1),1)),0],h9=[0,b(a(a(a(b(a(c),1)))),1),h8],h_=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),h9],h7],h$=[0,b(a(a(a(b(a(c),1)))),1),0],ia=[0,a(a(a(a(b(a(c),1))))),h$],ib=[0,a(b(b(a(b(a(c),1)),1),1)),ia],ic=[0,a(a(b(b(a(a(c)),1),1))),ib],id=[0,b(a(b(b(a(a(c)),1),1)),1),ic],ie=[0,a(b(a(b(b(a(c),1),1)),1)),id],ig=[0,[0,b(a(a(b(a(a(c)),1))),1),ie],h_],ih=[0,b(b(a(b(a(a(c)),1)),1),1),0],ii=[0,a(a(b(b(b(a(c),1),1),1))),ih],ij=[0,a(b(a(b(b(a(c),1),1)),1)),ii],ik=[0,b(b(b(b(a(a(c)),1),1),1),1),ij],il=[0,b(b(b(a(a(a(c))),1),1),1),ik],im=[0,[0,a(b(a(b(b(a(c),1),1)),1)),il],ig],io=[0,b(b(a(b(a(a(c)),1)),1),1),0],ip=[0,a(a(b(b(b(a(c),1),1),1))),io],iq=[0,a(b(a(b(b(a(c),1),1)),1)),ip],ir=[0,b(a(b(a(b(a(c),1)),1)),1),iq],is=[0,a(b(a(b(b(a(c),1),1)),1)),ir],it=[0,[0,b(a(b(b(a(a(c)),1),1)),1),is],im],iu=[0,b(b(a(b(a(a(c)),1)),1),1),0],iv=[0,b(b(b(b(a(a(c)),1),1),1),1),iu],iw=[0,a(b(a(b(b(a(c),1),1)),1)),iv],ix=[0,a(a(b(b(b(a(c),1),1),1))),iw],iy=[0,a(a(b(b(b(a(c),1),1),1))),ix],iz=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iy],it],iA=[0,b(b(a(b(b(a(c),1),1)),1),1),0],iB=[0,a(b(b(a(b(a(c),1)),1),1)),iA],iC=[0,b(a(b(b(b(a(c),1),1),1)),1),iB],iD=[0,b(a(b(b(a(a(c)),1),1)),1),iC],iE=[0,a(a(a(a(b(a(c),1))))),iD],iF=[0,[0,b(a(a(b(b(a(c),1),1))),1),iE],iz],iG=[0,a(b(a(b(b(a(c),1),1)),1)),0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),iG],iI=[0,a(b(b(a(b(a(c),1)),1),1)),iH],iJ=[0,a(b(a(b(a(a(c)),1)),1)),iI],iK=[0,a(b(b(b(a(a(c)),1),1),1)),iJ],iL=[0,a(b(a(b(b(a(c),1),1)),1)),iK],iM=[0,[0,b(a(b(b(a(a(c)),1),1)),1),iL],iF],iN=[0,b(b(a(b(a(a(c)),1)),1),1),0],iO=[0,a(b(b(a(b(a(c),1)),1),1)),iN],iP=[0,a(b(a(a(b(a(c),1))),1)),iO],iQ=[0,a(b(b(a(b(a(c),1)),1),1)),iP],iR=[0,[0,b(b(a(a(b(a(c),1))),1),1),iQ],iM],iS=[0,b(b(a(a(b(a(c),1))),1),1),0],iT=[0,a(b(b(b(b(a(c),1),1),1),1)),iS],iU=[0,a(a(a(a(b(a(c),1))))),iT],iV=[0,[0,a(a(a(b(b(a(c),1),1)))),iU],iR],iW=[0,b(b(a(b(a(a(c)),1)),1),1),0],iX=[0,b(a(b(b(a(a(c)),1),1)),1),iW],iY=[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iZ=[0,b(b(a(b(a(a(c)),1)),1),1),iY],i0=[0,[0,a(a(b(b(a(a(c)),1),1))),iZ],iV],i1=[0,b(a(a(a(b(a(c),1)))),1),0],i2=[0,a(b(b(b(b(a(c),1),1),1),1)),i1],i3=[0,b(b(a(a(b(a(c),1))),1),1),i2],i4=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),i3],i0],i5=[0,a(b(a(b(b(a(c),1),1)),1)),0],i6=[0,b(b(a(a(b(a(c),1))),1),1),i5],i7=[0,a(b(a(b(a(a(c)),1)),1)),i6],i8=[0,[0,b(a(b(b(a(a(c)),1),1)),1),i7],i4],i9=[0,b(b(a(a(b(a(c),1))),1),1),0],i_=[0,a(a(a(a(b(a(c),1))))),i9],i$=[0,a(a(a(a(b(a(c),1))))),i_],ja=[0,[0,b(b(a(b(a(a(c)),1)),1),1),i$],i8],jb=[0,a(b(a(b(b(a(c),1),1)),1)),0],jc=[0,a(a(b(b(a(a(c)),1),1))),jb],jd=[0,[0,a(b(a(b(a(a(c)),1)),1)),jc],ja],je=[0,b(a(b(b(a(a(c)),1),1)),1),0],jf=[0,a(b(b(b(b(a(c),1),1),1),1)),je],jg=[0,a(b(a(a(b(a(c),1))),1)),jf],jh=[0,a(b(a(a(b(a(c),1))),1)),jg],ji=[0,a(b(b(b(b(a(c),1),1),1),1)),jh],jj=[0,b(a(b(b(a(a(c)),1),1)),1),ji],jk=[0,[0,a(a(a(b(b(a(c),1),1)))),jj],jd];function
-L(f,e){var
+j=i(a(b(b(b(b(a(c),1),1),1),1)),d),e=j?i(d,b(a(b(a(a(a(c))),1)),1)):j;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
+iC=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iD=[0,b(b(a(b(a(a(c)),1)),1),1),iC],iE=[0,a(b(b(a(b(a(c),1)),1),1)),iD],iF=[0,[0,a(a(a(b(a(a(c)),1)))),iE],0],iG=[0,b(a(b(b(a(a(c)),1),1)),1),0],iH=[0,a(b(a(b(b(a(c),1),1)),1)),iG],iI=[0,b(b(a(b(a(a(c)),1)),1),1),iH],iJ=[0,b(a(a(b(b(a(c),1),1))),1),iI],iK=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iJ],iF],iL=[0,a(b(a(b(b(a(c),1),1)),1)),0],iM=[0,b(a(b(b(a(a(c)),1),1)),1),iL],iN=[0,a(a(a(a(b(a(c),1))))),iM],iO=[0,b(a(a(b(b(a(c),1),1))),1),iN],iP=[0,a(b(a(b(b(a(c),1),1)),1)),iO],iQ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iP],iK],iR=[0,b(a(a(a(b(a(c),1)))),1),0],iS=[0,a(b(a(b(b(a(c),1),1)),1)),iR],iT=[0,b(b(b(a(b(a(c),1)),1),1),1),iS],iU=[0,[0,a(a(a(b(a(a(c)),1)))),iT],iQ],iV=[0,a(b(b(a(a(a(c))),1),1)),0],iW=[0,b(a(a(a(b(a(c),1)))),1),iV],iX=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iW],iU],iY=[0,b(a(a(a(b(a(c),1)))),1),0],iZ=[0,a(a(a(a(b(a(c),1))))),iY],i0=[0,a(b(b(a(b(a(c),1)),1),1)),iZ],i1=[0,a(a(b(b(a(a(c)),1),1))),i0],i2=[0,b(a(b(b(a(a(c)),1),1)),1),i1],i3=[0,a(b(a(b(b(a(c),1),1)),1)),i2],i4=[0,[0,b(a(a(b(a(a(c)),1))),1),i3],iX],i5=[0,b(b(a(b(a(a(c)),1)),1),1),0],i6=[0,a(a(b(b(b(a(c),1),1),1))),i5],i7=[0,a(b(a(b(b(a(c),1),1)),1)),i6],i8=[0,b(b(b(b(a(a(c)),1),1),1),1),i7],i9=[0,b(b(b(a(a(a(c))),1),1),1),i8],i_=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i9],i4],i$=[0,b(b(a(b(a(a(c)),1)),1),1),0],ja=[0,a(a(b(b(b(a(c),1),1),1))),i$],jb=[0,a(b(a(b(b(a(c),1),1)),1)),ja],jc=[0,b(a(b(a(b(a(c),1)),1)),1),jb],jd=[0,a(b(a(b(b(a(c),1),1)),1)),jc],je=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jd],i_],jf=[0,b(b(a(b(a(a(c)),1)),1),1),0],jg=[0,b(b(b(b(a(a(c)),1),1),1),1),jf],jh=[0,a(b(a(b(b(a(c),1),1)),1)),jg],ji=[0,a(a(b(b(b(a(c),1),1),1))),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jj],je],jl=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jm=[0,a(b(b(a(b(a(c),1)),1),1)),jl],jn=[0,b(a(b(b(b(a(c),1),1),1)),1),jm],jo=[0,b(a(b(b(a(a(c)),1),1)),1),jn],jp=[0,a(a(a(a(b(a(c),1))))),jo],jq=[0,[0,b(a(a(b(b(a(c),1),1))),1),jp],jk],jr=[0,a(b(a(b(b(a(c),1),1)),1)),0],js=[0,b(a(b(b(a(a(c)),1),1)),1),jr],jt=[0,a(b(b(a(b(a(c),1)),1),1)),js],ju=[0,a(b(a(b(a(a(c)),1)),1)),jt],jv=[0,a(b(b(b(a(a(c)),1),1),1)),ju],jw=[0,a(b(a(b(b(a(c),1),1)),1)),jv],jx=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jw],jq],jy=[0,b(b(a(b(a(a(c)),1)),1),1),0],jz=[0,a(b(b(a(b(a(c),1)),1),1)),jy],jA=[0,a(b(a(a(b(a(c),1))),1)),jz],jB=[0,a(b(b(a(b(a(c),1)),1),1)),jA],jC=[0,[0,b(b(a(a(b(a(c),1))),1),1),jB],jx],jD=[0,b(b(a(a(b(a(c),1))),1),1),0],jE=[0,a(b(b(b(b(a(c),1),1),1),1)),jD],jF=[0,a(a(a(a(b(a(c),1))))),jE],jG=[0,[0,a(a(a(b(b(a(c),1),1)))),jF],jC],jH=[0,b(b(a(b(a(a(c)),1)),1),1),0],jI=[0,b(a(b(b(a(a(c)),1),1)),1),jH],jJ=[0,a(b(b(b(b(a(c),1),1),1),1)),jI],jK=[0,b(b(a(b(a(a(c)),1)),1),1),jJ],jL=[0,[0,a(a(b(b(a(a(c)),1),1))),jK],jG],jM=[0,b(a(a(a(b(a(c),1)))),1),0],jN=[0,a(b(b(b(b(a(c),1),1),1),1)),jM],jO=[0,b(b(a(a(b(a(c),1))),1),1),jN],jP=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jO],jL],jQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],jR=[0,b(b(a(a(b(a(c),1))),1),1),jQ],jS=[0,a(b(a(b(a(a(c)),1)),1)),jR],jT=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jS],jP],jU=[0,b(b(a(a(b(a(c),1))),1),1),0],jV=[0,a(a(a(a(b(a(c),1))))),jU],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jW],jT],jY=[0,a(b(a(b(b(a(c),1),1)),1)),0],jZ=[0,a(a(b(b(a(a(c)),1),1))),jY],j0=[0,[0,a(b(a(b(a(a(c)),1)),1)),jZ],jX],j1=[0,b(a(b(b(a(a(c)),1),1)),1),0],j2=[0,a(b(b(b(b(a(c),1),1),1),1)),j1],j3=[0,a(b(a(a(b(a(c),1))),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(b(b(b(a(c),1),1),1),1)),j4],j6=[0,b(a(b(b(a(a(c)),1),1)),1),j5],j7=[0,[0,a(a(a(b(b(a(c),1),1)))),j6],j0];function
+F(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-c2(d){var
-i=0;if(d){var
-f=eO(d[1]);if(f)var
-j=d[2],e=s(function(d){var
-e=eO(d);if(e)var
+dh(d){var
+j=0;if(d){var
+f=dg(d[1]);if(f)var
+k=d[2],e=r(function(d){var
+e=dg(d);if(e)var
 f=e;else{var
-g=m(b(b(b(b(a(c),1),1),1),1),d);if(g)return m(d,a(b(b(a(a(c)),1),1)));var
-f=g}return f},j);else
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f},k);else
 var
 e=f;if(e){var
-h=n(C(function(a){return L(d,a)},jk));i=1}else
+h=m(A(function(a){return F(d,a)},j7));j=1}else
 var
 g=e}else
 var
-g=d;if(!i)var
-h=g;return h?d:cS(d)}function
-eP(g){var
-e=10,f=eq(g);for(;;){if(0!==e){var
-k=e-1|0;if(0!==f){var
-e=k,f=f-1|0;continue}}var
-m=b7(b(b(b(b(a(c),1),1),1),1),e),i=o(H(g,0),m),d=bz(9,i);for(;;){if(d){var
-l=b(b(b(b(a(c),1),1),1),1);if(h(d[1],l)){var
-d=d[2];continue}}if(d)var
-n=H([0,d[1],d[2]],0),j=[0,b(a(a(a(b(c,1)))),1),n];else
+g=d;if(!j)var
+h=g;return h?d:cf(d)}function
+di(e){var
+d=e;for(;;){if(d){var
+f=b(b(b(b(a(c),1),1),1),1);if(h(d[1],f)){var
+d=d[2];continue}}return d}}function
+fc(g){var
+d=10,f=bG(g);for(;;){if(0!==d){var
+j=d-1|0;if(0!==f){var
+d=j,f=f-1|0;continue}}var
+k=cd(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=di(bd(9,h));if(e)var
+l=C([0,e[1],e[2]],0),i=[0,b(a(a(a(b(c,1)))),1),l];else
 var
-j=d;return H(cR(9,i),j)}}}function
-aN(b,a){switch(a[0]){case
+i=e;return C(c8(9,h),i)}}function
+aP(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,d(b[1],a[1])];case
 2:return[2,a[1]];case
 3:var
-c=a[1];return[3,z(function(a){return aN(b,a)},c)];default:var
-e=a[1];return[4,z(function(a){var
-c=aN(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
-cd(d,c){switch(c[0]){case
+c=a[1];return[3,x(function(a){return aP(b,a)},c)];default:var
+e=a[1];return[4,x(function(a){var
+c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
+cm(d,c){switch(c[0]){case
 3:var
-i=c[1];return s(function(a){return cd(d,a)},i);case
+i=c[1];return r(function(a){return cm(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?s(function(a){return cd(d,a[2])},h):e}default:return 1}}function
-w(c,e,b){if(4===b[0]){var
-f=d(c[2],e),g=b[1],a=b6(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
-R(e,d,c){var
-a=w(e,d,c);if(a){var
+e=1;return e?r(function(a){return cm(d,a[2])},h):e}default:return 1}}function
+v(c,e,b){if(4===b[0]){var
+f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
+G(e,d,c){var
+a=v(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
-M(e,d,c){var
-a=w(e,d,c);if(a){var
+L(e,d,c){var
+a=v(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
-aO(a){if(a){var
+aQ(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-c3(a){return 1===a[0]?[0,a[1]]:0}function
-c4(e,g){var
-n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=R(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
+cn(a){return 1===a[0]?[0,a[1]]:0}function
+co(e,g){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],w=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),w],g);if(i){var
 x=0,y=i[1],j=O(function(j){var
-o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=R(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=M(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=O(c3,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),z],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],G=aO(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),H=v(k,f),I=A(k),J=c2(d(e[1],g[1])),l=[0,[0,d(e[2],J),I,H,G]];else
+o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],w=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=O(cn,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(v(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=u(k,f),J=z(k),K=dh(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
 var
 l=i;var
 m=l}else
@@ -1703,7 +1736,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},y,x);if(j)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),z],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aO(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),G=j[1],H=c2(d(e[1],h[1])),k=[0,[0,d(e[2],H),G,F]];else
+A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(v(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=dh(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
 var
 k=j;var
 l=k}else
@@ -1712,17 +1745,17 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-ce(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,ce(b,c)]];var
+cp(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cp(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-eQ(g,m,i,e){if(i){if(e){var
+fd(g,n,i,e){if(i){if(e){var
 o=e[1],j=i[1];if(0===o[0]){var
 k=d(j[2],o[1]);if(k){var
-p=k[1],l=eQ(g,m,i[2],e[2]);if(l){var
+p=k[1],l=fd(g,n,i[2],e[2]);if(l){var
 q=l[1],u=0;if(!h(d(g[3],p),f)){var
-v=0;if(n(m)&&j[4])v=1;if(!v){var
+v=0;if(m(n)&&j[4])v=1;if(!v){var
 w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
 r=q;var
 s=[0,r]}else
@@ -1730,21 +1763,21 @@ var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return e}return e?0:jl}function
-eR(e,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(ce(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
-cf(c,e,b,d){var
-a=eQ(c,e,b[2],d),f=a?[0,eR(c,b[1],a[1])]:a;return f}function
-bE(i,g,e){var
-m=a(b(a(b(a(c),1)),1)),k=u(e,Q(b(c,1),m));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=u(N(Q(b(c,1),o)),e);else
+t=k;return t}return 0}return e}return e?0:j8}function
+fe(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cp(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cq(c,e,b,d){var
+a=fd(c,e,b[2],d),f=a?[0,fe(c,b[1],a[1])]:a;return f}function
+bh(i,g,e){var
+n=a(b(a(b(a(c),1)),1)),k=s(e,R(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=s(P(R(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],e):f;case
 1:var
-l=n(f);if(l){var
-p=bB(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
-eS(b,ad,ac,ab,aa,$,_,Z,Y){var
+l=m(f);if(l){var
+p=bJ(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
+ff(b,ad,ac,ab,aa,$,_,Z,Y){var
 q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
 v=d(ac,c[1]);if(v){var
 w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
@@ -1758,9 +1791,9 @@ o=n[2],W=0;if(o){var
 p=o[2],X=0;if(p)if(p[2]){var
 a=0;U=1;V=1;W=1;X=1}else{var
 B=z[1],r=d(ad,A);if(r){var
-C=r[1],s=cf(b,1,C,B);if(s){var
-t=cf(b,0,C,B);if(t)var
-D=j(b[4],s[1],w[1]),E=D?bE(b,l[1],w[2]):D,F=E?bE(b,m[1],w[3]):E,G=F?bE(b,n[1],ag):F,I=G?bE(b,o[1],af):G,J=I?bE(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
+D=r[1],s=cq(b,1,D,B);if(s){var
+t=cq(b,0,D,B);if(t)var
+E=j(b[4],s[1],w[1]),F=E?bh(b,l[1],w[2]):E,G=F?bh(b,m[1],w[3]):F,H=G?bh(b,n[1],ag):G,I=H?bh(b,o[1],af):H,J=I?bh(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
 K=t;var
 L=K}else
@@ -1806,79 +1839,79 @@ h=e;else
 var
 h=f;else
 var
-h=g;return h}return g?0:f?0:e?0:c?0:[0,H(u,0)]}}function
-eT(e,h,g){var
+h=g;return h}return g?0:f?0:e?0:c?0:[0,C(u,0)]}}function
+fg(e,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(d(e,b)){var
-i=eT(e,l(b,c),f);return[0,a[1],i]}var
-b=l(b,c),a=f;continue}return a}}function
-eU(e,o,j){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+i=fg(e,n(b,c),f);return[0,a[1],i]}var
+b=n(b,c),a=f;continue}return a}}function
+fh(e,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=M(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],w=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),w],j);if(g){var
 h=d(o,k[1]);if(h)var
-l=h[1],y=g[1],x=0,z=A(l[2]),i=O(function(o){if(3===o[0]){var
+l=h[1],y=g[1],x=0,A=z(l[2]),i=O(function(o){if(3===o[0]){var
 f=o[1];if(f){var
 g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
-h=d(z,j[1]);if(h){var
+h=d(A,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=ce(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cp(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,eR(e,l[1],i[1])]:i,m=B;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,fe(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-jm(e,t,j){var
-K=[0,b(b(a(b(b(a(c),1),1)),1),1),0],M=[0,b(a(a(a(b(a(c),1)))),1),K],N=[0,a(b(b(a(b(a(c),1)),1),1)),M],k=R(e,[0,a(a(b(a(b(a(c),1)),1))),N],j);if(k){var
-l=k[1],O=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=R(e,[0,a(a(a(a(b(a(c),1))))),O],j);if(m){var
-u=m[1],P=[0,a(b(a(b(b(a(c),1),1)),1)),0],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],S=[0,b(b(a(a(b(a(c),1))),1),1),Q],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
+j9(e,t,j){var
+M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],k=G(e,[0,a(a(b(a(b(a(c),1)),1))),O],j);if(k){var
+l=k[1],P=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=G(e,[0,a(a(a(a(b(a(c),1))))),P],j);if(m){var
+u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=v(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
-g=[0,bB(o[1])];break;case
+g=[0,bJ(o[1])];break;case
 1:var
 g=[0,d(e[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=L(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
-p=v;else
+f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],w=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(w)var
+p=w;else
 var
-ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=L(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
+ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
 x=p;else
 var
-ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=L(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
-I=a(b(a(a(b(c,1))),1));if(h(f[1],I))var
-J=eP(f[2]),q=[0,a(b(a(a(b(c,1))),1)),J];else
+ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=F(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
+K=a(b(a(a(b(c,1))),1));if(h(f[1],K))var
+L=fc(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
 var
-q=eP(f)}else
+q=fc(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
-z=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(L(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
-B=function(a){return eU(e,t,a)};else{var
-ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!L(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,z,0]]])];var
+A=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(F(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
+B=function(a){return fh(e,t,a)};else{var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!F(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,A,0]]])];var
 B=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],w=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],g=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=d(t,j[1]);if(h){var
-l=h[1],y=k[1],i=d(A(l[2]),y);if(i)var
-z=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),z],m=[0,d(e[6],[0,l[1],C])];else
+l=h[1],y=k[1],i=d(z(l[2]),y);if(i)var
+A=[0,i[1][1],0],B=[0,b(a(a(a(b(c,1)))),1),0],C=[0,d(e[2],B),A],m=[0,d(e[6],[0,l[1],C])];else
 var
 m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
+_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=v(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
 s=B(r[1]);if(s)var
-$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,z,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
+$=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,A,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
 var
 C=s;var
 D=C}else
@@ -1887,87 +1920,87 @@ D=r;var
 E=D}else
 var
 E=g;var
-F=E}else
+H=E}else
 var
-F=n;var
-G=F}else
+H=n;var
+I=H}else
 var
-G=m;var
-H=G}else
+I=m;var
+J=I}else
 var
-H=k;return H}function
-eV(g,f,e){var
+J=k;return J}function
+fi(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-eW(a){var
-b=a[2];return aD(function(b,a){return a[4]?K(b,a[3]):b},b,c)}function
-eX(c,b){var
+fj(a){var
+b=a[2];return aj(function(b,a){return a[4]?I(b,a[3]):b},b,c)}function
+fk(c,b){var
 a=d(c,b),e=a?a[1]:a;return e}function
-eY(c,b){var
-a=bD(b,c);return a?a[1]:f}function
-jo(e,g,P){var
-i=P[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],a0=[0,a(b(a(a(b(a(c),1))),1)),aY],a1=[0,b(a(b(b(a(a(c)),1),1)),1),a0],a2=[0,a(a(a(a(b(a(c),1))))),a1],K=R(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],i),W=0;if(K){var
-a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],N=M(e,[0,b(a(a(b(a(a(c)),1))),1),a8],i),p=0;if(N){var
-x=N[1];if(x){var
-y=x[2],an=x[1];if(0===an[0])if(y){var
-ao=y[1];if(0===ao[0]&&!y[2]){var
-ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=L(d(e[1],K[1]),be),ar=aq?h(an[1],c):aq,as=ar?m(f,ap):ar;if(as){var
-k=m(ap,b(c,1));p=1}else{var
-k=as;p=1}}else{var
-k=0;p=1}}else{var
-k=y;p=1}else{var
-k=0;p=1}}else
+fl(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+j$(e,g,Q){var
+k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],k),W=0;if(N){var
+a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],P=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(P){var
+y=P[1];if(y){var
+B=y[2],an=y[1];if(0===an[0])if(B){var
+ao=B[1];if(0===ao[0]&&!B[2]){var
+ap=ao[1],a9=[0,a(b(a(b(b(a(c),1),1)),1)),0],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,a(a(a(a(b(a(c),1))))),a_],ba=[0,a(a(b(b(b(a(c),1),1),1))),a$],bb=[0,b(a(a(a(b(c,1)))),1),ba],bc=[0,a(a(b(b(b(a(c),1),1),1))),bb],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,b(b(a(b(a(a(c)),1)),1),1),bd],aq=F(d(e[1],N[1]),be),ar=aq?h(an[1],c):aq,as=ar?i(f,ap):ar;if(as){var
+l=i(ap,b(c,1));p=1}else{var
+l=as;p=1}}else{var
+l=0;p=1}}else{var
+l=B;p=1}else{var
+l=0;p=1}}else
 var
-at=x}else
+at=y}else
 var
-at=N;if(!p){var
+at=P;if(!p){var
 au=at;W=1}}else{var
-au=K;W=1}if(W)var
-k=au;var
-av=k?cd(e,i):k;if(av)var
-bf=aE(e,aN(e,i)),aw=j(e[4],g[15],bf);else
+au=N;W=1}if(W)var
+l=au;var
+av=l?cm(e,k):l;if(av)var
+bf=aH(e,aP(e,k)),aw=j(e[4],g[15],bf);else
 var
-aw=av;if(n(aw))return a(b(c,1));var
-bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],i);if(ax){var
-ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=M(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],i);if(az){var
-Q=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=M(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],i);if(aA){var
-aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=M(e,[0,b(b(a(a(b(a(c),1))),1),1),by],i);if(aC){var
-S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=M(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],i);if(aD){var
-bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aF=M(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],i);if(aF){var
-bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aG=R(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aG){var
-bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aH=R(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aH){var
-bV=0,aI=O(function(a){return c4(e,a)},Q,bV);if(aI){var
-T=aI[1],aJ=j(e[4],aG[1],g[1]),bW=aJ?j(e[4],aH[1],g[2]):aJ;if(n(bW))return b(a(c),1);var
-aK=A(T),bX=P[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=eS(e,aK,A(aB),b1,b0,bZ,bY,bX,0);if(aL){var
-U=aL[1],b2=function(a){return[0,a[1],0]},b3=eT(cO(v(Q,f),b2,U),f,Q),b4=aE(e,[3,z(function(a){return aN(e,a)},b3)]);if(n(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=O(function(a){return jm(e,aK,a)},S,b5);if(aM){if(n(eV(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
-aO=g[9],b6=aF[1],b7=aD[1];if(aO){var
-Y=aO[1],Z=Y[1],_=Z[2],D=function(c){function
+aw=av;if(m(aw))return a(b(c,1));var
+bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=v(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
+ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=L(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],k);if(az){var
+R=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=L(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],k);if(aA){var
+aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=L(e,[0,b(b(a(a(b(a(c),1))),1),1),by],k);if(aC){var
+S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,b(a(b(b(b(a(c),1),1),1)),1),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(a(a(a(b(a(c),1))))),bD],aD=L(e,[0,b(a(a(b(b(a(c),1),1))),1),bE],k);if(aD){var
+bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
+bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
+bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
+bV=0,aI=O(function(a){return co(e,a)},R,bV);if(aI){var
+T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
+aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=ff(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=fg(c4(u(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return j9(e,aK,a)},S,b5);if(aM){if(m(fi(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
+Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
-b=m(f,a);return b?u(a,c):b}return function(b){return s(a,b)}},aQ=A(S),aR=Z[1],$=d(D(v(b7,f)),aR),aa=$?d(D(v(S,f)),_):$;if(aa)var
-aS=Y[2],E=d(D(v(b6,f)),aS);else
+b=i(f,a);return b?s(a,c):b}return function(b){return r(a,b)}},aQ=z(S),aR=Z[1],$=d(E(u(b7,f)),aR),aa=$?d(E(u(S,f)),_):$;if(aa)var
+aS=Y[2],H=d(E(u(b6,f)),aS);else
 var
-E=aa;var
-X=0;if(E){var
-ab=n(C(function(o){var
+H=aa;var
+X=0;if(H){var
+ab=m(A(function(o){var
 g=d(aQ,o);if(g){var
-p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
-k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return L(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
+p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(b(b(a(b(a(c),1)),1),1)),i],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),j],p);if(f){var
+k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
 ac=ab;X=1}else
 var
-V=s(function(E){if(3===E[0]){var
-j=E[1];if(j){var
-k=j[2];if(k){var
-i=k[2];if(i){var
-g=i[2],l=i[1];switch(l[0]){case
+V=r(function(E){if(3===E[0]){var
+k=E[1];if(k){var
+l=k[2];if(l){var
+j=l[2];if(j){var
+g=j[2],n=j[1];switch(n[0]){case
 0:if(g){var
 o=g[2];if(o){var
 p=o[2];if(p){var
-q=p[2];if(q)return q[2]?0:m(f,l[1]);var
+q=p[2];if(q)return q[2]?0:i(f,n[1]);var
 v=q}else
 var
 v=p;var
@@ -1981,8 +2014,8 @@ x=g;return x;case
 r=g[2];if(r){var
 s=r[2];if(s){var
 t=s[2];if(t){if(t[2])return 0;var
-u=d(e[1],l[1]);if(u){var
-F=a(b(a(a(b(c,1))),1));return n(h(u[1],F))}var
+u=d(e[1],n[1]);if(u){var
+F=a(b(a(a(b(c,1))),1));return m(h(u[1],F))}var
 y=u}else
 var
 y=t;var
@@ -1995,334 +2028,709 @@ A=r;var
 B=A}else
 var
 B=g;return B;default:return 0}}var
-C=i}else
+C=j}else
 var
-C=k;var
+C=l;var
 D=C}else
 var
-D=j;return D}return 0},aB)}else{var
-ac=E;X=1}if(X)var
+D=k;return D}return 0},aB)}else{var
+ac=H;X=1}if(X)var
 V=ac}else
 var
-V=1;if(n(V))return a(b(b(c,1),1));var
-b8=P[3];if(C(function(a){return a[3]},T))if(g[9]||g[7])var
-B=0;else{var
-aU=A(U),q=U,o=b8,I=0,aV=A(T);for(;;){if(q){if(o){var
-ak=o[1],J=q[1],F=d(aV,J[1]),aP=0;if(F){var
-ad=F[1];if(ad[3]){var
-G=d(aU,ak);if(G){var
-ae=G[1],af=h(ae[1],J[1]),ag=af?j(e[4],ae[2],J[2]):af;if(ag)var
-aT=eW(ad),ah=[0,[0,[0,ep(l(ak,c)),aT]]];else
+V=1;if(m(V))return a(b(b(c,1),1));var
+b8=Q[3];if(A(function(a){return a[3]},T))if(g[9]||g[7])var
+D=0;else{var
+aU=z(U),q=U,o=b8,K=0,aV=z(T);for(;;){if(q){if(o){var
+ak=o[1],M=q[1],I=d(aV,M[1]),aO=0;if(I){var
+ad=I[1];if(ad[3]){var
+J=d(aU,ak);if(J){var
+ae=J[1],af=h(ae[1],M[1]),ag=af?j(e[4],ae[2],M[2]):af;if(ag)var
+aT=fj(ad),ah=[0,[0,[0,eM(n(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
 var
-ai=G;var
-r=ai;aP=1}else
+ai=J;var
+t=ai;aO=1}else
 var
-aj=jn}else
+aj=j_}else
 var
-aj=F;if(!aP)var
-r=aj;if(r){var
-q=q[2],o=o[2],I=[0,r[1],I];continue}var
-al=r}else
+aj=I;if(!aO)var
+t=aj;if(t){var
+q=q[2],o=o[2],K=[0,t[1],K];continue}var
+al=t}else
 var
 al=o;var
-t=al}else
+w=al}else
 var
-t=o?0:[0,H(I,0)];if(t)var
-am=A(t[1]),aW=g[14],B=s(function(g){var
-b=g[8],a=cc;for(;;){if(b){var
-d=eX(am,b[1][1]);if(d)var
-e=d[1][1],f=aZ(e,l(eY(a,e),c),a);else
+w=o?0:[0,C(K,0)];if(w)var
+am=z(w[1]),aW=g[14],D=r(function(g){var
+b=g[8],a=cl;for(;;){if(b){var
+d=fk(am,b[1][1]);if(d)var
+e=d[1][1],f=a1(e,n(fl(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return s(function(d){var
-b=eX(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(eY(a,c[1]),e)}return 1},i)}},aW);else
+i=g[8];return r(function(d){var
+b=fk(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fl(a,c[1]),e)}return 1},i)}},aW);else
 var
-B=t;break}}else
+D=w;break}}else
 var
-B=1;return n(B)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-jp(e,C,a,B){var
-t=hN(e,C,a),x=0;if(h(t[1],f)){var
-i=eL(d(e[1],a[3]),f,c,0),y=0;if(i){var
-l=i[1],j=l[2],k=l[1],o=m(f,k),p=o?u(f,j):o;if(p){var
-q=a[4],z=a[10],v=s(function(a){var
-b=c1(k,j,q,a[2],a[4],a[5]);if(b){var
-d=F(a[5],c);return n(c1(k,j,q,a[2],a[4],d))}return b},z);y=1}else
+D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
+ka(e,D,a,C){var
+u=iA(e,D,a),x=0;if(h(u[1],f)){var
+j=e$(d(e[1],a[3]),f,c,0),y=0;if(j){var
+n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?s(f,k):o;if(p){var
+q=a[4],z=a[10],v=r(function(a){var
+b=df(l,k,q,a[2],a[4],a[5]);if(b){var
+d=B(a[5],c);return m(df(l,k,q,a[2],a[4],d))}return b},z);y=1}else
 var
-r=p}else
+t=p}else
 var
-r=i;if(!y)var
-v=r;if(n(v)){var
+t=j;if(!y)var
+v=t;if(m(v)){var
 A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
-g=t;if(h(g[1],f)){var
-w=jo(e,a,B);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
-eZ(g,l,k,d,b){if(b){var
+g=u;if(h(g[1],f)){var
+w=j$(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+g(a,b){switch(a[0]){case
+0:return d(b,a[1]);case
+1:return[1,a[1]];default:return[2,a[1]]}}function
+y(b,a){return b?kb:[1,a]}function
+af(b,a){return b?kc:[2,a]}function
+l(a,b){return a?[0,a[1]]:[1,b]}function
+X(k,j){var
+d=k,e=j;for(;;){if(d){var
+f=d[1],g=i(b(b(b(b(a(c),1),1),1),1),f),h=g?i(f,a(b(b(a(a(c)),1),1))):g;if(h){var
+l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}return h}return[0,e]}}function
+a2(k){if(k)var
+F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
+var
+l=kd;var
+n=l[1],j=l[2],g=0;for(;;){if(j){var
+y=j[2],z=j[1];if(!h(z,b(a(a(a(b(c,1)))),1))){var
+j=y,g=[0,z,g];continue}var
+p=[0,C(g,0),[0,y]]}else
+var
+p=[0,C(g,0),0];var
+e=p[2],d=p[1],q=e?e[1]:e;if(d)var
+H=b(b(b(b(a(c),1),1),1),1),I=m(h(d[1],H)),r=I||(d[2]?0:1);else
+var
+r=d;if(e)var
+J=e[1],G=aj(function(b,a){return a},J,f),A=i(a(b(b(b(a(c),1),1),1)),G);else
+var
+A=1;var
+s=X(o(d,q),f);if(s){var
+t=s[1],B=r?A:r;if(B)var
+K=n?h(t,f):n,v=m(K);else
+var
+v=B;if(v)var
+L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(u(d,f),L);else
+var
+w=v;if(w)var
+M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(u(q,f),M);else
+var
+x=w;if(x)var
+N=u(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
+var
+D=x;var
+E=D}else
+var
+E=s;return E}}function
+bi(d){var
+e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=R(b(a(b(c,1)),1),f);return I(d[1],g)}function
+fm(d){var
+g=di(bc(function(d){var
+e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(u(di(C(g,0)),f),j);if(e){var
+k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(u(d,f),k)}return e}function
+dj(d){var
+e=dg(d);if(e)var
+f=e;else{var
+g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
+f=g}return f}var
+ke=b(a(b(a(a(a(c))),1)),1),kf=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ke],0],kg=a(a(a(a(a(b(c,1)))))),kh=[0,[0,a(a(a(a(a(b(c,1)))))),kg],kf],ki=b(a(b(a(a(b(c,1))),1)),1),kj=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),ki],kh],kk=a(b(b(a(a(c)),1),1)),kl=[0,[0,b(b(b(b(a(c),1),1),1),1),kk],kj];function
+fn(b,a){return A(function(b){var
+c=i(b[1],a);return c?i(a,b[2]):c},b)}function
+fo(k,j){var
+e=k,d=j;for(;;){if(e){var
+g=e[1];if(i(b(b(b(b(a(c),1),1),1),1),g)&&i(g,a(b(b(a(a(c)),1),1)))){var
+l=B(g,b(b(b(b(a(c),1),1),1),1)),m=d?d[1]:f,o=[0,n(I(b(a(b(c,1)),1),m),l)],e=e[2],d=o;continue}var
+p=d?[0,[0,d[1],e]]:d,h=p}else
+var
+h=e;return h}}function
+fp(d,y,G){function
+e(ax){if(y){var
+n=y[2],o=y[1];if(h(o,a(a(b(a(a(b(c,1))),1))))){var
+j=n,d=0;for(;;){var
+L=0;if(j){var
+k=j[2],e=j[1];if(h(e,a(b(a(a(a(b(c,1)))),1))))var
+ak=d?[0,[0,d,k]]:d,H=ak;else
+if(dj(e)){if(!k){var
+j=k,d=[0,[0,e,e],d];continue}var
+B=k[2];if(!B){var
+j=k,d=[0,[0,e,e],d];continue}var
+t=B[1],al=a(b(a(a(b(c,1))),1)),ai=0;if(h(k[1],al)&&m(h(t,a(b(a(a(a(b(c,1)))),1))))){var
+O=dj(t),P=O?i(e,t):O;if(P){var
+j=B[2],d=[0,[0,e,t],d];continue}var
+H=P;ai=1}if(!ai){var
+j=k,d=[0,[0,e,e],d];continue}}else{var
+Q=h(e,b(b(b(b(b(c,1),1),1),1),1));if(Q){var
+am=b(b(b(b(b(c,1),1),1),1),1),j=k,d=[0,[0,b(b(b(b(b(c,1),1),1),1),1),am],d];continue}var
+R=Q;L=1}}else{var
+R=j;L=1}if(L)var
+H=R;var
+p=H;break}}else
+if(h(o,b(b(a(a(a(b(c,1)))),1),1)))if(n){var
+I=n[2],s=n[1];if(h(s,b(b(a(b(b(a(c),1),1)),1),1)))var
+aD=a(b(b(a(a(c)),1),1)),J=[0,[0,[0,[0,b(b(b(b(a(c),1),1),1),1),aD],0],I]];else
+if(h(s,a(a(a(b(a(a(c)),1))))))var
+J=[0,[0,kl,I]];else
+var
+aE=[0,b(b(a(b(b(c,1),1)),1),1),0],aF=[0,b(a(a(a(a(b(c,1))))),1),aE],aG=[0,a(a(a(a(b(c,1))))),aF],aH=[0,b(b(a(a(a(a(c)))),1),1),aG],aI=[0,a(b(a(a(a(a(c)))),1)),aH],aJ=[0,a(a(b(a(a(a(c))),1))),aI],aK=[0,a(b(a(a(a(b(c,1)))),1)),aJ],aL=[0,a(a(b(a(a(b(c,1))),1))),aK],aM=[0,a(b(b(a(b(c,1)),1),1)),aL],aN=[0,b(b(b(a(b(c,1)),1),1),1),aM],aO=[0,a(a(a(a(a(c))))),aN],aP=[0,b(a(b(a(b(c,1)),1)),1),aO],aQ=[0,a(a(b(a(b(c,1)),1))),aP],aR=[0,a(b(a(a(b(c,1))),1)),aQ],aS=[0,b(a(a(a(b(c,1)))),1),aR],ah=A(function(a){return h(s,a)},aS),J=ah?[0,[0,[0,[0,s,s],0],I]]:ah;var
+p=J}else
+var
+p=n;else{var
+S=dj(o);if(S)var
+K=S;else
+var
+an=[0,a(a(b(b(b(c,1),1),1))),0],ao=[0,b(b(b(b(b(b(c,1),1),1),1),1),1),an],ap=[0,b(b(a(a(b(c,1))),1),1),ao],aq=[0,a(a(a(a(b(c,1))))),ap],ar=[0,b(a(b(a(a(c)),1)),1),aq],as=[0,a(b(a(a(b(c,1))),1)),ar],at=[0,b(b(b(b(b(c,1),1),1),1),1),as],K=A(function(a){return h(o,a)},at);var
+p=K?[0,[0,[0,[0,o,o],0],n]]:K}if(p){var
+ac=p[1],r=ac[2];if(r){var
+u=r[2],v=r[1];if(h(v,b(a(b(a(b(c,1)),1)),1)))var
+g=[0,[0,[0,f,0],u]];else
+if(h(v,a(a(b(a(b(c,1)),1)))))var
+g=[0,[0,[0,c,0],u]];else
+if(h(v,a(a(a(a(a(c)))))))var
+g=[0,[0,[0,f,[0,c]],u]];else
+if(h(v,a(a(b(a(a(a(c))),1))))){var
+D=fo(u,0),M=0;if(D){var
+T=D[1],w=T[2],N=0;if(w){var
+l=w[2],U=w[1],q=T[1];if(h(U,a(b(a(a(a(a(c)))),1)))){var
+g=[0,[0,[0,q,[0,q]],l]];N=1}else{var
+V=h(U,b(b(a(a(b(c,1))),1),1)),aj=0;if(V)if(l){var
+au=a(b(a(a(a(a(c)))),1));if(h(l[1],au)){var
+g=[0,[0,[0,q,0],l[2]]];N=1;aj=1}else{var
+E=fo(l,0);if(E){var
+W=E[1],x=W[2];if(x)var
+X=W[1],av=a(b(a(a(a(a(c)))),1)),Y=h(x[1],av),Z=Y?i(q,X):Y,aw=Z?[0,[0,[0,q,[0,X]],x[2]]]:Z,_=aw;else
+var
+_=x;var
+$=_}else
+var
+$=E;var
+F=$}}else
+var
+F=l;else
+var
+F=V;if(!aj)var
+aa=F}}else
+var
+aa=w;if(!N){var
+ab=aa;M=1}}else{var
+ab=D;M=1}if(M)var
+g=ab}else
+var
+g=[0,[0,[0,c,[0,c]],r]]}else
+var
+g=[0,[0,[0,c,[0,c]],r]];if(g){var
+ad=g[1],ae=ad[1],z=ad[2];if(z)var
+ay=[0,a(a(b(a(a(a(c))),1))),0],az=[0,a(a(a(a(a(c))))),ay],aA=[0,a(a(b(a(b(c,1)),1))),az],aB=[0,b(a(b(a(b(c,1)),1)),1),aA],aC=z[1],af=A(function(a){return h(aC,a)},aB);else
+var
+af=z;return af?0:fp(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
+ag=g}else
+var
+ag=p;return ag}return[0,C(G,0)]}return 0===d?y?0:[0,C(G,0)]:e(d-1|0)}function
+fq(d,b,a){if(b)if(a)var
+f=fq(d,b[2],a[2]),e=b[1],g=e?fn(d,a[1]):e,c=[0,g,f];else
+var
+c=a;else
+var
+c=b;return c}function
+fr(d,g,b,a){if(b){var
+h=b[1],c=h||g;if(a)var
+i=a[2],j=b[2],k=c?fn(d,a[1]):c,e=fr(d,k,j,i);else
+var
+e=a;var
+f=[0,c,e]}else
+var
+f=b;return f}function
+fs(b,a){if(b){if(a){var
+c=fs(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
+ft(n,m,l,k,j,h){var
+e=n,d=l,b=k,a=j;for(;;){var
+g=i(d,f)?fs(a,b):a;if(0===e)return g;var
+o=[0,0,fq(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
+cr(f,e){var
+b=f,a=e;for(;;){if(b){if(a){var
+c=h(b[1],a[1]);if(c){var
+b=b[2],a=a[2];continue}var
+d=c}else
+var
+d=a;return d}return[0,a]}}function
+dk(e){if(e){var
+r=e[2],B=b(a(b(b(b(c,1),1),1)),1),s=h(e[1],B);if(s){var
+l=bG(r),d=r,k=0;for(;;){if(0===l)var
+f=0;else{var
+o=0,A=l-1|0;if(d){var
+z=b(a(b(b(b(c,1),1),1)),1);if(h(d[1],z))var
+f=[0,C(k,0)];else{if(d)var
+j=d[2],g=d[1],x=function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y=function(d,e){return function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(f){function
+g(a){return[0,[0,e,d]]}function
+i(f){function
+g(u){if(d){var
+g=d[2],f=d[1];if(h(f,a(b(a(b(a(a(c)),1)),1)))){if(g){var
+k=g[2];if(k){var
+i=k[2];if(i){var
+j=i[2];if(j)var
+q=j[2],r=e2(j[1]),s=e2(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
+var
+l=j;var
+m=l}else
+var
+m=i;var
+o=m}else
+var
+o=k;var
+p=o}else
+var
+p=g;return p}var
+t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
+i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c3(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
+var
+i=d;if(i){var
+p=i[1],l=A,d=p[2],k=[0,p[1],k];continue}var
+q=i;o=1}}else{var
+q=d;o=1}if(o)var
+f=q}if(f)var
+t=f[1],m=cr(cf(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
+var
+u=f;var
+v=u;break}}else
+var
+v=s;var
+w=v}else
+var
+w=e;return w}function
+fu(k,j){var
+b=k,a=j;for(;;){if(b){if(a){var
+c=a[1],d=b[1],e=s(d,c);if(e)var
+f=e;else{var
+i=h(d,c);if(i){var
+b=b[2],a=a[2];continue}var
+f=i}var
+g=f}else
+var
+g=a;return g}var
+l=a?1:a;return l}}function
+bM(t,r,d){if(0===t)return[1,a(b(a(b(b(c,1),1)),1))];var
+K=t-1|0;if(d){var
+l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
+m=dk(d);if(m)return[0,m[1][2]];var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cr([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
+z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cr([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
+F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cr([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
+e=d,j=0;for(;;){if(e){var
+g=e[1],u=0;if(!i(b(b(b(b(a(c),1),1),1),1),g)||!i(g,a(b(b(a(a(c)),1),1))))u=1;var
+v=0;if(u&&!h(g,a(b(a(a(b(c,1))),1)))&&!h(g,b(a(a(a(b(c,1)))),1))){var
+k=[0,C(j,0),e];v=1}if(!v){var
+e=e[2],j=[0,g,j];continue}}else
+var
+k=[0,C(j,0),0];var
+q=k[1];return a2(q)?fm(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
+I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
+e=n-1|0;if(i){var
+k=i[2],o=i[1],w=f?a(b(a(a(a(a(c)))),1)):a(b(a(a(a(b(c,1)))),1));if(h(o,w))return[0,k];if(v){if(f){var
+p=dk(i);if(p){var
+q=p[1],l=q[2],r=q[1];if(l){var
+x=b(a(b(a(a(c)),1)),1);if(h(l[1],x)){var
+y=j?fu(j[1],r):1;if(y){var
+z=0,A=[0,r],B=function(a){return bN(e,d,f,A,z,a)};return g(bM(e,d,l[2]),B)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+C=0,D=0,E=function(a){return bN(e,d,f,D,C,a)};return g(bM(e,d,i),E)}if(h(o,b(b(a(a(b(c,1))),1),1))){if(f){var
+s=dk(k);if(s){var
+t=s[1],m=t[2],u=t[1];if(m){var
+F=b(a(b(a(a(c)),1)),1);if(h(m[1],F)){var
+G=j?fu(j[1],u):1;if(G){var
+H=0,I=[0,u],J=function(a){return bN(e,d,f,I,H,a)};return g(bM(e,d,m[2]),J)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
+K=0,L=0,M=function(a){return bN(e,d,f,L,K,a)};return g(bM(e,d,k),M)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
+dl(e,d,c){var
+a=v(e,d,c);if(a){var
+b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
+fv(a,b){var
+c=bd(32,d(a[1],b));return d(a[2],c)}function
+fw(b,a){return d(b,a)?c:f}function
+ko(a){switch(a[0]){case
+6:return kq;case
+7:var
+b=a[1];return[1,x(function(a){return 0},b)];case
+0:case
+1:return[0,f];default:return kp}}function
+fx(b,a,e){if(b)if(a)var
+g=fx(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
+var
+c=a;else
+var
+c=b;return c}function
+fy(q,f,e){if(q){if(f){var
+b=f[1],c=q[1];switch(c[0]){case
+0:if(0===b[0])var
+T=d(c[1],e),y=n(b[1],T),z=i(y,c[2]),U=z?[0,[0,y]]:z,a=U;else
+var
+a=0;break;case
+1:if(0===b[0])var
+V=fw(c[1],e),W=n(b[1],V),a=[0,[0,eI(c[2],W)]];else
+var
+a=0;break;case
+2:if(0===b[0])var
+a=0;else{var
+g=b[1],s=0;if(g)if(g[2])var
+a=0;else{var
+A=g[1],Q=0;if(m(A)&&d(c[2],e)){var
+a=0;Q=1}if(!Q){var
+X=0,Y=A||d(c[1],e),B=[0,[1,[0,Y,X]]];s=1}}else{var
+B=g;s=1}if(s)var
+a=B}break;case
+3:if(0===b[0])var
+a=0;else{var
+h=b[1],t=0;if(h)if(h[2])var
+a=0;else{var
+C=d(c[2],e),Z=0;if(C)var
+D=C;else
+var
+F=h[1],D=F?m(d(c[1],e)):F;var
+E=[0,[1,[0,D,Z]]];t=1}else{var
+E=h;t=1}if(t)var
+a=E}break;case
+4:if(0===b[0])var
+a=0;else{var
+j=b[1],u=0;if(j)if(j[2])var
+a=0;else{var
+p=j[1];if(d(c[2],e))var
+_=p?kr:p,a=_;else{var
+$=0,aa=p||d(c[1],e),G=[0,[1,[0,aa,$]]];u=1}}else{var
+G=j;u=1}if(u)var
+a=G}break;case
+5:if(0===b[0])var
+a=0;else{var
+k=b[1],v=0;if(k)if(k[2])var
+a=0;else{var
+H=k[1],R=0;if(H&&d(c[2],e)){var
+a=0;R=1}if(!R){var
+ab=0,ac=H||d(c[1],e),I=[0,[1,[0,ac,ab]]];v=1}}else{var
+I=k;v=1}if(v)var
+a=I}break;case
+6:if(0===b[0])var
+a=0;else{var
+l=b[1],w=0;if(l){var
+o=l[2],x=0;if(o)if(o[2]){var
+a=0;x=1}else{var
+ad=l[1],J=ad||d(c[1],e),ae=o[1],K=ae||d(c[2],e),S=0;if(J&&K){var
+a=0;x=1;S=1}if(!S)var
+L=[0,[1,[0,J,[0,K,0]]]]}else
+var
+L=o;if(!x){var
+M=L;w=1}}else{var
+M=l;w=1}if(w)var
+a=M}break;default:if(0===b[0])var
+a=0;else
+var
+N=fx(c[1],[0,1,b[1]],e),a=eQ(N,0)?0:[0,[1,N]]}if(a)var
+r=fy(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
+var
+O=a;var
+P=O}else
+var
+P=f;return P}return f?0:ks}function
+fz(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cl(g,a,d,o)]]:q;return v}return 0}var
-i=eZ(g,l,F(k,c),d,p);if(i)var
-r=i[1],s=r[2],w=cl(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cy(g,a,d,o)]]:q;return v}return 0}var
+i=fz(g,l,B(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cy(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
 t=i;var
 u=t}else
 var
 u=b;return u}function
-cg(g,p,o,n,m,l){var
+cs(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
 e=d[1],i=j(p,e,a);if(i){var
-q=[0,[0,[0,e,2],a],c],a=cl(g,e,2,a),c=q,b=h;continue}return i}var
-f=eZ(g,o,d[1],d[2],c);if(f){var
+q=[0,[0,[0,e,2],a],c],a=cy(g,e,2,a),c=q,b=h;continue}return i}var
+f=fz(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-e0(c,b,a){return a?j(c,b,a[1]):a}function
-e1(f,e,d){var
+fA(c,b,a){return a?j(c,b,a[1]):a}function
+fB(f,e,d){var
 a=e,b=d;for(;;){if(b){var
-c=b[1],g=b[2],h=C(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-e2(c,a,b){var
-d=a[2]?0:jq,e=a[1];return o(z(function(a){return e0(c,a,b)},e),d)}function
-e3(d,c,e,b,a){if(typeof
+c=b[1],g=b[2],h=A(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
+fC(c,a,b){var
+d=a[2]?0:kt,e=a[1];return o(x(function(a){return fA(c,a,b)},e),d)}function
+fD(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return e1(d,a,aq(function(a){return e2(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return e1(d,0,aq(function(a){return e2(c,g,a)},a))}function
-jr(b,a){if(typeof
+f=e[1];return fB(d,a,as(function(a){return fC(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fB(d,0,as(function(a){return fC(c,g,a)},a))}function
+ku(b,a){if(typeof
 a==="number")return 1;var
-f=a[1],c=s(function(a){var
-c=b[1][1];return C(function(b){return h(a,b)},c)},f);if(c){var
-d=a[2];if(!d)return n(b[1][2]);var
+f=a[1],c=r(function(a){var
+c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
+d=a[2];if(!d)return m(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-c5(g,f,e){var
+dm(g,f,e){var
 a=d(g,e);if(a)var
-i=a[1][8],b=b6(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
+i=a[1][8],b=bH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-e4(e,k,j,i,g){var
+fE(m,l){var
+n=h(m[1],l[1]);if(n){var
+e=m[2],b=l[2];for(;;){if(e){if(b){var
+f=b[1],g=e[1];if(0===g[0])var
+c=0===f[0]?h(g[1],f[1]):0;else
+if(0===f[0])var
+c=0;else{var
+d=g[1],a=f[1];for(;;){if(d){if(a){var
+i=eO(d[1],a[1]);if(i){var
+d=d[2],a=a[2];continue}var
+j=i}else
+var
+j=a;var
+c=j}else
+var
+c=a?0:1;break}}if(c){var
+e=e[2],b=b[2];continue}var
+k=c}else
+var
+k=b;return k}return b?0:1}}return n}function
+fF(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-m=a[1][8],f=s(function(m){return function(c){var
-b=n(d(k,c[1]));if(b)var
+l=a[1][8],f=r(function(n){return function(c){var
+b=m(d(k,c[1]));if(b)var
 f=b;else{var
 a=d(e,c[2]);if(a){var
-g=a[1][8];return s(function(f){var
-i=n(d(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=c5(e,f[1],m);if(a){var
-b=c5(e,l,a[1]);if(b)return h(b[1],k);var
+g=a[1][8];return r(function(f){var
+i=m(d(j,f[1]));if(i)return i;var
+k=f[2],l=c[1],a=dm(e,f[1],n);if(a){var
+b=dm(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
-f=a}return f}}(b),m);if(f){var
-o=a[2],b=l(b,c),a=o;continue}return f}return 1}}function
-e5(h,g,f,a){return C(function(a){var
-b=a[8];return C(function(b){var
+f=a}return f}}(b),l);if(f){var
+o=a[2],b=n(b,c),a=o;continue}return f}return 1}}function
+fG(h,g,f,a){return A(function(a){var
+b=a[8];return A(function(b){var
 c=d(g,b[1]);if(c){var
 a=d(h,b[2]);if(a){var
-i=a[1][8];return C(function(a){return d(f,a[1])},i)}var
+i=a[1][8];return A(function(a){return d(f,a[1])},i)}var
 e=a}else
 var
 e=c;return e},b)},a)}function
-e6(b,k){var
+fH(a){return aG(f,a[4])}function
+fI(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=u(e,f)?0:cQ(aM(e),b,0);if(g){var
-l=c[2],m=g[1];if(C(function(b){return function(a){return h(b,a)}}(m),l)){var
+c=a[1],d=a[2],e=c[1],g=s(e,f)?0:c7(av(e),b,0);if(g){var
+l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=e6(b,d);if(i)return i;var
+i=fI(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-ch(a){var
-b=a[2],c=a[3]?[0,a[1],js]:[0,a[1],0];return[0,0,c,b]}function
-e8(c,b){var
-a=bD(b,c),d=a?a[1]:a;return d}function
-bF(b,c,a){return b?aZ(b[1],c,a):a}function
-c6(b){var
+ct(a){var
+b=a[2],c=a[3]?[0,a[1],kv]:[0,a[1],0];return[0,0,c,b]}function
+fK(c,b){var
+a=bL(b,c),d=a?a[1]:a;return d}function
+bO(b,c,a){return b?a1(b[1],c,a):a}function
+dn(b){var
 a=b[2],c=a?a[1]:a;return c}function
-e9(b,a){return 1}function
-e_(c,b){var
-a=bD(b,c);return a?a[1]:f}function
-ju(h,e,a){var
+fL(b,a){return 1}function
+fM(c,b){var
+a=bL(b,c);return a?a[1]:f}function
+kx(e,d,a){var
 g=0;if(typeof
-e==="number"){var
-d=2<=e?1:0;if(!d){var
-b=d;g=1}}if(!g)var
-b=h[2];if(b){var
-f=b[1];return aZ(f,l(e_(a,f),c),a)}return a}function
-jv(c,b,a){if(typeof
+d==="number"){var
+c=2<=d?1:0;if(!c){var
+b=c;g=1}}if(!g)var
+b=e[2];if(b){var
+f=b[1],h=fH(e);return a1(f,n(fM(a,f),h),a)}return a}function
+ky(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-jw(b,a){return 1}function
-g(a,b){switch(a[0]){case
-0:return d(b,a[1]);case
-1:return[1,a[1]];default:return[2,a[1]]}}function
-E(b,a){return b?jy:[1,a]}function
-ai(b,a){return b?jz:[2,a]}function
-t(a,b){return a?[0,a[1]]:[1,b]}function
-e$(e,f){var
-g=ba(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
-jA=b7(f,32);function
-jB(d){var
-e=m(b(b(b(b(a(c),1),1),1),1),d),f=e?m(d,a(b(b(a(a(c)),1),1))):e;if(f)var
+kz(b,a){return 1}function
+fN(e,f){var
+g=be(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
+kB=cd(f,32);function
+kC(d){var
+e=i(b(b(b(b(a(c),1),1),1),1),d),f=e?i(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
-h=m(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return m(d,b(a(a(b(b(a(c),1),1))),1));var
+h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
-as(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?s(jB,d(b[1],c)):e}return 0}function
-aj(a){return 1===a[0]?1:0}function
-ci(e,d,a){if(0===a[0]){var
-b=a[1],c=m(e,b);return c?m(b,d):c}return 0}function
-fa(a){return 2===a[0]?a[1]:0}function
-jC(a){return 2===a[0]?1:0}function
-fb(b,a){return 3===a[0]?s(b,a[1]):0}function
-fc(b){if(4===b[0]){var
+ax(b,f,a){if(1===a[0]){var
+c=a[1],e=h(d(b[3],c),f);return e?r(kC,d(b[1],c)):e}return 0}function
+al(a){return 1===a[0]?1:0}function
+cu(e,d,a){if(0===a[0]){var
+b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
+fO(a){return 2===a[0]?a[1]:0}function
+kD(a){return 2===a[0]?1:0}function
+fP(b,a){return 3===a[0]?r(b,a[1]):0}function
+fQ(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return s(function(a){return aj(a[2])},c)}return a}return 0}function
-fd(a){return 1}var
-jD=a(b(a(b(a(c),1)),1)),c7=F(Q(b(c,1),jD),c);function
-ak(d,c,b){var
-a=w(d,c,[4,b]),e=a?1:a;return e}function
-bd(c,b,a){return R(c,b,[4,a])}function
-cj(e,d,c){var
-a=w(e,d,[4,c]);if(a){var
+c=[0,a[1],a[2]];return r(function(a){return al(a[2])},c)}return a}return 0}function
+fR(a){return 1}var
+kE=a(b(a(b(a(c),1)),1)),dp=B(R(b(c,1),kE),c);function
+am(d,c,b){var
+a=v(d,c,[4,b]),e=a?1:a;return e}function
+bj(c,b,a){return G(c,b,[4,a])}function
+cv(e,d,c){var
+a=v(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-ac(a,f,e,c){var
-b=bd(a,f,c);if(b){var
+ag(a,f,e,c){var
+b=bj(a,f,c);if(b){var
 g=d(a[2],e);return j(a[4],b[1],g)}return b}function
-fe(a,c,f,b){var
-e=s(function(c){return ak(a,c[1],b)},c);return e?s(function(b){var
-e=o(c,f);return C(function(c){var
+fS(a,c,f,b){var
+e=r(function(c){return am(a,c[1],b)},c);return e?r(function(b){var
+e=o(c,f);return A(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
-ff(e,k,h){function
-s(a){return ci(c,c7,a)}var
-t=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),t],j=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=F(Q(b(c,1),w),c);function
-n(a){return ci(f,x,a)}function
-i(a){var
-b=k?a:k;return b}var
-y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C];if(L(h,[0,a(a(b(b(a(a(c)),1),1))),D]))var
-E=0,G=b(b(b(b(b(b(c,1),1),1),1),1),1),H=function(a){return as(e,G,a)},I=[0,b(b(a(a(b(a(c),1))),1),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],M=[0,a(b(b(a(b(a(c),1)),1),1)),K],O=[0,a(a(b(b(b(a(c),1),1),1))),M],P=[0,b(a(a(a(b(a(c),1)))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=i([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],H],E]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return as(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,b(a(a(a(b(a(c),1)))),1),al],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,a(b(a(a(b(a(c),1))),1)),an],ap=[0,a(b(a(b(a(a(c)),1)),1)),ao],aq=[0,a(a(a(b(b(a(c),1),1)))),ap],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ar],fd],ai],au=function(a){return fb(aj,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(a(a(a(b(a(c),1))))),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,a(b(b(a(b(a(c),1)),1),1)),ay],aA=[0,b(a(a(a(b(a(c),1)))),1),az],aB=[0,a(a(a(a(b(a(c),1))))),aA],aC=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aB],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return as(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aC],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],aj],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],aj],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return as(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return as(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],n],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],aj],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],aj],bK],T]];else{var
-b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(L(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return as(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return as(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=N(c),cf=function(a){return ci(ce,c7,a)},cg=function(a){return fb(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ch],ck=[0,b(b(a(b(a(a(c)),1)),1),1),cj],cl=[0,a(b(b(b(b(a(c),1),1),1),1)),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cm],cg],cd],co=[0,b(a(a(a(b(a(c),1)))),1),0],cp=[0,a(b(a(b(b(a(c),1),1)),1)),co],cq=[0,b(b(b(b(a(a(c)),1),1),1),1),cp],cr=[0,[0,[0,a(a(a(a(b(a(c),1))))),cq],fd],cn],cs=[0,b(b(a(a(b(a(c),1))),1),1),0],ct=[0,b(b(a(a(b(a(c),1))),1),1),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],g=[0,[0,[0,j,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cu],aj],cr]],b9]];else{var
-cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(L(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
-cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=i([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fa],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return as(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fa],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c8=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c9=[0,[0,[0,a(a(a(a(b(a(c),1))))),c8],fc],c0],c_=0,c$=function(a){return ci(f,c7,a)},da=[0,a(a(b(b(a(a(c)),1),1))),0],db=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),da],c$],c_],dc=[0,a(b(a(b(b(a(c),1),1)),1)),0],dd=[0,a(b(a(a(b(a(c),1))),1)),dc],de=[0,a(a(a(a(b(a(c),1))))),dd],df=[0,a(a(b(b(b(a(c),1),1),1))),de],dg=[0,b(b(a(b(a(a(c)),1)),1),1),df],dh=[0,a(b(a(b(a(a(c)),1)),1)),dg],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dh],aj],db]],c9]];else{var
-di=[0,a(b(a(b(b(a(c),1),1)),1)),0],dj=[0,b(a(a(b(a(a(c)),1))),1),di],dk=[0,b(b(a(a(b(a(c),1))),1),1),dj],dl=[0,a(a(a(a(b(a(c),1))))),dk],dm=[0,a(a(b(b(a(a(c)),1),1))),dl],dn=[0,a(b(a(b(b(a(c),1),1)),1)),dm];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dn]))var
-dp=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dp],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],n],0],du=function(i){if(1===i[0]){var
-j=d(e[1],i[1]),g=aD(function(e,d){if(m(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&u(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return l(e,c)},j,f),h=m(c,g);return h?m(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=i([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fc],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,j,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],aj],0]],dF]];else{var
-dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(L(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
-dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],aj],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],aj],dV],0]];else{var
-dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=L(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],jC],0],0]];else
+fT(e,l,h){function
+t(a){return cu(c,dp,a)}var
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+m(a){return cu(f,x,a)}function
+j(a){var
+b=l?a:l;return b}var
+y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
+G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fR],ai],au=function(a){return fP(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
+b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cu(ce,dp,a)},cg=function(a){return fP(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fR],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
+cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fO],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fO],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fQ],c0],c9=0,c_=function(a){return cu(f,dp,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
+dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
+k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fQ],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
+dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
+dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
+dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kD],0],0]];else
 var
 g=r}}}}}if(g)var
-p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return as(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(i([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],aj],bX],bQ]];else
+p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return ax(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(j([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],al],bX],bQ]];else
 var
 q=g;return q}var
-jE=[0,a(b(a(b(b(a(c),1),1)),1)),0],jF=[0,b(b(a(b(b(a(c),1),1)),1),1),jE],jG=[0,a(b(b(b(b(a(c),1),1),1),1)),jF],jH=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),jG],c],0],jI=b(c,1),jJ=[0,a(a(b(b(a(a(c)),1),1))),0],jK=[0,b(a(b(b(a(a(c)),1),1)),1),jJ],jL=[0,a(b(a(b(b(a(c),1),1)),1)),jK],jM=[0,a(a(a(b(a(a(c)),1)))),jL],jN=[0,a(a(b(b(a(a(c)),1),1))),jM],jO=[0,b(a(a(a(b(a(c),1)))),1),jN],jP=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jO],jI],jH],jQ=b(a(c),1),jR=[0,a(a(b(a(b(a(c),1)),1))),0],jS=[0,a(a(a(a(b(a(c),1))))),jR],jT=[0,a(a(a(a(b(a(c),1))))),jS],jU=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),jT],jQ],jP],jV=b(a(c),1),jW=[0,a(b(a(b(b(a(c),1),1)),1)),0],jX=[0,b(b(a(b(a(a(c)),1)),1),1),jW],jY=[0,a(b(a(b(a(a(c)),1)),1)),jX],jZ=[0,a(a(b(b(b(a(c),1),1),1))),jY],j0=[0,a(b(a(b(b(a(c),1),1)),1)),jZ],j1=[0,b(b(b(a(a(a(c))),1),1),1),j0],j2=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),j1],jV],jU],j3=a(b(c,1)),j4=[0,a(a(b(b(a(a(c)),1),1))),0],j5=[0,a(a(b(b(a(a(c)),1),1))),j4],j6=[0,a(a(a(a(b(a(c),1))))),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,a(a(b(b(b(a(c),1),1),1))),j7],j9=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),j8],j3],j2],j_=b(b(c,1),1),j$=[0,a(a(b(b(a(a(c)),1),1))),0],ka=[0,a(b(a(a(b(a(c),1))),1)),j$],kb=[0,a(a(a(a(a(b(c,1)))))),ka],kc=[0,b(b(a(b(a(a(c)),1)),1),1),kb],kd=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kc],j_],j9],ke=a(c),kf=[0,b(b(a(b(a(a(c)),1)),1),1),0],kg=[0,b(a(a(a(b(a(c),1)))),1),kf],kh=[0,a(b(a(b(b(a(c),1),1)),1)),kg],ki=[0,b(a(b(b(a(a(c)),1),1)),1),kh],kj=[0,a(b(b(b(b(a(c),1),1),1),1)),ki],kk=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),kj],ke],kd],kl=b(c,1),km=[0,a(a(b(b(a(a(c)),1),1))),0],kn=[0,b(b(a(b(a(a(c)),1)),1),1),km],ko=[0,b(a(a(a(b(a(c),1)))),1),kn],kp=[0,a(b(b(b(b(a(c),1),1),1),1)),ko],kq=[0,b(b(a(b(a(a(c)),1)),1),1),kp],kr=[0,a(a(b(b(a(a(c)),1),1))),kq],ks=[0,b(a(a(a(b(a(c),1)))),1),kr],kt=[0,a(a(a(a(b(a(c),1))))),ks],ku=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),kt],kl],kk],kv=b(c,1),kw=[0,b(a(a(a(b(a(c),1)))),1),0],kx=[0,a(b(a(b(b(a(c),1),1)),1)),kw],ky=[0,b(a(a(b(a(a(c)),1))),1),kx],kz=[0,a(b(b(a(b(a(c),1)),1),1)),ky],kA=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),kz],kv],ku],kB=[0,a(a(a(b(a(a(c)),1)))),0],kC=[0,a(a(a(a(b(a(c),1))))),kB],kD=[0,b(b(a(b(b(a(c),1),1)),1),1),kC],kE=[0,a(b(b(b(b(a(c),1),1),1),1)),kD],kF=[0,b(b(b(a(b(a(c),1)),1),1),1),kE],kG=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),kF],c],kA];function
-fg(j,d,i){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!L(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
-m=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),m],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!L(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
-e=b6(function(e){var
-f=ak(j,e[1],i);if(f){var
-k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=L(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e[1],v);else
+kF=[0,a(b(a(b(b(a(c),1),1)),1)),0],kG=[0,b(b(a(b(b(a(c),1),1)),1),1),kF],kH=[0,a(b(b(b(b(a(c),1),1),1),1)),kG],kI=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kH],c],0],kJ=b(c,1),kK=[0,a(a(b(b(a(a(c)),1),1))),0],kL=[0,b(a(b(b(a(a(c)),1),1)),1),kK],kM=[0,a(b(a(b(b(a(c),1),1)),1)),kL],kN=[0,a(a(a(b(a(a(c)),1)))),kM],kO=[0,a(a(b(b(a(a(c)),1),1))),kN],kP=[0,b(a(a(a(b(a(c),1)))),1),kO],kQ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kJ],kI],kR=b(a(c),1),kS=[0,a(a(b(a(b(a(c),1)),1))),0],kT=[0,a(a(a(a(b(a(c),1))))),kS],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kU],kR],kQ],kW=b(a(c),1),kX=[0,a(b(a(b(b(a(c),1),1)),1)),0],kY=[0,b(b(a(b(a(a(c)),1)),1),1),kX],kZ=[0,a(b(a(b(a(a(c)),1)),1)),kY],k0=[0,a(a(b(b(b(a(c),1),1),1))),kZ],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(a(a(c))),1),1),1),k1],k3=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k2],kW],kV],k4=a(b(c,1)),k5=[0,a(a(b(b(a(a(c)),1),1))),0],k6=[0,a(a(b(b(a(a(c)),1),1))),k5],k7=[0,a(a(a(a(b(a(c),1))))),k6],k8=[0,b(a(b(b(a(a(c)),1),1)),1),k7],k9=[0,a(a(b(b(b(a(c),1),1),1))),k8],k_=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k9],k4],k3],k$=b(b(c,1),1),la=[0,a(a(b(b(a(a(c)),1),1))),0],lb=[0,a(b(a(a(b(a(c),1))),1)),la],lc=[0,a(a(a(a(a(b(c,1)))))),lb],ld=[0,b(b(a(b(a(a(c)),1)),1),1),lc],le=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ld],k$],k_],lf=a(c),lg=[0,b(b(a(b(a(a(c)),1)),1),1),0],lh=[0,b(a(a(a(b(a(c),1)))),1),lg],li=[0,a(b(a(b(b(a(c),1),1)),1)),lh],lj=[0,b(a(b(b(a(a(c)),1),1)),1),li],lk=[0,a(b(b(b(b(a(c),1),1),1),1)),lj],ll=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lk],lf],le],lm=b(c,1),ln=[0,a(a(b(b(a(a(c)),1),1))),0],lo=[0,b(b(a(b(a(a(c)),1)),1),1),ln],lp=[0,b(a(a(a(b(a(c),1)))),1),lo],lq=[0,a(b(b(b(b(a(c),1),1),1),1)),lp],lr=[0,b(b(a(b(a(a(c)),1)),1),1),lq],ls=[0,a(a(b(b(a(a(c)),1),1))),lr],lt=[0,b(a(a(a(b(a(c),1)))),1),ls],lu=[0,a(a(a(a(b(a(c),1))))),lt],lv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lu],lm],ll],lw=b(c,1),lx=[0,b(a(a(a(b(a(c),1)))),1),0],ly=[0,a(b(a(b(b(a(c),1),1)),1)),lx],lz=[0,b(a(a(b(a(a(c)),1))),1),ly],lA=[0,a(b(b(a(b(a(c),1)),1),1)),lz],lB=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lA],lw],lv],lC=[0,a(a(a(b(a(a(c)),1)))),0],lD=[0,a(a(a(a(b(a(c),1))))),lC],lE=[0,b(b(a(b(b(a(c),1),1)),1),1),lD],lF=[0,a(b(b(b(b(a(c),1),1),1),1)),lE],lG=[0,b(b(b(a(b(a(c),1)),1),1),1),lF],lH=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lG],c],lB];function
+fU(j,d,i){var
+f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!F(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
+n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!F(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
+e=bH(function(e){var
+f=am(j,e[1],i);if(f){var
+k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],n=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=F(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=F(e[1],v);else
 var
-h=g;return n(h)}return f},kG),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-kH(f,l){function
-e(c,b){var
-a=R(f,c,l);if(a){var
-e=d(f[2],b);return j(f[4],a[1],e)}return a}var
-m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return kI;var
-G=[0,b(b(b(a(b(a(c),1)),1),1),1),0],H=[0,a(a(b(b(b(a(c),1),1),1))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,b(a(b(b(a(a(c)),1),1)),1),0],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(b(a(c),1),1)),1),1),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],g=e([0,a(a(a(a(b(a(c),1))))),N],J),O=g?kJ:g;return O}var
-P=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Q=[0,a(b(b(a(b(a(c),1)),1),1)),P],S=[0,b(a(b(b(b(a(c),1),1),1)),1),Q],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return kK;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?kL:i}else
-var
-k=h;return k}function
-bG(a,b){var
-c=c2(d(a[1],b));return d(a[2],c)}function
-fh(e,q,p){if(p){var
-V=p[2],W=function(a){function
-b(b){return[0,[0,a,b]]}return g(fh(e,q,V),b)},h=p[1],r=function(g){var
-i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=R(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
-m=d(e[2],g);return j(e[4],f[1],m)}return f},n=function(C){var
-j=w(e,C,h);if(j){var
-k=j[1],r=[0,b(b(a(a(b(a(c),1))),1),1),0],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,a(a(a(a(b(a(c),1))))),s],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),t],k);if(f){var
-m=f[1];if(0===m[0]){var
-u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(b(b(a(b(a(c),1)),1),1),1),x],g=M(e,[0,a(a(a(b(a(a(c)),1)))),y],k);if(g)var
-z=0,A=g[1],i=O(function(d){if(3===d[0]){var
+h=g;return m(h)}return f},lH),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+fV(h,g){var
+k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=v(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
+i=d[1];if(0===i[0]){var
+n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
+r=0,s=e[1],f=O(function(d){if(3===d[0]){var
 a=d[1];if(a){var
 b=a[2],e=a[1];if(0===e[0]){if(b){var
 f=b[1];if(3===f[0]){if(b[2])return 0;var
-h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},A,z),B=i?[0,[0,m[1],i[1]]]:i,n=B;else
+h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
 var
-n=g;var
-d=n}else
+j=e;return j}return 0}return d}function
+lI(f,l){function
+e(c,b){var
+a=G(f,c,l);if(a){var
+e=d(f[2],b);return j(f[4],a[1],e)}return a}var
+m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lJ;var
+H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lK:g;return P}var
+Q=[0,b(b(a(b(b(a(c),1),1)),1),1),0],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lL;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lM:i}else
 var
-d=0}else
+k=h;return k}function
+bk(a,b){var
+c=dh(d(a[1],b));return d(a[2],c)}function
+fW(e,r,q){if(q){var
+V=q[2],W=function(a){function
+b(b){return[0,[0,a,b]]}return g(fW(e,r,V),b)},h=q[1],s=function(g){var
+i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
+m=d(e[2],g);return j(e[4],f[1],m)}return f},o=function(i){var
+a=v(e,i,h);if(a){var
+d=a[1],b=fV(e,d);if(b)var
+c=fh(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
 var
-d=f;if(d)var
-l=eU(e,q,k),D=l?[0,[0,d[1],l[1]]]:l,o=D;else
+f=b;var
+g=f}else
 var
-o=d;var
-p=o}else
-var
-p=j;return p},i=function(a){return d(e[6],a)},s=kH(e,h);if(s)var
-k=s[1],x=function(l){function
-f(m){function
+g=a;return g},k=function(a){return d(e[6],a)},t=lI(e,h);if(t)var
+m=t[1],y=function(i){function
+f(n){function
 f(f){function
 h(h){function
-n(f){if(j(e[4],f[1],f[2]))return bG(e,f[1]);var
-g=[0,bG(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),k],m=[0,d(e[2],l),g];return i([0,bG(e,f[1]),m])}if(1===k)var
+l(f){if(j(e[4],f[1],f[2]))return bk(e,f[1]);var
+g=[0,bk(e,f[2]),0],h=[0,b(b(b(b(b(c,1),1),1),1),1),0],i=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(b(b(b(c,1),1),1),1),1),i],m=[0,d(e[2],l),g];return k([0,bk(e,f[1]),m])}if(1===m)var
 o=[0,b(b(b(b(b(c,1),1),1),1),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,a(b(a(b(a(a(c)),1)),1)),r],t=[0,a(b(b(b(a(a(c)),1),1),1)),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],g=[0,b(a(b(b(a(a(c)),1),1)),1),u];else
-if(k)var
+if(m)var
 ao=[0,b(b(b(b(b(c,1),1),1),1),1),0],ap=[0,b(b(a(b(b(a(c),1),1)),1),1),ao],aq=[0,a(b(b(a(b(a(c),1)),1),1)),ap],ar=[0,b(a(b(b(b(a(c),1),1),1)),1),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(a(a(a(b(a(c),1))))),as],g=[0,b(a(a(b(b(a(c),1),1))),1),at];else
 var
-au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(k){case
+au=[0,b(b(b(b(b(c,1),1),1),1),1),0],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,a(b(a(b(a(a(c)),1)),1)),ax],az=[0,a(b(b(b(a(a(c)),1),1),1)),ay],aA=[0,a(b(a(b(b(a(c),1),1)),1)),az],g=[0,b(a(b(b(a(a(c)),1),1)),1),aA];switch(m){case
 0:var
-v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],A=[0,b(a(a(b(b(a(c),1),1))),1),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
+v=[0,b(b(b(b(b(c,1),1),1),1),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),w],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,b(a(a(b(b(a(c),1),1))),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,b(a(b(b(b(a(c),1),1),1)),1),B],f=[0,b(b(b(b(b(c,1),1),1),1),1),C];break;case
 1:var
 S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(b(b(b(a(c),1),1),1))),T],V=[0,a(b(b(b(b(a(c),1),1),1),1)),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,b(b(b(b(b(c,1),1),1),1),1),W],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(a(a(a(b(a(c),1))))),Z],$=[0,b(a(a(b(b(a(c),1),1))),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(b(a(c),1),1),1)),1),aa],f=[0,b(b(b(b(b(c,1),1),1),1),1),ab];break;case
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=z(n,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=ce(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,m[2],N],P=[0,d(e[2],f),O],Q=[0,l[2],P],R=i([0,d(e[2],g),Q]);return[0,[0,[0,k,l[1],m[1],h],R]]}var
-n=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(c){if(3===c[0]){var
+D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cp(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
+o=b(b(a(b(c,1)),1),1),p=0;return g(l(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
-e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,o),n),h)}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(a(a(c)),1),1))),q],h),n),f)}var
-m=b(b(a(b(c,1)),1),1),o=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(b(b(b(a(c),1),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(n([0,a(a(b(b(a(a(c)),1),1))),s]),m),f)},y=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],l=g(t(n([0,b(a(a(b(b(a(c),1),1))),1),D]),y),x);else{var
-E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F];if(r([0,a(b(a(b(a(a(c)),1)),1)),G]))var
-H=function(j){function
-k(k){function
-l(l){if(0===l[0]){var
+e=b[1];return 1===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0},f,p),o),h)}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(a(b(a(c),1))),1)),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(L(e,[0,a(a(b(b(a(a(c)),1),1))),r],h),o),f)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(b(a(b(b(a(c),1),1)),1),1),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,a(a(b(b(b(a(c),1),1),1))),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s];return g(l(o([0,a(a(b(b(a(a(c)),1),1))),t]),n),f)},z=b(b(a(b(c,1)),1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],n=g(l(o([0,b(a(a(b(b(a(c),1),1))),1),D]),z),y);else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F];if(s([0,a(b(a(b(a(a(c)),1)),1)),H]))var
+I=function(j){function
+m(m){function
+n(l){if(0===l[0]){var
 h=l[1],n=function(L){var
-f=bB(h),g=[0,d(e[2],f),0],l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bG(e,k),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=i([0,d(e[2],J),y]);return[0,[0,[1,j[1],k,h],K]]},o=a(b(a(c),1));return g(ai(m(f,h),o),n)}return[2,a(b(a(c),1))]}var
-n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(t(w(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),l)}var
-l=b(b(a(b(c,1)),1),1),n=[0,b(a(b(b(a(a(c)),1),1)),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),l),k)},I=b(b(a(b(c,1)),1),1),J=[0,b(a(a(b(b(a(c),1),1))),1),0],l=g(t(n([0,a(a(a(a(b(a(c),1))))),J]),I),H);else{var
-K=[0,a(b(a(a(b(a(c),1))),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K];if(r([0,a(a(b(b(a(a(c)),1),1))),L])){var
-N=function(f){function
-j(j){function
-k(g){var
-h=[0,b(b(b(b(b(c,1),1),1),1),1),0],k=[0,a(b(a(a(a(c))),1)),h],l=[0,b(b(a(a(a(c))),1),1),k],m=[0,b(b(b(b(b(c,1),1),1),1),1),l],n=[0,a(b(b(a(b(c,1)),1),1)),m],o=[0,d(e[2],n),[0,g,0]],p=[0,bG(e,j),o],q=[0,b(a(a(a(b(c,1)))),1),0],r=[0,d(e[2],q),p],s=[0,f[1],r],t=[0,b(b(b(a(b(c,1)),1),1),1),0],u=[0,a(b(a(a(b(a(c),1))),1)),t],v=[0,a(b(a(b(a(a(c)),1)),1)),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(b(b(b(c,1),1),1),1),1),w],y=[0,b(b(a(b(a(a(c)),1)),1),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(b(a(a(b(a(c),1))),1),1),B];return[0,[0,0,i([0,d(e[2],C),s])]]}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(b(a(a(c)),1)),1)),m],o=[0,b(b(a(a(b(a(c),1))),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return g(t(R(e,[0,b(a(a(b(a(a(c)),1))),1),p],h),l),k)}var
-k=b(b(a(b(c,1)),1),1),l=[0,a(b(a(a(b(a(c),1))),1)),0],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n];return g(t(R(e,[0,b(b(b(b(a(a(c)),1),1),1),1),o],h),k),j)},P=b(b(a(b(c,1)),1),1),Q=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,a(a(a(a(b(a(c),1))))),S],o=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(o)var
-u=o[1],U=0===u[0]?d(q,u[1]):0,v=U;else
+f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c))),1)),i],n=[0,b(b(a(a(a(c))),1),1),l],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bk(e,m),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=k([0,d(e[2],J),y]);return[0,[0,[1,j[1],m,h],K]]},o=a(b(a(c),1));return g(af(i(f,h),o),n)}return[2,a(b(a(c),1))]}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(v(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
+n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
+M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
+P=function(f){function
+i(j){function
+i(i){function
+m(h){function
+m(g){var
+l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))),1),1),m],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,a(b(b(a(b(c,1)),1),1)),o],q=[0,d(e[2],p),[0,h,0]],r=[0,bk(e,i),q],s=[0,b(a(a(a(b(c,1)))),1),0],t=[0,d(e[2],s),r],u=[0,j[1],t],v=[0,b(b(b(a(b(c,1)),1),1),1),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,a(a(b(b(a(a(c)),1),1))),x],z=[0,b(b(b(b(b(c,1),1),1),1),1),y],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,a(b(a(a(b(a(c),1))),1)),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(b(a(a(b(a(c),1))),1),1),D],F=k([0,d(e[2],E),u]);return[0,[0,[2,f,i,bi(g)],F]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],h)),n),m)}var
+n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
+m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
+j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
+u=p[1],U=0===u[0]?[0,u[1]]:0,w=U;else
 var
-v=o;var
-l=g(t(v,P),N)}else
+w=p;var
+n=g(l(w,Q),P)}else
 var
-l=[2,b(b(b(c,1),1),1)]}}return g(l,W)}return kM}function
-kN(c){if(3===c[0]){var
+n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lN}function
+lO(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-kO(e,P,t){function
-g(b){if(0===b[0]){var
-a=d(P,b[1]);if(a){var
-c=a[1];return 3===c[0]?O(kN,c[1],0):0}return a}return 0}if(3===t[0]){var
+dq(e,b){if(0===b[0]){var
+a=d(e,b[1]);if(a){var
+c=a[1];return 3===c[0]?O(lO,c[1],0):0}return a}return 0}function
+fX(e,P,t){function
+g(a){return dq(P,a)}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],i=l[1],h=u[1];switch(i[0]){case
@@ -2365,42 +2773,144 @@ z=m;var
 A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
-c8(b,a){return C(function(b){var
-c=m(b[1],a);return c?u(a,b[2]):c},b)}function
-fi(b,a){if(b){if(a){var
+bP(b,a){return A(function(b){var
+c=i(b[1],a);return c?s(a,b[2]):c},b)}function
+dr(b){if(3===b[0]){var
+a=b[1];if(a){var
+c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
+fY(c){if(3===c[0]){var
+a=c[1];if(a){var
+b=a[2];if(b){var
+d=b[1];return 3===d[0]?[0,d[1]]:0}var
+e=b}else
+var
+e=a;return e}return 0}function
+bQ(e,c,b){var
+a=d(e,b);return a?bP(c,a[1]):a}function
+ds(k,j,i,g){var
+b=k,a=j;for(;;){if(a){var
+d=h(a[1],g),e=d?bP(i,b):d;if(!e){var
+l=a[2],b=n(b,c),a=l;continue}var
+f=e}else
+var
+f=a;return f}}function
+fZ(k,e,d,c,b){function
+a(a,b){return ds(f,k,a,b)}var
+g=a(e,c),h=g?a(d,b):g;if(h)var
+i=h;else{var
+j=a(e,b);if(j)return a(d,c);var
+i=j}return i}function
+lP(g,j,$,S,l,e,k){var
+s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),s],w=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),w];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
+C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
+H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
+P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
+X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
+_=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
+t=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
+n=fV(g,t);if(n){var
+o=n[1],ad=0;return O(function(l){var
+a=d(S,l);if(a){var
+e=a[1],b=dr(e);if(b){var
+c=fY(e);if(c)var
+j=c[1],k=b[1],f=[0,fw(function(b){var
+a=h(b,o[1]);if(a){var
+c=o[2];return r(function(b){var
+e=b[1],a=d(z(j),e);if(a){var
+c=a[1];if(0===c[0]){var
+f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
+var
+f=c;var
+g=f}else
+var
+g=b;var
+i=g}else
+var
+i=a;return i},l,ad)}return n}var
+ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
+ag=0;return O(function(aa){var
+U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=v(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
+E=j[1];if(0===E[0]){var
+F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=v(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
+G=k[1];if(0===G[0]){var
+H=G[1],l=d(S,aa);if(l){var
+J=l[1],n=dr(J);if(n){var
+o=fY(J);if(o){var
+p=d($,F);if(p){if(m(h(n[1],F)))return[0,f];var
+q=d(z(p[1][2]),H);if(q){var
+r=d(z(o[1]),H);if(r){var
+K=r[1];if(0===K[0]){var
+s=d(q[1][2],K[1]);if(s){var
+L=s[1];if(h(d(g[3],L),f))return[0,f];var
+e=a2(d(g[1],L));if(e){var
+u=e[1],w=u[2],x=u[1],y=i(f,x),A=y?i(w,a(b(b(c,1),1))):y;if(A)var
+T=B(a(b(b(c,1),1)),w),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
+var
+C=A;var
+D=C}else
+var
+D=e;return D}return s}return 0}var
+M=r}else
+var
+M=q;var
+N=M}else
+var
+N=p;var
+O=N}else
+var
+O=o;var
+P=O}else
+var
+P=n;var
+Q=P}else
+var
+Q=l;return Q}return 0}return k}return 0}return j},l,ag)}var
+q=p}else
+var
+q=k;return q}function
+cw(h,f,e){if(e){var
+i=e[2],j=function(a){function
+b(a){function
+b(b){return[0,[0,a,b]]}return g(cw(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lQ}function
+f0(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=fi(b[2],a[2]);if(c)var
+c=f0(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:kQ}function
-fj(e,f,k){var
-h=k[1];function
-i(i){function
-j(l){function
-j(s){function
-j(u){function
-j(j){function
-m(m){function
-o(H){function
-v(o){function
-p(y){function
-f(x){var
-n=A(l),p=A(k[2]),f=b4(e,z(bx,m)),h=A(u);function
-q(h){function
-k(g){var
-q=A(i);function
-k(m){var
-f=d(n,m);if(f){var
+f=c;return f}return 0}return a}return a?0:lT}var
+lU=[0,b(a(a(a(b(a(c),1)))),1),0],lV=[0,a(a(a(a(b(a(c),1))))),lU],lW=[0,a(b(b(a(b(a(c),1)),1),1)),lV],lX=[0,a(a(b(b(a(a(c)),1),1))),lW],lY=[0,b(a(b(b(a(a(c)),1),1)),1),lX],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),lY],l0=[0,[0,b(a(a(b(a(a(c)),1))),1),lZ],0],l1=[0,a(a(b(b(a(a(c)),1),1))),0],l2=[0,b(b(a(a(b(a(c),1))),1),1),l1],l3=[0,a(a(a(a(b(a(c),1))))),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l4],l0],l6=[0,b(b(a(b(a(a(c)),1)),1),1),0],l7=[0,b(a(b(b(a(a(c)),1),1)),1),l6],l8=[0,a(b(b(b(b(a(c),1),1),1),1)),l7],l9=[0,b(b(a(b(a(a(c)),1)),1),1),l8],l_=[0,[0,a(a(b(b(a(a(c)),1),1))),l9],l5],l$=[0,a(a(b(b(a(a(c)),1),1))),0],ma=[0,a(b(a(b(b(a(c),1),1)),1)),l$],mb=[0,b(b(a(a(b(a(c),1))),1),1),ma],mc=[0,a(b(a(b(a(a(c)),1)),1)),mb],md=[0,[0,b(a(b(b(a(a(c)),1),1)),1),mc],l_],me=[0,a(a(b(b(a(a(c)),1),1))),0],mf=[0,a(b(a(b(b(a(c),1),1)),1)),me],mg=[0,b(a(b(b(a(a(c)),1),1)),1),mf],mh=[0,a(b(b(a(b(a(c),1)),1),1)),mg],mi=[0,a(b(a(b(a(a(c)),1)),1)),mh],mj=[0,a(b(b(b(a(a(c)),1),1),1)),mi],mk=[0,a(b(a(b(b(a(c),1),1)),1)),mj],ml=[0,[0,b(a(b(b(a(a(c)),1),1)),1),mk],md],mm=[0,b(a(a(a(b(a(c),1)))),1),0],mn=[0,a(b(b(b(b(a(c),1),1),1),1)),mm],mo=[0,b(b(a(a(b(a(c),1))),1),1),mn],mp=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mo],ml],mq=[0,a(a(b(b(a(a(c)),1),1))),0],mr=[0,b(a(a(a(b(a(c),1)))),1),mq],ms=[0,b(a(b(b(a(a(c)),1),1)),1),mr],mt=[0,a(b(a(b(b(a(c),1),1)),1)),ms],mu=[0,b(b(a(b(a(a(c)),1)),1),1),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,a(b(b(b(b(a(c),1),1),1),1)),mv],mx=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mw],mp],my=[0,a(a(b(b(a(a(c)),1),1))),0],mz=[0,a(a(b(b(a(a(c)),1),1))),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mA],mx],mC=[0,a(a(b(b(a(a(c)),1),1))),0],mD=[0,b(a(b(b(a(a(c)),1),1)),1),mC],mE=[0,a(a(a(a(b(a(c),1))))),mD],mF=[0,b(b(a(b(a(a(c)),1)),1),1),mE],mG=[0,a(b(b(a(b(a(c),1)),1),1)),mF],mH=[0,b(a(a(a(b(a(c),1)))),1),mG],mI=[0,a(a(a(a(b(a(c),1))))),mH],mJ=[0,[0,a(b(a(a(b(a(c),1))),1)),mI],mB],mK=[0,a(a(b(b(a(a(c)),1),1))),0],mL=[0,b(b(a(b(a(a(c)),1)),1),1),mK],mM=[0,a(b(b(a(b(a(c),1)),1),1)),mL],mN=[0,a(b(a(a(b(a(c),1))),1)),mM],mO=[0,a(b(b(a(b(a(c),1)),1),1)),mN],mP=[0,[0,b(b(a(a(b(a(c),1))),1),1),mO],mJ],mQ=[0,b(a(b(b(a(a(c)),1),1)),1),0],mR=[0,a(b(b(b(b(a(c),1),1),1),1)),mQ],mS=[0,a(b(a(a(b(a(c),1))),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(b(b(b(a(c),1),1),1),1)),mT],mV=[0,b(a(b(b(a(a(c)),1),1)),1),mU],mW=[0,[0,a(a(a(b(b(a(c),1),1)))),mV],mP],mX=[0,a(a(b(b(a(a(c)),1),1))),0],mY=[0,b(b(a(a(b(a(c),1))),1),1),mX],mZ=[0,a(b(b(b(b(a(c),1),1),1),1)),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,[0,a(a(a(b(b(a(c),1),1)))),m0],mW],m2=[0,b(b(a(b(a(a(c)),1)),1),1),0],m3=[0,a(b(b(b(b(a(c),1),1),1),1)),m2],m4=[0,a(b(a(a(b(a(c),1))),1)),m3],m5=[0,b(a(b(b(a(a(c)),1),1)),1),m4],m6=[0,a(a(a(a(b(a(c),1))))),m5],m7=[0,[0,b(a(a(b(b(a(c),1),1))),1),m6],m1],m8=[0,a(a(b(b(a(a(c)),1),1))),0],m9=[0,b(b(a(b(b(a(c),1),1)),1),1),m8],m_=[0,a(b(b(a(b(a(c),1)),1),1)),m9],m$=[0,b(a(b(b(b(a(c),1),1),1)),1),m_],na=[0,b(a(b(b(a(a(c)),1),1)),1),m$],nb=[0,a(a(a(a(b(a(c),1))))),na],nc=[0,[0,b(a(a(b(b(a(c),1),1))),1),nb],m7],nd=[0,a(a(b(b(a(a(c)),1),1))),0],ne=[0,b(b(a(a(b(a(c),1))),1),1),nd],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,a(b(b(b(b(a(c),1),1),1),1)),nf],nh=[0,[0,a(a(b(b(b(a(c),1),1),1))),ng],nc];function
+f1(e,k,p){var
+h=p[1];function
+n(q){function
+n(t){function
+n(C){function
+n(H){function
+n(n){function
+u(D){function
+I(M){function
+u(K){function
+m(I){function
+E(I){var
+w=z(t),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
+y(R){function
+y(S){function
+y(T){function
+y(U){function
+h(h){function
+O(f){var
+o=z(q);function
+g(m){var
+f=d(w,m);if(f){var
 i=f[1];if(3===i[0]){var
 g=i[1];if(g){var
 j=g[1];if(0===j[0]){var
-h=d(q,j[1]);if(h)var
-o=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,b(a(b(b(a(a(c)),1),1)),1),p],s=[0,a(a(a(a(b(a(c),1))))),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),u],o),v=k?1:k,l=v;else
+h=d(o,j[1]);if(h)var
+n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=v(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
 var
 l=h;return l}return 0}return g}return 0}return f}function
-l(j){var
-a=d(p,j);if(a){var
-b=d(n,a[1]);if(b){var
+h(j){var
+a=d(m,j);if(a){var
+b=d(w,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
 e=c[2];if(e){var
@@ -2411,467 +2921,666 @@ h=c;return h}return 0}var
 i=b}else
 var
 i=a;return i}var
-r=A(m),s=A(j);return[0,[0,i,A(i),s,r,l,f,h,k,g,o]]}var
-q=b(b(a(b(c,1)),1),1),r=0,s=A(j);return g(t(O(function(h){if(3===h[0]){var
+i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,R,g,S,M,f]]}var
+V=p[2],W=z(n),t=k[9];if(t)var
+y=t[1],B=y[1],H=B[1],I=y[2],J=function(i){function
+k(d){function
+j(a){return[0,o(i,o(d,a))]}var
+k=z(C);return g(cw(function(v){var
+i=fX(e,u,v);if(i){var
+d=i[1];if(0===d[0]){var
+j=d[3],k=d[2],q=function(a,b){return fZ(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
+g=d[1];if(g){var
+o=g[2],p=g[1],s=function(d,c){var
+a=[0,p,o];return A(function(a){var
+b=ds(f,h,a,d);return b?b:ds(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
+n=z(U);return g(cw(function(p){if(3===p[0]){var
+f=p[1];if(f){var
+i=f[2],o=f[1];if(1===o[0]){var
+k=o[1];if(i){var
+n=i[2];if(n){var
+q=n[1];if(n[2])return[1,b(b(a(b(c,1)),1),1)];var
+r=function(i){function
+f(g){var
+l=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,b(a(a(b(b(a(c),1),1))),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=d(e[2],r);if(j(e[4],k,s))var
+f=function(b,a){return[2,b,a]};else{var
+v=[0,b(a(b(b(a(a(c)),1),1)),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,b(a(a(b(b(a(c),1),1))),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=d(e[2],z);if(j(e[4],k,A))var
+f=function(b,a){return[3,b,a]};else{var
+B=[0,b(b(b(a(b(a(c),1)),1),1),1),0],C=[0,a(a(b(b(b(a(c),1),1),1))),B],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=d(e[2],E);if(!j(e[4],k,F))return[1,b(b(a(b(c,1)),1),1)];var
+f=function(b,a){return[4,b,a]}}}function
+t(a,b){return fZ(h,i,g,a,b)}function
+u(a){return bQ(m,g,a)}return[0,[0,f(function(a){return bQ(m,i,a)},u),t]]}var
+n=b(b(a(b(c,1)),1),1);return g(l(dq(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dq(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cw(function(o){function
+h(A){function
+h(B){function
+I(h){function
+m(k){function
+m(x){var
+l=z(k);function
+g(b){var
+a=d(l,b);return a?a[1]:f}function
+i(b,a){return 0}var
+m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
+p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
+t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return s(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
+n=a(a(c)),l=r(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=v(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lP(e,k,W,w,V,d(e[1],A),q),n),m)}var
+J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=v(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
+n=q[1];switch(n[0]){case
+0:var
+m=[0,n[1]];break;case
+1:var
+p=d(e[1],n[1]);if(p)var
+h=p[2],E=p[1],G=function(a){return X([0,P(a),h],f)},H=function(d){function
+e(a){return X([0,c,h],f)}function
+g(a){return X([0,b(a,1),h],f)}return Q(function(d){function
+e(b){return X([0,a(c),h],f)}function
+g(d){function
+e(d){return X([0,a(b(c,1)),h],f)}function
+g(c){return X([0,a(b(b(c,1),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(c),1)),h],f)}function
+g(c){return X([0,a(b(a(b(c,1)),1)),h],f)}return Q(function(d){function
+e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
+g(c){function
+d(c){var
+a=X(h,f),b=a?[0,P(a[1])]:a;return b}function
+e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c3(function(a){return X([0,f,h],f)},H,G,E);else
+var
+y=X(0,f);var
+m=y;break;default:var
+m=0}if(m)var
+t=m[1],u=bh(e,n,t),D=u?[0,t]:u,x=D;else
+var
+x=m;var
+C=x}else
+var
+C=q;return g(l(C,J),I)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
+m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
+var
+E=lR;return g(E,O)}var
+y=b(b(a(b(c,1)),1),1);return g(l(O(dr,t,0),y),h)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=d(s,f[1]);return c?cf(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},l,r),q),k)}var
-r=b(b(a(b(c,1)),1),1),v=0;return g(t(O(function(a){return kO(e,h,a)},s,v),r),q)}var
-n=b(c,1),p=[0,b(a(a(a(b(a(c),1)))),1),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],r=[0,b(a(a(b(a(a(c)),1))),1),q],v=[0,a(b(b(a(b(a(c),1)),1),1)),r],x=w(e,[0,a(a(a(b(b(a(c),1),1)))),v],h)?0:1;return g(ai(x,n),f)}var
-q=b(a(a(c)),1);return g(ai(n(f[7]),q),p)}var
-x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],B=[0,a(a(a(a(b(a(c),1))))),y],C=[0,b(b(a(b(a(a(c)),1)),1),1),B],D=[0,a(b(b(a(b(a(c),1)),1),1)),C],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],o=w(e,[0,a(b(a(a(b(a(c),1))),1)),F],h);if(o){var
-p=o[1];if(3===p[0])var
-G=p[1],q=fh(e,A(j),G);else
+c=d(H,f[1]);return c?cq(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},t,E),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fX(e,u,a)},C,E),B),y)}function
+u(_){var
+W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
+r=q[1];if(3===r[0]){var
+k=r[1];if(k){var
+n=f,g=[0,k[1],k[2]];for(;;){if(g){var
+o=g[1];if(1===o[0]){var
+l=o[1],x=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(b(a(b(a(a(c)),1)),1)),x],A=[0,b(b(b(b(a(a(c)),1),1),1),1),z],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=d(e[2],C);if(j(e[4],l,D))var
+i=c;else{var
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,b(a(b(b(a(a(c)),1),1)),1),I],K=[0,b(b(b(b(a(a(c)),1),1),1),1),J],L=d(e[2],K);if(j(e[4],l,L))var
+i=b(c,1);else
 var
-q=[1,b(b(a(b(c,1)),1),1)];var
-r=q}else
+M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
+p=s(n,i);if(p){var
+n=i,g=g[2];continue}var
+m=p}else
 var
-r=kR;return g(r,v)}var
-p=a(a(c)),q=f[9]?0:1;return g(ai(q,p),o)}var
-o=b(b(a(b(c,1)),1),1),p=k[2],q=f[13],r=f[12],v=f[11],x=f[10],y=A(l);return g(t(eS(e,A(j),y,x,v,r,q,p,0),o),m)}var
-m=b(b(a(b(c,1)),1),1),o=0;return g(t(O(function(a){return c4(e,a)},i,o),m),j)}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(a(a(a(b(a(c),1)))),1),o],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v];return g(t(M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],h),m),j)}var
-m=b(b(a(b(c,1)),1),1),o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(b(a(c),1),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),s];return g(t(M(e,[0,b(a(a(b(b(a(c),1),1))),1),u],h),m),j)}var
-l=b(b(a(b(c,1)),1),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],o=[0,b(b(a(a(b(a(c),1))),1),1),m],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(t(M(e,[0,a(a(b(b(b(a(c),1),1),1))),q],h),l),j)}var
-j=b(b(a(b(c,1)),1),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(a(a(a(b(a(c),1))))),o];return g(t(M(e,[0,b(b(a(b(a(a(c)),1)),1),1),p],h),j),i)}function
-c9(e,S,Q,P,f){return aE(e,aN(e,[3,z(function(u){var
-h=S,g=Q;for(;;){var
-n=0;if(h)if(g){var
-p=g[1],q=h[1];if(0===p[0]){var
-E=[0,a(b(a(b(b(a(c),1),1)),1)),0],F=[0,a(b(a(a(b(a(c),1))),1)),E],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],i=R(e,[0,b(a(a(a(b(a(c),1)))),1),G],q),H=i?j(e[4],i[1],u):i;if(!H){var
+m=0}else
+var
+m=1;var
+w=m;break}}else
+var
+w=k;var
+t=w}else
+var
+t=0;var
+u=t}else
+var
+u=1;return y(u,W)}var
+w=a(a(a(c)));if(4===h[0])var
+B=h[1],m=r(function(a){return A(function(b){var
+c=d(e[2],b);return j(e[4],a[1],c)},nh)},B);else
+var
+m=0;return g(g(af(m,w),u),E)}var
+u=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),w],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=v(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
+w=b(a(a(c)),1);return g(af(m(k[7]),w),u)}var
+J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=v(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
+w=u[1];if(3===w[0])var
+U=w[1],B=fW(e,z(n),U);else
+var
+B=[1,b(b(a(b(c,1)),1),1)];var
+E=B}else
+var
+E=ni;return g(E,I)}var
+w=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(t);return g(l(ff(e,z(n),K,J,I,E,D,B,0),w),u)}var
+u=b(b(a(b(c,1)),1),1),w=0;return g(l(O(function(a){return co(e,a)},q,w),u),n)}var
+u=b(b(a(b(c,1)),1),1),w=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),w],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
+u=b(b(a(b(c,1)),1),1),w=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),w],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
+t=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),w],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),t),n)}var
+q=b(b(a(b(c,1)),1),1),t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),t],w=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),w];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
+f2(e,g,f){var
+h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}function
+dt(f,e){var
+g=[0,b(a(a(a(b(a(c),1)))),1),0],h=[0,a(b(a(b(b(a(c),1),1)),1)),g],i=[0,b(b(b(b(a(a(c)),1),1),1),1),h],d=L(f,[0,a(a(a(a(b(a(c),1))))),i],e),j=d?d[1]:d;return j}function
+f3(e,h,g){var
+i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],f=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);if(f){var
+l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
+f4(e,C,r,q,k){if(k){var
+B=k[2],D=function(a){function
+b(b){return[0,o(a,b)]}return g(f4(e,C,r,q,B),b)},p=k[1],t=function(k){function
+o(o){function
+r(I){var
+r=f3(e,C,k),t=p[2];if(4===t[0]){var
+w=t[1];if(w){var
+z=w[2];if(z){var
+B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
+D=function(A){function
+m(q){function
+m(m){function
+A(a){return[0,[0,[0,d(e[6],[0,q,[0,m,0]]),o],0]]}function
+p(r){function
+o(a){var
+b=d(e[2],a);return j(e[4],r,b)}function
+p(f){var
+g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
+t=[0,b(b(a(b(a(a(c)),1)),1),1),0],w=[0,b(b(b(a(a(a(c))),1),1),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),w];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
+A=function(q){function
+h(o){function
+h(p){var
+l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
+q(I){var
+t=[0,b(a(a(a(b(a(c),1)))),1),0],w=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),w],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
+l=j[1];if(1===l[0]){var
+o=l[1],h=d(e[1],m),D=d(e[1],o),p=fp(bG(d(e[1],o))+1|0,D,0);if(p){var
+q=p[1],E=function(g){var
+f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eQ(aj(function(c,a){var
+b=a[3];if(b){var
+d=a[2],e=a[1];return ft(av(b[1]),e,d,c,0,h)}var
+f=a[2],g=a[1],i=ft(av(a[2]),g,f,c,0,h);return fr(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(u(h,f),G);if(r)var
+H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
+a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
+var
+s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return km}var
+r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),t=j?i(h,p):j;return g(y(t,r),q)}var
+j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
+j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
+B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
+E=function(v){var
+h=a(b(a(b(b(c,1),1)),1)),i=[0,a(b(a(b(b(a(c),1),1)),1)),0],k=[0,a(b(a(b(a(a(c)),1)),1)),i],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=d(e[2],n),f=j(e[4],m,o);if(f)var
+g=f;else
+var
+p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=d(e[2],t),g=j(e[4],m,u);return y(g,h)};return g(p([0,b(a(b(b(b(a(c),1),1),1)),1),0]),E)}var
+F=[0,b(a(b(b(a(a(c)),1),1)),1),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),F],I=[0,b(a(b(b(b(a(c),1),1),1)),1),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J];if(!o([0,b(a(a(a(b(a(c),1)))),1),K])){var
+M=[0,b(a(b(b(a(a(c)),1),1)),1),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(a(b(b(a(c),1),1)))),N],P=[0,a(b(a(b(b(a(c),1),1)),1)),O],Q=[0,b(b(a(b(a(a(c)),1)),1),1),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q];if(!o([0,a(b(b(a(b(a(c),1)),1),1)),R])){var
+S=[0,b(a(a(a(b(a(c),1)))),1),0],T=[0,a(a(a(a(b(a(c),1))))),S],U=[0,a(a(b(b(a(a(c)),1),1))),T];if(o([0,b(a(b(a(b(a(c),1)),1)),1),U])){var
+V=function(o){function
+f(f){function
+h(j){var
+f=d(e[1],m);function
+h(d){var
+e=a(b(a(b(b(c,1),1)),1)),f=d?0:1;return y(f,e)}var
+i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c5(eN(2,bG(f)),2),i,f),h)}var
+j=a(b(a(b(b(c,1),1)),1));return g(y(i(d(e[3],m),f),j),h)}var
+h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
+L(q){var
+n=d(e[1],m);function
+j(j){function
+m(D){function
+p(e){var
+d=a(b(b(b(c,1),1),1));return af(fm(n),d)}var
+q=[0,a(a(a(b(a(a(c)),1)))),0],r=[0,a(a(a(a(b(a(c),1))))),q],f=G(e,[0,b(b(a(a(b(a(c),1))),1),1),r],k);if(f){var
+s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],t=[0,a(a(a(b(b(a(c),1),1)))),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),u],k);if(h)var
+v=h[1],w=function(f){function
+h(g){var
+h=a(b(a(b(b(c,1),1)),1)),k=bi(j),d=i(bi(f),k);if(d)var
+l=bi(g),e=i(bi(j),l);else
+var
+e=d;return y(e,h)}var
+k=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],v)),k),h)},x=b(b(a(b(c,1)),1),1),m=g(l(a2(d(e[1],f[1])),x),w);else
+var
+m=[1,b(b(a(b(c,1)),1),1)];var
+o=m}else
+var
+z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:kn,o=C;return g(o,p)}var
+p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
+p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
+r=b(b(a(b(c,1)),1),1),t=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),w];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
+r=a(b(a(a(c)),1)),t=p[2],w=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),w],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],t),r),m)}var
+q=a(b(a(a(c)),1)),r=p[2],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),w];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
+F=function(a){return nj},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
+t=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),t),r)}var
+r=a(b(a(a(c)),1)),t=p[2],w=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),w],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],t),r),o)},w=a(b(a(a(c)),1)),z=dt(e,r);return g(g(l(bH(function(a){return f2(e,a,p[1])},z),w),t),D)}return nk}function
+du(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
+h=O,g=N;for(;;){var
+m=0;if(h)if(g){var
+o=g[1],p=h[1];if(0===o[0]){var
+A=[0,a(b(a(b(b(a(c),1),1)),1)),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],i=G(e,[0,b(a(a(a(b(a(c),1)))),1),C],p),D=i?j(e[4],i[1],t):i;if(!D){var
 h=h[2],g=g[2];continue}var
-I=[0,a(a(b(b(a(a(c)),1),1))),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,b(b(a(a(b(a(c),1))),1),1),K],N=[0,a(b(b(b(b(a(c),1),1),1),1)),L],k=M(e,[0,b(a(a(b(a(a(c)),1))),1),N],q),o=0;if(k){var
-O=p[1],l=d(A(k[1]),O);if(l){var
-r=l[1];if(1===r[0]){var
-f=[0,r[1]];o=1}else{var
-f=0;o=1}}else
+E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(b(a(b(a(a(c)),1)),1)),F],I=[0,b(b(a(a(b(a(c),1))),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],k=L(e,[0,b(a(a(b(a(a(c)),1))),1),J],p),n=0;if(k){var
+K=o[1],l=d(z(k[1]),K);if(l){var
+q=l[1];if(1===q[0]){var
+f=[0,q[1]];n=1}else{var
+f=0;n=1}}else
 var
-s=l}else
+r=l}else
 var
-s=k;if(!o)var
-f=s}else
+r=k;if(!n)var
+f=r}else
 var
 f=0}else{var
-t=g;n=1}else{var
-t=h;n=1}if(n)var
-f=t;if(f)var
-v=f[1];else{var
-x=w(e,d(e[1],u),[4,P]);if(x){var
-y=x[1];if(4===y[0]){var
-m=y[1];if(m)var
-C=m[1][2],T=1===C[0]?m[2]?d(e[2],0):C[1]:d(e[2],0),D=T;else
+s=g;m=1}else{var
+s=h;m=1}if(m)var
+f=s;if(f)var
+u=f[1];else{var
+w=v(e,d(e[1],t),[4,M]);if(w)var
+P=w[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
 var
-D=d(e[2],0);var
-z=D}else
-var
-z=d(e[2],0);var
-B=z}else
-var
-B=d(e[2],0);var
-v=B}return[1,v]}},f)]))}function
-fk(h,g,f){var
-e=d(A(g),f);if(e){var
-i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aO(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
-c_(j,i,g,c,a){var
+y=d(e[2],0);var
+u=y}return[1,u]}},f)]))}function
+f5(h,g,f){var
+e=d(z(g),f);if(e){var
+i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(v(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
+dv(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
-e=a[2];return s(function(a){var
-c=fk(j,i,a[1]);if(c)var
+e=a[2];return r(function(a){var
+c=f5(j,i,a[1]);if(c)var
 e=c;else{var
-k=a[1],b=d(A(g),k);if(b){var
+k=a[1],b=d(z(g),k);if(b){var
 f=b[1];if(0===f[0]){var
-l=a[2],m=f[1];return C(function(a){return h(m,a)},l)}return 0}var
+l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
 e=b}return e},e)}return b}function
-fl(e,p,r,i,o){var
-y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,b(a(b(b(b(a(c),1),1),1)),1),G],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),H],i));if(q)var
-I=[0,b(a(a(a(b(a(c),1)))),1),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],L=[0,a(b(a(b(b(a(c),1),1)),1)),J],N=[0,a(a(b(b(a(a(c)),1),1))),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(b(b(a(a(c)),1),1)),1),P],S=[0,a(a(a(a(b(a(c),1))))),Q],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],k=n(ak(e,[0,a(b(a(b(a(a(c)),1)),1)),U],i));else
+f6(e,q,w,k,p){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],t=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(t)var
+K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
 var
-k=q;var
-V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ad=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ac(e,[0,a(a(a(a(b(a(c),1))))),ad],Y,i)){var
-ae=function(y){function
-x(a){return[0,[0,a]]}var
-A=n(o);function
-k(I){function
-J(o){if(A)var
-B=[0,b(a(a(a(b(a(c),1)))),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(a(a(a(b(a(c),1))))),I],L=[0,b(a(a(b(b(a(c),1),1))),1),J],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=ak(e,[0,a(b(a(b(a(a(c)),1)),1)),M],i);else
+o=t;var
+V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
+ad=function(B){function
+z(a){return[0,[0,a]]}var
+C=m(p);function
+o(K){function
+M(p){if(C)var
+D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
 var
-d=A;var
-N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],p=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,i]);if(p)var
-x=p[1],V=4===x[0]?x[1]:0,k=V;else
+d=C;var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=v(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
+z=q[1],V=4===z[0]?z[1]:0,o=V;else
 var
-k=p;function
-W(w){var
-i=v(o,f);function
-n(p){function
-i(q){function
-i(d){var
-b=r[2],a=by(function(g){var
-i=g[2],b=z(aW,d),a=i;for(;;){if(b){if(a){var
+o=q;function
+W(v){var
+k=u(p,f);function
+m(q){function
+k(r){function
+k(d){var
+b=w[2],a=bc(function(g){var
+i=g[2],b=x(aO,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
 f=e}else
 var
-f=a;return f}return a?0:1}},b),e=aD(function(b,a){return K(b,a[2])},d,c),g=z(aW,d),i=m(e,v(a,f));return[0,[0,z(aW,a),i,g]]}var
-n=b(a(a(b(c,1))),1),p=0;return g(t(O(function(h){var
-i=b6(function(a){return j(e[4],a[1],h[1])},k);if(i){var
-m=i[1][2];if(1===m[0]){var
-g=f,a=h[2],o=m[1];for(;;){if(a){if(!j(e[4],a[1],o)){var
-n=a[2],g=l(g,c),a=n;continue}var
+f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,u(a,f));return[0,[0,x(aO,a),j,g]]}var
+m=b(a(a(b(c,1))),1),q=0;return g(l(O(function(h){var
+i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
+k=i[1][2];if(1===k[0]){var
+g=f,a=h[2],m=k[1];for(;;){if(a){if(!j(e[4],a[1],m)){var
+l=a[2],g=n(g,c),a=l;continue}var
 b=[0,g]}else
 var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=d?[0,[0,0,v(h[2],f)]]:d;return q},o,p),n),i)}var
-n=b(a(a(b(c,1))),1);return g(E(s(function(a){return C(function(b){return j(e[4],a[1],b[1])},o)},k),n),i)}var
-p=b(a(a(b(c,1))),1),q=d?u(v(k,f),i):h(v(k,f),i);return g(E(q,p),n)}var
-X=b(a(a(b(c,1))),1);if(o)var
-q=1;else{var
-y=n(d);if(y)var
-Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],q=n(ak(e,[0,a(a(a(a(b(a(c),1))))),ac],i));else
+q=d?[0,[0,0,u(h[2],f)]]:d;return q},p,q),m),k)}var
+m=b(a(a(b(c,1))),1);return g(y(r(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
+q=b(a(a(b(c,1))),1),t=d?s(u(o,f),k):h(u(o,f),k);return g(y(t,q),m)}var
+X=b(a(a(b(c,1))),1);if(p)var
+t=1;else{var
+B=m(d);if(B)var
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],t=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
 var
-q=y}return g(E(q,X),W)}var
-L=b(b(a(b(c,1)),1),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,a(b(a(a(b(a(c),1))),1)),q],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],B=[0,b(a(b(b(a(a(c)),1),1)),1),y],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],d=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),D],I);if(d){var
-F=0,G=d[1],k=O(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aO(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
-r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=M(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=O(c3,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
+t=B}return g(y(t,X),W)}var
+N=b(b(a(b(c,1)),1),1),t=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),t],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
+F=0,H=d[1],o=O(function(h){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(v(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
+u=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=O(cn,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=d;return j}return kP},G,F);if(k)var
-H=k[1],o=[0,aq(function(a){var
-b=a?[0,a[1],0]:a;return b},H)];else
+j=d;return j}return lS},H,F);if(o)var
+J=o[1],p=[0,as(function(a){var
+b=a?[0,a[1],0]:a;return b},J)];else
 var
-o=k;var
-p=o}else
+p=o;var
+q=p}else
 var
-p=d;return g(t(p,L),J)}var
-q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],r[1]),q),k),x)},af=a(a(a(b(c,1)))),ag=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),aj],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(a(a(a(b(a(c),1)))),1),am];return g(E(n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),an],i)),af),ae)}function
-ao(ah){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],q=[0,a(b(b(a(b(a(c),1)),1),1)),m],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],u=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,b(b(a(b(a(a(c)),1)),1),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z];if(ac(e,[0,a(a(a(a(b(a(c),1))))),A],u,i)){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,a(a(a(b(a(a(c)),1)))),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(a(a(b(a(c),1)))),1),H];if(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),I],i)){var
-J=function(f){function
-h(a){return kT}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=R(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(E(o,i),h)},K=b(b(a(b(c,1)),1),1);return g(t(d(p[2],r[1]),K),J)}return kU}function
-L(a){return kV}var
-M=a(a(a(b(c,1)))),h=n(o);if(h)var
-N=[0,b(a(a(a(b(a(c),1)))),1),0],O=[0,a(a(a(b(a(a(c)),1)))),N],P=[0,a(a(a(a(b(a(c),1))))),O],Q=[0,b(a(a(a(b(a(c),1)))),1),P],S=[0,a(a(b(a(b(a(c),1)),1))),Q],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ac(e,[0,a(a(a(a(b(a(c),1))))),_],U,i);else
+q=d;return g(l(q,N),M)}var
+t=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],w[1]),t),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
+ap(ah){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(b(a(a(b(a(c),1))),1)),u],x=[0,a(a(a(a(b(a(c),1))))),v],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
+C=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(a(b(a(a(c)),1)))),F],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(a(a(b(a(c),1)))),1),I];if(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),J],k)){var
+K=function(f){function
+h(a){return nl}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],w[1]),L),K)}return nm}function
+M(a){return nn}var
+N=a(a(a(b(c,1)))),h=m(p);if(h)var
+O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(b(a(a(c)),1)))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q],S=[0,a(a(b(a(b(a(c),1)),1))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ag(e,[0,a(a(a(a(b(a(c),1))))),_],U,k);else
 var
 f=h;if(f)var
-$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ae=[0,a(a(a(b(a(a(c)),1)))),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ag=[0,b(a(a(a(b(a(c),1)))),1),af],j=n(ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ag],i));else
+$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],ac=[0,a(b(a(b(b(a(c),1),1)),1)),ab],ad=[0,a(a(a(b(a(a(c)),1)))),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],i=m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),af],k));else
 var
-j=f;return g(E(j,M),L)}var
-ap=a(a(a(b(c,1))));if(k)var
-ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(a(b(a(a(c)),1)),1)),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],x=n(ak(e,[0,b(a(b(b(a(a(c)),1),1)),1),av],i));else
+i=f;return g(y(i,N),M)}var
+aq=a(a(a(b(c,1))));if(o)var
+ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(b(a(a(b(a(c),1))),1),1),ar],au=[0,a(b(a(b(a(a(c)),1)),1)),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],z=m(am(e,[0,b(a(b(b(a(a(c)),1),1)),1),aw],k));else
 var
-x=k;return g(E(x,ap),ao)}function
-c$(a,d,c,b){var
-e=a[10],f=l(a[9],b),g=o(c,a[8]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],g,f,e]}function
-fm(b,a){return by(function(a){return n(h(a[1],b))},a)}function
-fn(j,i){var
-g=F(j[2],i);if(!u(i,c)&&!u(g,f)){var
-m=aM(g),d=j[3],e=m;for(;;){if(0===e)var
+z=o;return g(y(z,aq),ap)}function
+dw(a,d,c,b){var
+e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
+f7(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
+f8(j,i){var
+g=B(j[2],i);if(!s(i,c)&&!s(g,f)){var
+m=av(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-kX=[0,b(b(b(a(a(c)),1),1),1),0],kY=[0,b(b(b(b(a(c),1),1),1),1),kX],kZ=[0,a(a(b(b(a(c),1),1))),kY],k0=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),kZ],0],k1=[0,a(a(a(b(a(c),1)))),0],k2=[0,b(b(b(b(a(c),1),1),1),1),k1],k3=[0,a(a(b(b(a(c),1),1))),k2],k4=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k3],k0],k5=[0,a(b(a(b(a(c),1)),1)),0],k6=[0,b(b(b(b(a(c),1),1),1),1),k5],k7=[0,a(a(b(b(a(c),1),1))),k6],k8=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k7],k4],k9=[0,b(b(a(b(a(c),1)),1),1),0],k_=[0,b(b(b(b(a(c),1),1),1),1),k9],k$=[0,a(a(b(b(a(c),1),1))),k_],la=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),k$],k8],lb=[0,b(a(b(b(a(c),1),1)),1),0],lc=[0,b(b(b(b(a(c),1),1),1),1),lb],ld=[0,a(a(b(b(a(c),1),1))),lc],le=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ld],la],lf=[0,a(b(b(b(a(c),1),1),1)),0],lg=[0,b(b(b(b(a(c),1),1),1),1),lf],lh=[0,a(a(b(b(a(c),1),1))),lg],li=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lh],le],lj=[0,a(a(a(b(a(c),1)))),0],lk=[0,b(b(b(b(a(c),1),1),1),1),lj],ll=[0,b(a(b(b(a(c),1),1)),1),lk],lm=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ll],li],ln=[0,a(a(b(b(a(c),1),1))),0],lo=[0,b(b(b(b(a(c),1),1),1),1),ln],lp=[0,b(a(b(b(a(c),1),1)),1),lo],lq=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lp],lm],lr=[0,b(a(b(b(a(c),1),1)),1),0],ls=[0,b(b(b(b(a(c),1),1),1),1),lr],lt=[0,b(a(b(b(a(c),1),1)),1),ls],lu=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lt],lq],lv=[0,a(b(b(b(a(c),1),1),1)),0],lw=[0,b(b(b(b(a(c),1),1),1),1),lv],lx=[0,b(a(b(b(a(c),1),1)),1),lw],ly=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lx],lu],lz=[0,b(a(a(b(a(c),1))),1),0],lA=[0,b(b(b(b(a(c),1),1),1),1),lz],lB=[0,a(b(b(b(a(c),1),1),1)),lA],lC=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lB],ly],lD=[0,a(b(a(b(a(c),1)),1)),0],lE=[0,b(b(b(b(a(c),1),1),1),1),lD],lF=[0,a(b(b(b(a(c),1),1),1)),lE],lG=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lF],lC],lH=[0,b(b(a(b(a(c),1)),1),1),0],lI=[0,b(b(b(b(a(c),1),1),1),1),lH],lJ=[0,a(b(b(b(a(c),1),1),1)),lI],lK=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lJ],lG],lL=[0,a(a(b(b(a(c),1),1))),0],lM=[0,b(b(b(b(a(c),1),1),1),1),lL],lN=[0,a(b(b(b(a(c),1),1),1)),lM],lO=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lN],lK],lP=[0,b(a(b(b(a(c),1),1)),1),0],lQ=[0,b(b(b(b(a(c),1),1),1),1),lP],lR=[0,a(b(b(b(a(c),1),1),1)),lQ],lS=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lR],lO],lT=[0,a(b(b(b(a(c),1),1),1)),0],lU=[0,b(b(b(b(a(c),1),1),1),1),lT],lV=[0,a(b(b(b(a(c),1),1),1)),lU],lW=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),lV],lS];function
-lX(d,o,m,e){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],y=[0,a(a(b(a(b(a(c),1)),1))),x],z=[0,b(a(a(a(b(a(c),1)))),1),y],A=[0,a(b(a(b(a(a(c)),1)),1)),z],B=[0,b(b(a(a(b(a(c),1))),1),1),0],D=[0,a(a(a(a(b(a(c),1))))),B],F=[0,a(a(a(a(b(a(c),1))))),D],k=ac(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],A,e),G=[0,b(b(a(a(b(a(c),1))),1),1),0],H=[0,a(a(a(a(b(a(c),1))))),G],I=[0,a(a(a(a(b(a(c),1))))),H],h=bd(d,[0,b(b(a(b(a(a(c)),1)),1),1),I],e);if(h)var
-J=h[1],K=o[1],i=C(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=R(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],J):e},K);else
+np=[0,b(b(b(a(a(c)),1),1),1),0],nq=[0,b(b(b(b(a(c),1),1),1),1),np],nr=[0,a(a(b(b(a(c),1),1))),nq],ns=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nr],0],nt=[0,a(a(a(b(a(c),1)))),0],nu=[0,b(b(b(b(a(c),1),1),1),1),nt],nv=[0,a(a(b(b(a(c),1),1))),nu],nw=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nv],ns],nx=[0,a(b(a(b(a(c),1)),1)),0],ny=[0,b(b(b(b(a(c),1),1),1),1),nx],nz=[0,a(a(b(b(a(c),1),1))),ny],nA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nz],nw],nB=[0,b(b(a(b(a(c),1)),1),1),0],nC=[0,b(b(b(b(a(c),1),1),1),1),nB],nD=[0,a(a(b(b(a(c),1),1))),nC],nE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nD],nA],nF=[0,b(a(b(b(a(c),1),1)),1),0],nG=[0,b(b(b(b(a(c),1),1),1),1),nF],nH=[0,a(a(b(b(a(c),1),1))),nG],nI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nH],nE],nJ=[0,a(b(b(b(a(c),1),1),1)),0],nK=[0,b(b(b(b(a(c),1),1),1),1),nJ],nL=[0,a(a(b(b(a(c),1),1))),nK],nM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nL],nI],nN=[0,a(a(a(b(a(c),1)))),0],nO=[0,b(b(b(b(a(c),1),1),1),1),nN],nP=[0,b(a(b(b(a(c),1),1)),1),nO],nQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nP],nM],nR=[0,a(a(b(b(a(c),1),1))),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,b(a(b(b(a(c),1),1)),1),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],nQ],nV=[0,b(a(b(b(a(c),1),1)),1),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,b(a(b(b(a(c),1),1)),1),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(b(b(a(c),1),1),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,b(a(b(b(a(c),1),1)),1),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(a(a(b(a(c),1))),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(b(b(b(a(c),1),1),1)),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,a(b(a(b(a(c),1)),1)),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(b(b(b(a(c),1),1),1)),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,b(b(a(b(a(c),1)),1),1),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(b(b(b(a(c),1),1),1)),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(b(b(a(c),1),1))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,a(b(b(b(a(c),1),1),1)),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,b(a(b(b(a(c),1),1)),1),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,a(b(b(b(a(c),1),1),1)),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,a(b(b(b(a(c),1),1),1)),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,a(b(b(b(a(c),1),1),1)),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok];function
+op(d,o,n,e){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(a(b(a(b(a(c),1)),1))),x],B=[0,b(a(a(a(b(a(c),1)))),1),z],C=[0,a(b(a(b(a(a(c)),1)),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],k=ag(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],C,e),H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],h=bj(d,[0,b(b(a(b(a(a(c)),1)),1),1),J],e);if(h)var
+K=h[1],L=o[1],i=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=G(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],K):e},L);else
 var
 i=h;function
-L(a){return[0,m]}var
-M=b(a(a(a(c))),1),l=C(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ac(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},lW);if(l)if(k)var
+M(a){return[0,n]}var
+N=b(a(a(a(c))),1),l=A(function(f){var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oo);if(l)if(k)var
 f=k;else
 if(i)var
-N=[0,a(b(b(b(a(c),1),1),1)),0],O=[0,b(b(b(b(a(c),1),1),1),1),N],P=[0,a(b(b(b(a(c),1),1),1)),O],Q=[0,b(a(b(b(a(b(c,1)),1),1)),1),P],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=n(ac(d,[0,a(a(b(b(b(a(c),1),1),1))),U],Q,e));else
+O=[0,a(b(b(b(a(c),1),1),1)),0],P=[0,b(b(b(b(a(c),1),1),1),1),O],Q=[0,a(b(b(b(a(c),1),1),1)),P],R=[0,b(a(b(b(a(b(c,1)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=m(ag(d,[0,a(a(b(b(b(a(c),1),1),1))),U],R,e));else
 var
 f=i;else
 var
-f=l;return g(E(f,M),L)}function
-fo(e,p,i,x,q){if(q){var
-B=q[2],D=function(a){return fo(e,p,a,l(x,c),B)},k=q[1],r=function(D){function
-q(y){var
-q=d(e[1],y);function
-A(A){function
-r(r){function
-y(av){var
-W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(L(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
-r=function(A){function
-m(H){var
-r=l(i[2],c);function
-q(I){function
-G(l){function
-I(J){function
-y(m){function
-y(n){var
-p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],t=[0,b(b(a(b(a(a(c)),1)),1),1),q],v=[0,a(b(b(b(b(a(c),1),1),1),1)),t],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],f=w(e,[0,a(a(b(b(a(a(c)),1),1))),y],[4,k]);if(f){var
+f=l;return g(y(f,N),M)}function
+f9(j,p,e,w,q){if(q){var
+E=q[2],H=function(a){return f9(j,p,a,n(w,c),E)},k=q[1],t=function(H){function
+q(z){var
+q=d(j[1],z);function
+D(D){function
+t(t){function
+z(au){var
+W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(F(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
+t=function(D){function
+i(I){var
+t=n(e[2],c);function
+q(J){function
+H(i){function
+J(K){function
+z(m){function
+z(l){var
+p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=v(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
-m=g[1],d=aq(function(a){return 0===a[0]?[0,a[1],0]:0},m);else
+n=g[1],d=as(function(a){return 0===a[0]?[0,a[1],0]:0},n);else
 var
 d=0}else
 var
 d=f;function
-B(l){function
-f(a){return a?a[1]:N(c)}var
-g=N(b(c,1)),a=d;for(;;){if(a){var
-i=a[1],j=u(g,i);if(j){var
+E(l){function
+f(a){return a?a[1][1]:P(c)}var
+g=P(b(c,1)),a=d;for(;;){if(a){var
+i=a[1],j=s(g,i);if(j){var
 g=i,a=a[2];continue}var
 e=j}else
 var
 e=1;var
-k=e?s(function(a){return C(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
-b=f(a);return C(function(a){return h(b,a)},d)},l):k}}var
-D=i[10],E=i[9],F=[0,[0,[0,[0,l[3],B],[0,n,A]]],i[8]],G=[0,b(a(a(b(b(a(c),1),1))),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),G],j=bd(e,[0,b(a(b(b(a(a(c)),1),1)),1),I],k),J=j?[0,j[1],i[7]]:i[7],K=[0,H,i[6]],L=i[5],M=i[4],O=o(z(function(a){return[0,a[2][1],l[1]]},M),L),P=o(i[4],[0,[0,r,[0,l[1],x]],0]);return[0,[0,i[1],r,[0,l,i[3]],P,O,K,J,F,E,D]]}function
-n(o){function
-x(A){var
-k=[0,a(a(b(b(a(a(c)),1),1))),0],n=[0,a(b(a(a(b(a(c),1))),1)),k],q=[0,a(b(b(b(b(a(c),1),1),1),1)),n],r=[0,b(a(b(b(a(a(c)),1),1)),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],i=M(e,[0,b(b(b(b(a(a(c)),1),1),1),1),s],o),h=i?i[1]:i;function
-u(g){var
-d=p[10];return[0,z(function(y){var
-d=y[1],j=l[1];if(typeof
-d==="number")return kS;else{if(0===d[0]){var
-k=d[4],n=d[2],i=c_(e,h,g,j,n);if(i)var
-r=n[2],o=aq(function(d){var
-g=fk(e,h,d[1]);if(g)var
-k=d[2],j=0,l=bz(aM(d[1]),h),i=[0,[0,v(by(function(d){var
-f=[0,b(b(a(b(b(a(c),1),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,b(a(a(b(a(a(c)),1))),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],j=[0,a(b(a(b(b(a(c),1),1)),1)),i],k=[0,a(a(b(b(a(a(c)),1),1))),j],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aO(w(e,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],j];else
+k=e?r(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?r(function(a){var
+b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
+F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,t,[0,i[1],w]],0]);return[0,[0,e[1],t,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
+B=e[8];function
+n(k){function
+e(n){function
+o(o){function
+e(q){var
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],w=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),w],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
+z(k){var
+g=p[10];return[0,[0,x(function(P){var
+g=P[1],n=i[1];switch(g[0]){case
+0:var
+q=g[4],r=g[2],l=dv(j,e,k,n,r);if(l)var
+B=r[2],s=as(function(d){var
+g=f5(j,e,d[1]);if(g)var
+k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,u(bc(function(d){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(v(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
 var
-i=g;return i},r);else
+h=g;return h},B);else
 var
-o=i;var
-p=c_(e,h,g,j,d[3]),s=p?[0,c9(e,h,g,m,z(bx,k))]:p,t=i?[0,c9(e,h,g,m,z(aW,k))]:i;return[0,t,s,o]}var
-q=c_(e,h,g,j,d[1]),u=0,x=q?[0,c9(e,h,g,m,[0,d[2],0])]:q;return[0,0,x,u]}},d)]}var
-x=b(b(a(b(c,1)),1),1),j=l[3][1],y=j?d(p[5],j[1]):j;return g(t(y,x),u)}var
-y=a(b(a(a(c)),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],u=[0,b(b(b(b(a(a(c)),1),1),1),1),r],h=M(e,[0,a(a(a(a(b(a(c),1))))),u],o),i=h?h[1]:h;function
-k(g,f){var
-h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=R(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}var
-n=s(function(g){var
-h=C(function(a){return k(a,g[1])},i);if(h){var
-l=g[2];if(4===l[0]){var
-f=l[1];if(f){if(f[2])return 0;var
-m=f[1],p=[0,b(b(a(b(a(a(c)),1)),1),1),0],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,a(a(a(b(b(a(c),1),1)))),r],t=[0,a(b(b(a(b(a(c),1)),1),1)),s],u=[0,b(b(a(b(b(a(c),1),1)),1),1),t],v=d(e[2],u),n=j(e[4],m[1],v);if(n){var
-w=m[2];return as(e,b(b(b(b(b(b(c,1),1),1),1),1),1),w)}var
-o=n}else
+s=l;var
+t=dv(j,e,k,n,g[3]),C=t?[0,du(j,e,k,m,x(bF,q))]:t,D=l?[0,du(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
+1:var
+w=dv(j,e,k,n,g[1]),E=0,F=w?[0,du(j,e,k,m,[0,g[2],0])]:w;return[0,0,F,E,c];default:var
+o=v(j,d(j[1],g[2]),[4,m]);if(o)var
+H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
 var
-o=f;return o}return 0}return h},m),A=n?s(function(d){var
-g=[0,b(b(a(a(b(a(c),1))),1),1),0],h=[0,a(b(b(b(b(a(c),1),1),1),1)),g],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,a(a(a(a(b(a(c),1))))),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),j],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],f=aO(w(e,[0,a(a(a(a(b(a(c),1))))),o],d));return f?f:C(function(a){return k(d,a[1])},m)},i):n;return g(E(A,y),x)}var
-q=b(b(a(b(c,1)),1),1);return g(g(t(d(p[2],l[1]),q),n),y)}var
-B=a(b(a(a(c)),1)),D=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),D],G=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(e,[0,a(a(a(a(b(a(c),1))))),G],[4,k]);if(m)var
-n=m[1],I=4===n[0]?[0,n[1]]:0,q=I;else
+p=o;if(p)var
+y=a2(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
 var
-q=m;return g(t(q,B),y)}var
-J=a(b(b(a(c),1),1)),q=i[4];if(q){var
-y=i[1];if(y)var
-B=b(b(b(b(b(b(c,1),1),1),1),1),1),m=u(v(i[4],f),B);else
+z=f;var
+A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
+A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f4(j,n,k,B,m),e)}var
+q=a(b(a(a(c)),1)),e=dt(j,k);return g(y(r(function(d){var
+f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(v(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f2(j,d,a[1])},m)},e),q),o)}var
+n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
+q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
+B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=v(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
+n=m[1],J=4===n[0]?[0,n[1]]:0,q=J;else
 var
-m=y;if(m)var
-D=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),G=q[1][2][2],n=u(F(F(x,c),G),D);else
+q=m;return g(l(q,B),z)}var
+K=a(b(b(a(c),1),1)),q=e[4];if(q){var
+z=e[1];if(z)var
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=s(u(e[4],f),E);else
+var
+m=z;if(m)var
+F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=s(B(B(w,c),H),F);else
 var
 n=m}else
 var
-n=1;return g(E(n,J),I)}var
-m=d(p[6],A);if(m)var
-q=m[2],l=m[1],B=function(j){var
-i=j[1];function
-k(j){function
-k(k){function
-r(G){function
+n=1;return g(y(n,K),J)}var
+n=d(p[6],D);if(n)var
+q=n[2],i=n[1],E=function(k){var
+e=k[1];function
+n(k){function
+n(n){function
+t(G){function
 m(b){var
-a=M(e,b,j),c=a?a[1]:a;return c}function
-n(o){function
-e(a){var
-b=eW(k);return[0,[0,i,a,[0,[0,l,q],h(v([0,l,q],f),b)]]]}var
-j=b(b(a(b(c,1)),1),1),m=0,n=[0,l,q];return g(t(O(function(c){var
+a=L(j,b,k),c=a?a[1]:a;return c}function
+s(r){function
+j(a){var
+b=fj(n);return[0,[0,e,a,[0,[0,i,q],h(u([0,i,q],f),b)]]]}var
+k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(O(function(c){var
 a=d(p[5],c);if(a)var
-b=fi(k[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
+b=f0(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
-e=a;return e},n,m),j),e)}var
-r=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(ai(s(function(d){var
-f=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),f],d)?0:1},F),r),n)}var
-u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],m=w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),C],j),D=m?1:m;return g(ai(n(D),u),r)}var
-m=b(b(a(b(c,1)),1),1);return g(t(d(p[3],i),m),k)}var
-m=b(b(a(b(c,1)),1),1);return g(t(d(p[2],i),m),k)},D=b(b(a(b(c,1)),1),1),y=g(t(d(p[4],l),D),B);else
+e=a;return e},o,m),k),j)}var
+t=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(r(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),s)}var
+w=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],s=v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=s?1:s;return g(af(m(D),w),t)}var
+s=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),s),n)}var
+s=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),s),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
 var
-y=[1,a(b(a(b(c,1)),1))];return g(y,G)}var
-y=b(b(b(a(c),1),1),1),B=[0,a(b(b(b(a(a(c)),1),1),1)),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),B],m=cj(e,[0,a(a(b(b(a(a(c)),1),1))),D],k),G=m?h(m[1],r):m;return g(E(G,y),q)}var
-q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],y=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),y],k),q),m)},y=b(a(b(a(c),1)),1),A=[0,b(b(a(a(b(a(c),1))),1),1),0],B=[0,b(b(a(a(b(a(c),1))),1),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(t(bd(e,[0,a(a(b(b(b(a(c),1),1),1))),D],k),y),r)}var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(L(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
-G=function(d){function
-j(b){function
+z=[1,a(b(a(b(c,1)),1))];return g(z,H)}var
+z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cv(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],t):i;return g(y(H,z),q)}var
+q=b(a(b(a(c),1)),1),t=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),t];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),t)}var
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(F(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
+I=function(d){function
+i(b){function
 a(a){function
 b(b){var
-c=fm(d,i[4]),e=b?c$(i,c,[0,[1,a[2],b[1]],0],a[2]):c$(i,c,0,f);return[0,e]}return g(fl(e,p,a[1],k,0),b)}return g(fn(i,d),a)}var
-l=a(b(b(a(c),1),1)),m=i[4];return g(E(C(function(a){return h(a[1],d)},m),l),j)},H=b(a(b(a(c),1)),1),I=[0,a(b(b(b(a(a(c)),1),1),1)),0],J=[0,a(b(a(b(b(a(c),1),1)),1)),I];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),J],k),H),G)}var
-ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],af=[0,b(b(a(a(b(a(c),1))),1),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
-K=function(f){function
-h(h){function
+c=f7(d,e[4]),g=b?dw(e,c,[0,[1,a[2],b[1]],0],a[2]):dw(e,c,0,f);return[0,g]}return g(f6(j,p,a[1],k,0),b)}return g(f8(e,d),a)}var
+l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cv(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
+ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],ag=[0,b(b(a(a(b(a(c),1))),1),1),ae],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
+N=function(f){function
+d(h){function
 d(d){function
-h(e){var
-g=fm(f,i[4]);return e?[0,c$(i,g,[0,[1,d[2],e[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(fl(e,p,d[1],k,1),h)}return g(fn(i,f),d)}var
-j=b(a(b(a(c),1)),1),l=[0,a(a(b(b(a(a(c)),1),1))),0],m=[0,a(b(a(a(b(a(c),1))),1)),l],n=[0,a(a(a(a(a(b(c,1)))))),m],o=[0,b(b(a(b(a(a(c)),1)),1),1),n],d=ak(e,[0,a(b(b(b(b(a(c),1),1),1),1)),o],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q],s=ak(e,[0,a(a(a(b(a(a(c)),1)))),r],k)?d:d?0:1;return g(E(s,j),h)},P=b(a(b(a(c),1)),1),Q=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),Q];return g(t(cj(e,[0,a(a(b(b(a(a(c)),1),1))),S],k),P),K)}var
-al=[0,b(b(a(a(b(a(c),1))),1),1),0],am=[0,a(b(b(b(b(a(c),1),1),1),1)),al],an=[0,a(a(b(b(a(a(c)),1),1))),am],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],ar=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(L(q,[0,b(a(b(b(a(a(c)),1),1)),1),ar]))return lX(e,p,i,k);var
-at=[0,b(b(a(b(b(a(c),1),1)),1),1),0],au=[0,b(a(a(a(b(a(c),1)))),1),at];if(L(q,[0,a(b(a(b(b(a(c),1),1)),1)),au])){var
+h(g){var
+h=f7(f,e[4]);return g?[0,dw(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f6(j,p,d[1],k,1),h)}return g(f8(e,f),d)}var
+h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eO(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cv(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
+ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return op(j,p,e,k);var
+ar=[0,b(b(a(b(b(a(c),1),1)),1),1),0],at=[0,b(a(a(a(b(a(c),1)))),1),ar];if(F(q,[0,a(b(a(b(b(a(c),1),1)),1)),at])){var
 T=function(p){var
-d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],j=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),j],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aO(w(e,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,i[1],i[2],i[3],0,i[5],i[6],i[7],i[8],i[9],o]]},U=a(b(b(a(c),1),1)),V=i[1]?f:c;return g(E(m(v(i[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
-A=b(a(b(a(c),1)),1);return g(E(fe(e,r[1],r[2],k),A),y)}var
-y=b(a(b(a(c),1)),1);return g(t(ff(e,i[1],q),y),r)}var
-r=fg(e,q,k),B=r?[2,r[1]]:lY;return g(B,A)}var
-r=b(a(b(a(c),1)),1),y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(t(bd(e,[0,a(a(b(a(b(a(c),1)),1))),B],k),r),q)},y=a(b(b(a(c),1),1)),A=i[10]?0:1;return g(g(E(A,y),r),D)}return[0,i]}function
-fp(b,a){var
-c=b4(b,a);return s(function(e){var
+d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(u(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
+D=b(a(b(a(c),1)),1);return g(y(fS(j,t[1],t[2],k),D),z)}var
+z=b(a(b(a(c),1)),1);return g(l(fT(j,e[1],q),z),t)}var
+t=fU(j,q,k),E=t?[2,t[1]]:oq;return g(E,D)}var
+t=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),t),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),t),H)}return[0,e]}function
+f_(b,a){var
+c=aY(b,a);return r(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-da(h,g,f){var
+dx(h,g,f){var
 e=d(g[2],f);if(e){var
-i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aO(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
-fq(e,c,b){var
+i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(v(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
+f$(e,c,b){var
 a=d(e[4],b);return a?h(a[1][1],c):a}function
-db(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
-l0(c){var
+dy(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+os(c){var
 a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
-fr(f,a){if(a)var
-b=d(f,a[1]),g=b?ep(l(b[1],c)):c,e=[0,g];else
+ga(f,a){if(a)var
+b=d(f,a[1]),g=b?eM(n(b[1],c)):c,e=[0,g];else
 var
-e=a;return e}function
-fs(b,e,a){var
-c=H(a[8],0);function
-d(f){var
-a=cQ(e,f[2][1],l1),c=a[3],d=fr(b,a[2]);return[0,fr(b,a[1]),d,c]}return z(function(a){return db(d,a)},c)}var
-l3=b(c,1),l4=a(c),ft=b(b(c,1),1),a0=l5.slice(),l7=l6.slice(),dc=aR(7,eb(16,function(a){return a})),bf=1;for(;;){var
-ov=cL(function(c){return function(a){var
-b=c-1|0;return y(y(dc,b)[1+b],a)[1+a]}}(bf),l7);y(dc,bf)[1+bf]=ov;var
-ow=bf+1|0;if(6!==bf){var
-bf=ow;continue}var
-l8=function(a){return 4*a|0},l9=cL(function(a){return cL(l8,a)},dc),Y=function(d,c,b,a){return dQ(d,c+b[1+a]|0)},al=function(b,a){return y(b,a)[1+a]},x=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},dd=function(d,b,a,aO,aN,aM){var
-aP=a<0?1:0,aQ=aP||((r(b)+gg|0)<a?1:0);if(aQ)ad(l_);var
-aR=al(d,0),aS=al(d,1),aT=al(d,2),aU=al(d,3),aV=al(d,4),aW=al(d,5),aX=al(d,6),aY=al(d,7),aZ=al(a0,0),a1=al(a0,1),a2=al(a0,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=al(a0,3),F=a2,E=a1,D=aZ,j=aY,i=aX,h=aW,g=aV,C=aU,B=aT,A=aS,z=aR;for(;;){var
-c=y(l9,f)[1+f],L=(z+g|0)+Y(b,a,c,0)|0,M=x(H^L,16),N=D+M|0,O=x(g^N,12),P=(L+O|0)+Y(b,a,c,1)|0,Q=x(M^P,8),R=N+Q|0,S=x(O^R,7),T=(A+h|0)+Y(b,a,c,2)|0,U=x(I^T,16),V=E+U|0,W=x(h^V,12),X=(T+W|0)+Y(b,a,c,3)|0,Z=x(U^X,8),_=V+Z|0,$=x(W^_,7),aa=(B+i|0)+Y(b,a,c,4)|0,ab=x(J^aa,16),ac=F+ab|0,ae=x(i^ac,12),af=(aa+ae|0)+Y(b,a,c,5)|0,ag=x(ab^af,8),ah=ac+ag|0,ai=x(ae^ah,7),aj=(C+j|0)+Y(b,a,c,6)|0,ak=x(K^aj,16),am=G+ak|0,an=x(j^am,12),ao=(aj+an|0)+Y(b,a,c,7)|0,ap=x(ak^ao,8),aq=am+ap|0,ar=x(an^aq,7),as=(P+$|0)+Y(b,a,c,8)|0,at=x(ap^as,16),au=ah+at|0,av=x($^au,12),k=(as+av|0)+Y(b,a,c,9)|0,l=x(at^k,8),m=au+l|0,aw=x(av^m,7),ax=(X+ai|0)+Y(b,a,c,10)|0,ay=x(Q^ax,16),az=aq+ay|0,aA=x(ai^az,12),n=(ax+aA|0)+Y(b,a,c,11)|0,o=x(ay^n,8),p=az+o|0,aB=x(aA^p,7),aC=(af+ar|0)+Y(b,a,c,12)|0,aD=x(Z^aC,16),aE=R+aD|0,aF=x(ar^aE,12),q=(aC+aF|0)+Y(b,a,c,13)|0,s=x(aD^q,8),t=aE+s|0,aG=x(aF^t,7),aH=(ao+S|0)+Y(b,a,c,14)|0,aI=x(ag^aH,16),aJ=_+aI|0,aK=x(S^aJ,12),u=(aH+aK|0)+Y(b,a,c,15)|0,v=x(aI^u,8),w=aJ+v|0,aL=x(aK^w,7),a_=f+1|0;if(6!==f){var
-f=a_,K=l,J=v,I=s,H=o,G=p,F=m,E=w,D=t,j=aG,i=aB,h=aw,g=aL,C=u,B=q,A=n,z=k;continue}var
-e=function(b,a){return(b^a)&-1},a3=e(aG,l),a4=e(aB,v),a5=e(aw,s),a6=e(aL,o),a7=e(u,p),a8=e(q,m),a9=e(n,w);return[0,e(k,t),a9,a8,a7,a6,a5,a4,a3]}},de=function(g,n,b,m,f){if(1===m){var
-A=n-(av*b|0)|0,L=av,B=o$(av,A)?L:A,i=dY(1,(B+63|0)/64|0),s=i-1|0,M=av*b|0,E=0;if(s<0)var
-t=a0;else{var
-a=E,j=a0;for(;;){var
+e=a;return e}var
+ot=[0,0,0,0,f];function
+gb(b,f,a){var
+c=C(a[10],0);function
+d(g){var
+a=c7(f,g[2][1],ot),c=a[4],d=a[3],e=ga(b,a[2]);return[0,ga(b,a[1]),e,d,c]}return x(function(a){return dy(d,a)},c)}var
+ov=b(c,1),ow=a(c),gc=b(b(c,1),1),a3=ox.slice(),oz=oy.slice(),dz=aT(7,ex(16,function(a){return a})),bm=1;for(;;){var
+q1=cY(function(c){return function(a){var
+b=c-1|0;return E(E(dz,b)[1+b],a)[1+a]}}(bm),oz);E(dz,bm)[1+bm]=q1;var
+q2=bm+1|0;if(6!==bm){var
+bm=q2;continue}var
+oA=function(a){return 4*a|0},oB=cY(function(a){return cY(oA,a)},dz),_=function(d,c,b,a){return ea(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},dA=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((w(b)+g1|0)<a?1:0);if(aQ)ah(oC);var
+aR=an(d,0),aS=an(d,1),aT=an(d,2),aU=an(d,3),aV=an(d,4),aW=an(d,5),aX=an(d,6),aY=an(d,7),aZ=an(a3,0),a0=an(a3,1),a1=an(a3,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=an(a3,3),F=a1,C=a0,B=aZ,j=aY,i=aX,h=aW,g=aV,A=aU,z=aT,y=aS,x=aR;for(;;){var
+c=E(oB,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,u=D(aI^t,8),v=aJ+u|0,aL=D(aK^v,7),a_=f+1|0;if(6!==f){var
+f=a_,K=l,J=u,I=r,H=o,G=p,F=m,C=v,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
+e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,u),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,v);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dB=function(g,n,b,m,f){if(1===m){var
+A=n-(aA*b|0)|0,L=aA,B=rF(aA,A)?L:A,i=ei(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
+t=a3;else{var
+a=E,j=a3;for(;;){var
 e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
 F=f?8:f,w=2|F;else
 var
 w=v;var
-x=0===a?1:0,H=x?1:x,y=H|w;if(64===e)var
-k=dd(j,g,u,b,64,y);else
+x=0===a?1:0,G=x?1:x,y=G|w;if(64===e)var
+k=dA(j,g,u,b,64,y);else
 var
-J=cJ(64-e|0,0),k=dd(j,G(V(g,u,e),J),0,b,e,y);var
-I=a+1|0;if(s!==a){var
-a=I,j=k;continue}var
+I=cW(64-e|0,0),k=dA(j,K(W(g,u,e),I),0,b,e,y);var
+H=a+1|0;if(s!==a){var
+a=H,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=de(g,n,b,c,0),h=de(g,n,b+c|0,m-c|0,0),z=$(64),q=o.length-1;if(0===q)var
-p=h.length-1,l=0===p?[0]:gr(h,0,p);else
+o=dB(g,n,b,c,0),h=dB(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:ha(h,0,p);else
 var
-l=0===h.length-1?gr(o,0,q):oB(o,h);var
+l=0===h.length-1?ha(o,0,q):q7(o,h);var
 r=l.length-1-1|0,C=0;if(!(r<0)){var
-d=C;for(;;){gB(z,4*d|0,l[1+d]);var
+d=C;for(;;){hk(z,4*d|0,l[1+d]);var
 D=d+1|0;if(r!==d){var
 d=D;continue}break}}var
-K=f?8:f;return dd(a0,aS(z),0,0,64,4|K)}},fu=function(a){var
-b=r(a),c=de(a,b,0,dY(1,(b+gf|0)/av|0),1);return d9(32,function(a){var
-b=a/4|0;return cG((y(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a2)})},l$=eb(bN,D),df=function(a){return bw(r(a),function(c){var
-b=aa(a,c);return y(l$,b)[1+b]})},ma=function(a){var
-c=ec(64);cI(function(a){var
+J=f?8:f;return dA(a3,aU(z),0,0,64,4|J)}},gd=function(a){var
+b=w(a),c=dB(a,b,0,ei(1,(b+g0|0)/aA|0),1);return et(32,function(a){var
+b=a/4|0;return cT((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oD=ex(bX,J),dC=function(a){return bD(w(a),function(c){var
+b=ac(a,c);return E(oD,b)[1+b]})},oE=function(a){var
+c=ey(64);cV(function(a){var
 d=typeof
-a==="number"?a&a2:_(F(a,b(bW(a,8),8)));return aB(c,d)},a);return ed(c)},mb=function(a,c){var
-d=$(a6(a,d0(c)));d4(function(c,e){if(typeof
-e==="number")if(8===a)oM(d,c,dL(e));else
-if(4===a)gB(d,c,e);else{var
+a==="number"?a&a5:aa(B(a,b(b6(a,8),8)));return aF(c,d)},a);return ez(c)},oF=function(a,c){var
+d=ab(a9(a,ek(c)));eo(function(c,e){if(typeof
+e==="number")if(8===a)rg(d,c,d7(e));else
+if(4===a)hk(d,c,e);else{var
 j=a-1|0,n=0;if(!(j<0)){var
 f=n;for(;;){var
-k=8*f|0,o=k<32?k:31;gA(d,c+f|0,e>>o&a2);var
+k=8*f|0,o=k<32?k:31;hj(d,c+f|0,e>>o&a5);var
 p=f+1|0;if(j!==f){var
 f=p;continue}break}}}else{var
-h=8*a|0,g=pG(F(e,b(bW(e,h),h))),i=r(g),l=a<=i?V(g,0,a):G(g,cJ(a-i|0,0)),m=0;if(0<=a&&!((r(l)-a|0)<0)&&0<=c&&!((br(d)-a|0)<c)){a4(l,0,d,c,a);m=1}if(!m)ad(g_)}return c+a|0},0,c);return aS(d)},mc=function(d,c,b){var
-e=r(b),j=0<=af(c)?1:0;if(j){var
-k=el(c,D(r(d)-e|0));if(k){var
-l=_(c),a=0;for(;;){if((a+4|0)<=e){var
-n=dQ(b,a),f=oO(dQ(d,l+a|0),n);if(f){var
+h=8*a|0,g=sa(B(e,b(b6(e,h),h))),i=w(g),l=a<=i?W(g,0,a):K(g,cW(a-i|0,0)),m=0;if(0<=a&&!((w(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hT)}return c+a|0},0,c);return aU(d)},oG=function(d,c,b){var
+e=w(b),j=0<=ai(c)?1:0;if(j){var
+k=eH(c,J(w(d)-e|0));if(k){var
+l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
+n=ea(b,a),f=ri(ea(d,l+a|0),n);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
-o=aa(b,a),i=aa(d,l+a|0)===o?1:0;if(i){var
+o=ac(b,a),i=ac(d,l+a|0)===o?1:0;if(i){var
 a=a+1|0;continue}var
 h=i}return h}}var
 m=k}else
 var
-m=j;return m},me=function(a){return cK(md,a)},mf=function(b,a){return pr(b,a)<0?1:0},i=[0,df,ma,function(a){return D(r(a))},hf,mf,me,mb,mc,fu],bH=[S,mg,cv(0)],I=function(a){throw[0,bH,a]},bI=function(d){var
-f=r(d),a=[0,0];function
-c(b){return a[1]<f?aa(d,a[1]):I(mh)}function
-g(b){return c(0)===b?(a[1]++,0):I(G(mi,e(q+a[1])))}function
+m=j;return m},oI=function(a){return cX(oH,a)},oJ=function(b,a){return rX(b,a)<0?1:0},k=[0,dC,oE,function(a){return J(w(a))},h0,oJ,oI,oF,oG,gd],bR=[T,oK,cI(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
+f=w(d),a=[0,0];function
+c(b){return a[1]<f?ac(d,a[1]):M(oL)}function
+g(b){return c(0)===b?(a[1]++,0):M(K(oM,e(t+a[1])))}function
 k(l){g(34);var
-b=ec(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return ed(b)}if(92===e){a[1]++;var
+b=ey(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return ez(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
-0:aB(b,8);break;case
-4:aB(b,12);break;case
-12:aB(b,10);break;case
-16:aB(b,13);break;case
-18:aB(b,9);break;case
-19:if(f<(a[1]+4|0))I(mj);else
-aB(b,cG(gJ(G(mk,V(d,a[1],4)))&a2));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aB(b,h);continue}aB(b,e);a[1]++;continue}}function
+0:aF(b,8);break;case
+4:aF(b,12);break;case
+12:aF(b,10);break;case
+16:aF(b,13);break;case
+18:aF(b,9);break;case
+19:if(f<(a[1]+4|0))M(oN);else
+aF(b,cT(hs(K(oO,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return ml}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oP}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bv(e)]}}if(123===b){a[1]++;if(f_===c(0)){a[1]++;return mm}var
+e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gT===c(0)){a[1]++;return oQ}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(f_);return[3,bv(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(gT);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
-p=9<aa(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(d,n,a[1]-n|0)]}}var
+p=9<ac(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,W(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
-o=25<aa(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(d,m,a[1]-m|0)]}}return h(0)},W=function(b,a){if(3===a[0])try{var
-c=g6(b,a[1]);return c}catch(a){a=aA(a);if(a===ae)return I(G(mo,b));throw a}return I(mn)},be=function(a){return 1===a[0]?a[1]:I(mp)},a1=function(a){if(0===a[0]){var
-b=a[1];return 40<r(b)?I(mq):dU(b)}return I(mr)},bJ=function(a){return 2===a[0]?a[1]:I(ms)},ck=function(a){switch(a[0]){case
-0:return[0,a1(a)];case
+o=25<ac(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,W(d,m,a[1]-m|0)]}}return h(0)},Y=function(b,a){if(3===a[0])try{var
+c=hP(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oS,b));throw a}return M(oR)},bl=function(a){return 1===a[0]?a[1]:M(oT)},a4=function(a){if(0===a[0]){var
+b=a[1];return 40<w(b)?M(oU):ee(b)}return M(oV)},bT=function(a){return 2===a[0]?a[1]:M(oW)},cx=function(a){switch(a[0]){case
+0:return[0,a4(a)];case
 1:return[1,a[1]];case
-2:return[3,aK(ck,a[1])];case
+2:return[3,aN(cx,a[1])];case
 3:var
-c=a[1];return[4,aK(function(a){var
-b=ck(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return dR(b,mx)?dR(b,my)?I(mz):mA:mB}},mC=function(k,j){var
-a=ck(bI(k));function
+c=a[1];return[4,aN(function(a){var
+b=cx(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return eb(b,o1)?eb(b,o2)?M(o3):o4:o5}},o6=function(j,h){var
+a=cx(bS(j));function
 b(b){var
-c=M(i,df(b),a);return c?c[1]:I(G(mD,b))}var
-l=0,m=b(mE),d=O(function(a){return c4(i,a)},m,l),n=d?d[1]:I(mJ),e=cM(n),p=cN(0,64),f=cN(0,64);function
-g(d,c,b){var
-a=cf(i,d,c,b);return a?a[1]:I(mF)}var
-o=b(mG);d3(function(l,d){if(3===d[0]){var
+c=L(k,dC(b),a);return c?c[1]:M(K(o7,b))}var
+m=0,n=b(o8),d=O(function(a){return co(k,a)},n,m),o=d?d[1]:M(pb),e=cZ(o),l=c1(0,64),i=c1(0,64);function
+f(d,c,b){var
+a=cq(k,d,c,b);return a?a[1]:M(o9)}var
+p=b(o_);en(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
-f=b[1];if(0===f[0]){var
+g=b[1];if(0===g[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=f[1];if(0<=af(a)&&ej(a,D(e.length-1))){var
-k=_(a),c=y(e,k)[1+k],m=c[3]?g(0,c,j):mI,n=[0,D(l),[0,a,m]];return eh(p,g(1,c,j),n)}}}}}}return I(mH)},o);var
-h=d6(d2(0,function(M,L){var
-g=L[1],r=aL(p,g),k=y(p[2],r)[1+r];if(k){var
-l=k[3],G=k[2];if(0===ah(g,k[1]))var
-a=[0,G];else
-if(l){var
-m=l[3],H=l[2];if(0===ah(g,l[1]))var
-a=[0,H];else
-if(m){var
-I=m[2],J=m[3];if(0===ah(g,m[1]))var
-a=[0,I];else{var
-e=J;for(;;){if(e){var
-E=e[2],F=e[3];if(0!==ah(g,e[1])){var
-e=F;continue}var
-a=[0,E]}else
+j=i[1],a=g[1];if(0<=ai(a)&&eF(a,J(e.length-1))){var
+k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pa,o=[0,J(m),[0,a,n]];return c2(l,f(1,c,j),o)}}}}}}return M(o$)},p);var
+g=eq(em(0,function(y,x){var
+d=x[1],k=bE(l,d),e=E(l[2],k)[1+k];if(e){var
+f=e[3],s=e[2];if(0===ap(d,e[1]))var
+a=[0,s];else
+if(f){var
+g=f[3],t=f[2];if(0===ap(d,f[1]))var
+a=[0,t];else
+if(g){var
+u=g[2],v=g[3];if(0===ap(d,g[1]))var
+a=[0,u];else{var
+b=v;for(;;){if(b){var
+q=b[2],r=b[3];if(0!==ap(d,b[1])){var
+b=r;continue}var
+a=[0,q]}else
 var
 a=0;break}}}else
 var
@@ -2880,430 +3589,471 @@ var
 a=0}else
 var
 a=0;if(a){var
-u=a[1],b=u[2],t=aL(f,b),n=y(f[2],t)[1+t];for(;;){if(n){var
-K=n[3],s=0===ah(n[1],b)?1:0;if(!s){var
-n=K;continue}var
-v=s}else
+o=a[1],j=o[2],n=bE(i,j),h=E(i[2],n)[1+n];for(;;){if(h){var
+w=h[3],m=0===ap(h[1],j)?1:0;if(!m){var
+h=w;continue}var
+p=m}else
 var
-v=0;if(1-v)eh(f,b,D(M));var
-q=aL(f,b),h=y(f[2],q)[1+q];if(h){var
-i=h[3],z=h[2];if(0===ah(b,h[1]))var
-o=z;else{if(!i)throw ae;var
-j=i[3],A=i[2];if(0===ah(b,i[1]))var
-o=A;else{if(!j)throw ae;var
-B=j[2],C=j[3];if(0===ah(b,j[1]))var
-o=B;else{var
-d=C;for(;;){if(!d)throw ae;var
-w=d[2],x=d[3];if(0!==ah(b,d[1])){var
-d=x;continue}var
-o=w;break}}}}return[0,u[1],o]}throw ae}}var
-O=N(c);return[0,N(c),O]},j));return[0,a,h[1],h[2]]},fv=function(e){var
-v=r(e);if(v<8)I(mK);var
-k=dM(ea(e,0)),Q=k<2?1:0,R=Q||((v-8|0)<k?1:0);if(R)I(mL);var
-S=bI(V(e,8,k));function
+p=0;if(1-p)c2(i,j,J(y));var
+z=eD(i,j);return[0,o[1],z]}}var
+A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},ge=function(e){var
+u=w(e);if(u<8)M(pc);var
+j=d8(ew(e,0)),Q=j<2?1:0,R=Q||((u-8|0)<j?1:0);if(R)M(pd);var
+S=bS(W(e,8,j));function
 h(b){var
-c=bJ(W(mM,W(b,S)));if(c){var
+c=bT(Y(pe,Y(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=_(a1(c[1])),e=_(a1(d[1]));if(0<=a&&!(e<a)&&!(v<((8+k|0)+e|0)))return[0,(8+k|0)+a|0,e-a|0];return I(b)}}return I(b)}function
-m(b){var
-a=h(b);return V(e,a[1],a[2])}function
+a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(u<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
+l(b){var
+a=h(b);return W(e,a[1],a[2])}function
 a(j,i){var
-a=h(i),k=a[2],m=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
-f=ea(e,m+(8*d|0)|0),g=dM(f);if(0===gH(dL(g),f)){var
-h=0;if(!j&&!(0<=g))h=1;if(!h)return D(g)}var
-a=dU(o2(hh,f));if(!j&&!(0<=af(a)))return l(a,b(c,64));return a}return ad(i)}]}function
-n(d){var
+a=h(i),k=a[2],l=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
+f=ew(e,l+(8*d|0)|0),g=d8(f);if(0===hq(d7(g),f)){var
+h=0;if(!j&&!(0<=g))h=1;if(!h)return J(g)}var
+a=ee(rw(h2,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
+m(d){var
 a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
-c=d$(e,(g+(4*a|0)|0)+2|0),h=d$(e,g+(4*a|0)|0);if(c<8192)return D(h|c<<16);var
-i=b(D(c),16);return l(D(h),i)}return ad(d)}]}function
-w(a){return bw(a[1],a[2])}var
-j=bI(m(mN)),A=n(mO),o=A[1],T=A[2];if(0===o)I(mP);var
-B=aK(be,bJ(W(mQ,j)));if(g5(function(a){return 1-d5(a,mR)},B))I(mS);function
-q(a){return d5(a,B)}function
+c=ev(e,(g+(4*a|0)|0)+2|0),h=ev(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
+i=b(J(c),16);return n(J(h),i)}return ah(d)}]}function
+v(a){return bD(a[1],a[2])}var
+i=bS(l(pf)),z=m(pg),o=z[1],T=z[2];if(0===o)M(ph);var
+A=aN(bl,bT(Y(pi,i)));if(hO(function(a){return 1-ep(a,pj)},A))M(pk);function
+q(a){return ep(a,A)}function
 C(d){var
-g=h(d),n=g[1],c=gE(g[2],o);return 8===c?a(0,d)[2]:function(o){var
-j=V(e,n+a6(c,o)|0,c),d=r(j)-1|0;if(d<0)var
+g=h(d),m=g[1],c=hn(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+j=W(e,m+a9(c,o)|0,c),d=w(j)-1|0;if(d<0)var
 g=f;else{var
 a=d,h=f;for(;;){var
-k=D(aa(j,a)),i=l(b(h,8),k),m=a-1|0;if(0!==a){var
-a=m,h=i;continue}var
+k=J(ac(j,a)),i=n(b(h,8),k),l=a-1|0;if(0!==a){var
+a=l,h=i;continue}var
 g=i;break}}return g}}var
-s=W(mT,j);if(q(mU))var
+r=Y(pl,i);if(q(pm))var
 p=1;else
 var
-P=q(nA),p=P?[0,a1(W(nB,s))]:P;function
-E(a){return f}var
-U=1===p?E:C(nz);if(typeof
+O=q(p4),p=O?[0,a4(Y(p5,r))]:O;function
+D(a){return f}var
+U=1===p?D:C(p3);if(typeof
 p==="number")if(p)var
-X=n(mV)[2],x=X,t=[0,a(0,mW)[2]];else{try{var
-aF=[0,C(nw)],O=aF}catch(a){a=aA(a);if(a[1]!==bH)throw a;var
-O=0}var
-x=E,t=O}else
+V=m(pn)[2],x=V,s=[0,a(0,po)[2]];else{try{var
+aF=[0,C(p0)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
+N=0}var
+x=D,s=N}else
 var
-aG=n(nx)[2],x=aG,t=[0,a(0,ny)[2]];var
-Y=a(1,mX)[2],Z=a(1,mY)[2],G=a(0,mZ)[2],H=h(m0),$=H[1],J=h(m1),ae=H[2]<o?1:0,ac=J[1],ag=ae||((J[2]/32|0)<o?1:0);if(ag)I(m2);var
-ah=n(m3)[2],ai=n(m4)[2],g=be(W(m5,s)),u=a1(W(m6,s)),aj=af(u)<0?1:0,ak=aj||ek(u,D(64));if(ak)I(m7);var
-al=a(1,m8)[2],am=a(1,m9)[2],an=a(0,m_)[2],K=cM(bJ(bI(m(m$))));function
-ao(k){var
-n=d(an,k),o=d(al,k),s=_(u);if(64<r(g))I(mu);var
-v=eL(df(g),f,c,0);if(v){var
-w=v[1],q=w[2],x=w[1],z=function(a){var
-c=D(64),d=b(aJ(q,D(du)),32),e=b(aJ(x,o),32);if(ek(bt(l(aJ(a,aJ(q,D(du))),e),d),c))I(mv);return c1(x,q,D(s),o,n,a)},h=0,G=cK(mt,d_(46,g)),B=r(g);for(;;){if(B<=h)var
-m=0;else{if(ab(g,h)!==46){var
+aG=m(p1)[2],x=aG,s=[0,a(0,p2)[2]];var
+X=a(1,pp)[2],Z=a(1,pq)[2],F=a(0,pr)[2],G=h(ps),_=G[1],H=h(pt),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pu);var
+af=m(pv)[2],ag=m(pw)[2],g=bl(Y(px,r)),t=a4(Y(py,r)),aj=ai(t)<0?1:0,ak=aj||eG(t,J(64));if(ak)M(pz);var
+al=a(1,pA)[2],am=a(1,pB)[2],an=a(0,pC)[2],I=cZ(bT(bS(l(pD))));function
+ao(j){var
+m=d(an,j),o=d(al,j),r=aa(t);if(64<w(g))M(oY);var
+u=e$(dC(g),f,c,0);if(u){var
+v=u[1],q=v[2],x=v[1],y=function(a){var
+c=J(64),d=b(aM(q,J(dQ)),32),e=b(aM(x,o),32);if(eG(bA(n(aM(a,aM(q,J(dQ))),e),d),c))M(oZ);return df(x,q,J(r),o,m,a)},h=0,F=cX(oX,eu(46,g)),A=w(g);for(;;){if(A<=h)var
+l=0;else{if(ad(g,h)!==46){var
 h=h+1|0;continue}var
-m=[0,h]}var
-H=m?(r(g)-m[1]|0)-1|0:m,J=gZ(D(10),H),j=aJ(D(du),J),p=N(aJ(dU(G),o)),E=N(bt(N(b(p,32)),j));if(b3(n,b(c,s)))var
-a=E;else
+l=[0,h]}var
+G=l?(w(g)-l[1]|0)-1|0:l,H=hI(J(10),G),i=aM(J(dQ),H),p=P(aM(ee(F),o)),D=P(bA(P(b(p,32)),i));if(cb(m,b(c,r)))var
+a=D;else
 var
-L=Math.log(dV(n))-s*0.693147180559945286,t=b(p,32),C=F(t,aJ(j,bt(t,j))),M=bt(b(p,32),j),O=dV(j),a=l(M,pE(Math.ceil(dV(C)/O-L*4294967296.)));var
-A=z(a)?z(ei(a))?ei(a):a:g0(a);break}}else
+K=Math.log(ef(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=ef(i),a=n(L,r_(Math.ceil(ef(C)/N-K*4294967296.)));var
+z=y(a)?y(eE(a))?eE(a):a:hJ(a);break}}else
 var
-A=I(mw);var
-P=d(am,k),e=[0,be(y(K,k)[1+k]),o,P,n,A,na],Q=fu(ev(i,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
-ap=bw(o,function(a){var
-f=_(d(G,a+1|0)),g=_(d(G,a));if(f<g)ad(nb);var
+z=M(o0);var
+O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pE],Q=gd(eU(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+ap=bD(o,function(a){var
+f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pF);var
 h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
-l=V(e,ac+(32*a|0)|0,32),m=d(Z,a),n=d(Y,a),o=t?d(t[1],a):h,p=d(T,a);return[0,0!==aa(e,$+a|0)?1:0,p,h,o,n,m,l,c,k]}var
-i=d(ai,b),j=[0,[0,d(ah,b),i],c],b=b-1|0,c=j;continue}}),L=bw(K.length-1,ao),aq=W(nd,W(nc,j));function
-z(a){return aK(a1,bJ(W(a,W(ne,j))))}var
-ar=mC(m(nf),L),as=m(ng),at=m(nh),au=w(a(0,ni)),av=w(a(0,nj)),aw=w(a(0,nk));if(q(nl))var
-ax=z(nm),ay=z(nn),M=[0,[0,[0,z(no),ay],ax]];else
+l=W(e,$+(32*a|0)|0,32),m=d(Z,a),n=d(X,a),o=s?d(s[1],a):h,p=d(T,a);return[0,0!==ac(e,_+a|0)?1:0,p,h,o,n,m,l,c,k]}var
+i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pH,Y(pG,i));function
+y(a){return aN(a4,bT(Y(a,Y(pI,i))))}var
+as=o6(l(pJ),K),at=l(pK),au=l(pL),av=v(a(0,pM)),aw=v(a(0,pN)),ax=v(a(0,pO));if(q(pP))var
+ay=y(pQ),az=y(pR),L=[0,[0,[0,y(pS),az],ay]];else
 var
-M=0;var
-az=bJ(W(np,aq)),aB=aK(function(a){return be(a)},az),aC=q(nq),aD=a1(W(nr,s)),aE=be(W(nt,W(ns,j)));return[0,[0,be(W(nv,W(nu,j))),aE,g,u,aD,p,aC,aB,M,L,aw,av,au,ap,at,as],ar]},nC=function(a){function
-b(a){return cJ(1,aa(nD,a))}return cK(nE,bw(r(a),function(d){var
-c=aa(a,d),e=b(c%16|0);return G(b(c/16|0),e)}))},nG=nF.slice(),fw=function(f){try{var
-h=fv(f)}catch(a){a=aA(a);if(a[1]===bH){var
-c=a[2],n=0;if(8<r(c)&&dP(V(c,0,8),nH)){var
+L=0;var
+aA=bT(Y(pT,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pU),aD=a4(Y(pV,r)),aE=bl(Y(pX,Y(pW,i)));return[0,[0,bl(Y(pZ,Y(pY,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p6=function(a){function
+b(a){return cW(1,ac(p7,a))}return cX(p8,bD(w(a),function(d){var
+c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},p_=p9.slice(),gf=function(f){try{var
+h=ge(f)}catch(a){a=ar(a);if(a[1]===bR){var
+c=a[2],n=0;if(8<w(c)&&d$(W(c,0,8),p$)){var
 g=c;n=1}if(!n)var
-g=G(nI,c);return[0,0,g]}if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==b2&&a!==cF&&a!==ae)throw a;return nK}return nJ}var
+g=K(qa,c);return[0,0,g]}if(a!==b_&&a!==b9){if(a[1]!==b7&&a[1]!==b8&&a!==ca&&a!==cS&&a!==ae)throw a;return qc}return qb}var
 a=h[1];try{var
-j=jp(i,f,a,h[2])}catch(a){a=aA(a);if(a!==b2&&a!==b0&&a!==bZ)throw a;return nL}var
-k=j[1];if(0===af(k)){var
-p=a[14],s=g2(a[14]),b=d4(function(b,a){return a},s,p),l=a[6],o=0;if(typeof
-l==="number"&&l)if(0<af(b[9]))var
-t=G(nN,G(cD(b[9]),nM)),d=G(nO,G(cD(b[4]),t));else
+i=ka(k,f,a,h[2])}catch(a){a=ar(a);if(a!==ca&&a!==b_&&a!==b9)throw a;return qd}var
+j=i[1];if(0===ai(j)){var
+p=a[14],q=hL(a[14]),b=eo(function(b,a){return a},q,p),l=a[6],o=0;if(typeof
+l==="number"&&l)if(0<ai(b[9]))var
+r=K(qf,K(cQ(b[9]),qe)),d=K(qg,K(cQ(b[4]),r));else
 var
-d=G(cD(b[4]),nS);else
+d=K(cQ(b[4]),qk);else
 o=1;if(o)var
-v=a[7]?nT:nU,d=G(cD(b[3]),v);var
-u=G(nQ,G(d,G(nP,nC(j[2]))));return[0,1,G(nR,G(e(q+d0(a[14])),u))]}var
-m=_(k);return[0,0,G(nV,y(nG,m)[1+m])]},fx=[S,nW,cv(0)],nY=nX.slice(),of=oe.slice(),og=function(e){if(16777216<=r(e))throw[0,fx,oh];var
-f=ck(bI(e));if(4===f[0]){var
+u=a[7]?ql:qm,d=K(cQ(b[3]),u);var
+s=K(qi,K(d,K(qh,p6(i[2]))));return[0,1,K(qj,K(e(t+ek(a[14])),s))]}var
+m=aa(j);return[0,0,K(qn,E(p_,m)[1+m])]},gg=[T,qo,cI(0)],qq=qp.slice(),qL=qK.slice(),qM=function(e){if(16777216<=w(e))throw[0,gg,qN];var
+f=cx(bS(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(dR(d[1],oj)){var
+c=a[2],d=a[1];if(eb(d[1],qP)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bv(b)}}throw[0,bH,oi]},ok=function(q,aA,a1,x){var
-L=r(x)-1|0;for(;;){if(0<=L){if(ab(x,L)!==10){var
-L=L-1|0;continue}var
-T=[0,L]}else
+a=c;continue}return bC(b)}}throw[0,bR,qO]},qQ=function(s,aB,a1,D){var
+M=w(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
+M=M-1|0;continue}var
+U=[0,M]}else
 var
-T=0;var
-M=T?T[1]+1|0:T,U=V(x,M,r(x)-M|0),aB=V(x,0,M),ak=r(aB),B=function(a){var
-b=a<ak?1:0,c=b?aa(aB,a):b;return c},I=function(a){return a3===(B(a)&192)?1:0},e=0;for(;;){var
-al=ak<=e?1:0,Z=0;if(al){var
-am=al;Z=1}else{var
-p=B(e);if(!(a3<=p)){var
+U=0;var
+N=U?U[1]+1|0:U,V=W(D,N,w(D)-N|0),aC=W(D,0,N),al=w(aC),F=function(a){var
+b=a<al?1:0,c=b?ac(aC,a):b;return c},G=function(a){return a6===(F(a)&192)?1:0},e=0;for(;;){var
+am=al<=e?1:0,_=0;if(am){var
+an=am;_=1}else{var
+q=F(e);if(!(a6<=q)){var
 e=e+1|0;continue}var
-aH=0;if(194<=p&&!(dq<=p)){var
-az=I(e+1|0);if(az){var
+aF=0;if(194<=q&&!(dM<=q)){var
+aA=G(e+1|0);if(aA){var
 e=e+2|0;continue}var
-Y=az;aH=1}if(!aH){var
-aI=0;if(dq<=p&&!(dr<=p)){var
-av=I(e+1|0);if(av){var
-aw=I(e+2|0);if(aw){var
-aZ=dq!==p?1:0,ax=aZ||(f4<=B(e+1|0)?1:0);if(ax){var
-a0=237!==p?1:0,ay=a0||(B(e+1|0)<f4?1:0);if(ay){var
+Z=aA;aF=1}if(!aF){var
+aG=0;if(dM<=q&&!(dN<=q)){var
+aw=G(e+1|0);if(aw){var
+ax=G(e+2|0);if(ax){var
+aZ=dM!==q?1:0,ay=aZ||(gN<=F(e+1|0)?1:0);if(ay){var
+a0=237!==q?1:0,az=a0||(F(e+1|0)<gN?1:0);if(az){var
 e=e+3|0;continue}var
-S=ay}else
+T=az}else
 var
-S=ax}else
+T=ay}else
 var
-S=aw}else
+T=ax}else
 var
-S=av;var
-Y=S;aI=1}if(!aI){var
-an=dr<=p?1:0;if(an){var
-ao=p<245?1:0;if(ao){var
-ap=I(e+1|0);if(ap){var
-ar=I(e+2|0);if(ar){var
-as=I(e+3|0);if(as){var
-aX=dr!==p?1:0,at=aX||(fB<=B(e+1|0)?1:0);if(at){var
-aY=244!==p?1:0,au=aY||(B(e+1|0)<fB?1:0);if(au){var
+T=aw;var
+Z=T;aG=1}if(!aG){var
+ao=dN<=q?1:0;if(ao){var
+ap=q<245?1:0;if(ap){var
+aq=G(e+1|0);if(aq){var
+ar=G(e+2|0);if(ar){var
+at=G(e+3|0);if(at){var
+aV=dN!==q?1:0,au=aV||(gk<=F(e+1|0)?1:0);if(au){var
+aX=244!==q?1:0,av=aX||(F(e+1|0)<gk?1:0);if(av){var
 e=e+4|0;continue}var
-u=au}else
+t=av}else
 var
-u=at}else
+t=au}else
 var
-u=as}else
+t=at}else
 var
-u=ar}else
+t=ar}else
 var
-u=ap}else
+t=aq}else
 var
-u=ao}else
+t=ap}else
 var
-u=an;var
-am=u;Z=1}}}if(Z)var
-Y=am;if(Y){var
-a2=0===M?0:d_(10,V(x,0,M-1|0)),J=aK(og,a2),aT=function(k){if(J){var
+t=ao;var
+an=t;_=1}}}if(_)var
+Z=an;if(Z){var
+a2=0===N?0:eu(10,W(D,0,N-1|0)),H=aN(qM,a2),aT=function(p){if(H){var
 e=function(e){function
-u(j){function
-k(u){function
-o(u){function
-k(N){function
-M(K){function
-I(k){function
-O(u){function
-t(m){var
-e=j[10],l=q[14],a=k?k[1]?0:k[2]?0:1:k;if(e){if(e[1]){var
-h=a?l3:c;return[0,h]}var
-g=A(l);return s(function(a){if(a){var
-b=d(g,a[1]),c=b?b[1][1]:b;return c}return a},k)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-i=a?ft:l4;return[0,i]}var
-m=j[8];if(C(function(a){if(0===a[0])return 0;var
+w(o){function
+p(D){function
+q(G){function
+E(D){function
+p(O){function
+N(M){var
+J=e[11],t=x(function(a){return a[1]},J);function
+K(h){function
+P(w){function
+v(l){var
+e=o[12],k=s[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
+g=a?ov:c;return[0,g]}var
+p=z(k);return r(function(h){if(h){var
+l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
+f=t,a=l[2];for(;;){if(f){if(a){var
+b=a[1],g=f[1];switch(g[0]){case
+0:var
+c=0===b[0]?i(b[1],g[2]):0;break;case
+1:var
+c=0===b[0]?i(g[2],b[1]):0;break;case
+3:if(0===b[0])var
+c=0;else
+var
+e=b[1],c=e?e[2]?0:m(e[1]):e;break;default:var
+c=1}if(c){var
+f=f[2],a=a[2];continue}var
+k=c}else
+var
+k=a;return k}return a?0:1}}return n}return h},h)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
+j=a?gc:ow;return[0,j]}var
+l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
-b==="number"&&1===b)return 1;return 0},m))var
-o=function(h){var
-k=b4(i,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return E(s(function(a){if(0===a[0]){var
-l=a[3],m=a[2],g=H(j[8],0),h=function(c){var
-a=d(k,c[2][2]),b=C(function(a){return c8(l,a)},a);return[0,C(function(a){return c8(m,a)},a),b]},i=z(function(a){return db(h,a)},g),e=a[1],c=0,b=cg(jv,function(d,f){var
-a=f[1],g=a?d[2]:a,b=n(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return n(h)}return b},jw,jx,c,i),f=b?1:b;return f}return 1},g),f)},p=a(b(b(c,1),1)),r=e[7],h=g(ai(s(function(a){if(0===a[0])return 1;var
-b=a[1],j=e[9],k=e[8];return n(C(function(m){var
+b==="number"&&1===b)return 1;return 0},l))var
+p=function(h){var
+j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(r(function(a){if(0===a[0]){var
+k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
+a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dy(h,a)},g),e=a[1],c=0,b=cs(ky,function(d,f){var
+a=f[1],g=a?d[2]:a,b=m(g);if(b){var
+c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kz,kA,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(r(function(a){if(0===a[0])return 1;var
+b=a[1],j=e[9],k=e[8];return m(A(function(l){var
 b=f,a=j;for(;;){if(a){var
-e=d(k,b),g=e?c8(m,b):e;if(!g){var
-i=a[2],b=l(b,c),a=i;continue}var
+e=d(k,b),g=e?bP(l,b):e;if(!g){var
+i=a[2],b=n(b,c),a=i;continue}var
 h=g}else
 var
-h=a;return h}},b))},r),p),o);else
+h=a;return h}},b))},u),q),p);else
 var
-h=l2;return g(h,t)}var
-P=a(a(b(b(b(c,1),1),1))),Q=e[10],R=0,L=j[8],y=b4(i,aq(function(a){return 0===a[0]?aq(l0,a[1][2][1]):0},L)),p=R,o=Q;for(;;){if(o){var
-r=o[1][1];if(typeof
-r==="number")var
-h=1;else
-if(0===r[0])var
-M=fs(y,p,j),v=r[1],D=0,F=[0,cc,cc],G=function(l){return function(j,k){var
-a=ch(j)[2];return s(function(i){var
+j=ou;return g(j,v)}var
+Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(os,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
+q=j[1][1];if(0===q[0])var
+N=gb(E,l,o),w=q[1],G=0,H=[0,cl,cl],I=function(l){return function(j,k){var
+a=ct(j)[2];return r(function(i){var
 a=j[2],o=k[2],p=k[1];function
-c(a){return e8(p,a)}if(2===l)return a?n(c(a[1])):1;if(3<=l){if(i){var
+c(a){return fK(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=cP(a[1],f),e=d?1:d;else
+d=c6(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=n(e),m=g?n(e8(o,f)):g,b=m}else
+g=m(e),n=g?m(fK(o,f)):g,b=n}else
 var
-b=1;if(b){if(a)return n(c(a[1]));var
+b=1;if(b){if(a)return m(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(v),t=cg(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(w),u=cs(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=e7;break;case
+a=fJ;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?ch(b):e7;break;default:var
-a=ch(b)}else
-switch(e6(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?ct(b):fJ;break;default:var
+a=ct(b)}else
+switch(fI(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,jt,b[2]];break;default:var
-a=ch(b)}var
-j=bF(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=bF(c6(a),1,k);else
+a=[0,1,kw,b[2]];break;default:var
+a=ct(b)}var
+j=bO(a[3],1,c[2]);if(1===f){if(a[1])var
+k=c[1],h=bO(dn(a),1,k);else
 var
 h=c[1];var
-d=bF(a[3],0,h)}else
+d=bO(a[3],0,h)}else
 if(f)var
-l=c[1],d=bF(c6(a),1,l);else
+l=c[1],d=bO(dn(a),1,l);else
 if(a[1])var
-m=c[1],d=bF(c6(a),1,m);else
+m=c[1],d=bO(dn(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(v),G,e9,F,D,M),I=t?1:t,h=I;else{var
-w=r[3],x=m(f,w);if(x)var
-N=fs(y,p,j),J=0,u=cg(ju,function(e){return function(b,d){var
-a=b[2];return a?m(l(e_(d,a[1]),c),e):1}}(w),e9,cc,J,N),K=u?1:u,h=K;else
+d=c[1];return[0,d,j]}}(w),I,fL,H,G,N),J=u?1:u,p=J;else{var
+B=q[3],D=i(f,B);if(D)var
+O=gb(E,l,o),K=0,v=cs(kx,function(e){return function(b,d){var
+a=b[2];if(a){var
+c=fH(b);return i(n(fM(d,a[1]),c),e)}return 1}}(B),fL,cl,K,O),L=v?1:v,p=L;else
 var
-h=x}if(h){var
-p=p+1|0,o=o[2];continue}var
-B=h}else
+p=D}if(p){var
+l=l+1|0,j=j[2];continue}var
+F=p}else
 var
-B=1;return g(E(B,P),O)}}var
-J=a(a(a(a(c)))),D=H(j[8],0),G=z(function(a){return db(aW,a)},D),p=q[14],y=F(v(p,f),c),B=A(p);function
-o(a,b){return c5(B,a,b)}var
-r=0,u=[0,[0,y],0];function
+F=1;return g(y(F,Q),P)}}var
+L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dy(aO,a)},H),p=s[14],E=x(ko,t),F=[0,B(u(p,f),c),E],G=z(p);function
+j(d,e){var
+a=dm(G,d,e[1]);if(a)var
+b=fy(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
+var
+c=a;return c}var
+q=0,v=[0,[0,F],0];function
 w(a,e){var
-k=a[1][1],g=s(function(a){return m(f,a)},k),i=g?d(a[2],e):g,j=i?s(function(c){var
-b=a[1][1];return C(function(d){var
-a=e0(o,d,c),b=a?1:a;return b},b)},e):i;if(j){var
-l=b(b(b(b(b(b(c,1),1),1),1),1),1);return m(v(e3(h,o,a,2,e),f),l)}return j}var
-k=cg(function(a,b,c){return e3(h,o,a,b,c)},w,jr,u,r,G),x=k?[0,k[1][1]]:k;return g(t(x,J),I)}var
-p=j[5],o=0;for(;;){if(p){var
-r=p[1],u=r[2],x=r[1],I=C(function(f,g){return function(a){var
+l=a[1][1],g=r(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?r(function(c){var
+b=a[1][1];return A(function(d){var
+a=fA(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(u(fD(fE,j,a,2,e),f),m)}return k}var
+h=cs(function(a,b,c){return fD(fE,j,a,b,c)},w,ku,v,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
+t=o[5],q=0;for(;;){if(t){var
+w=t[1],D=w[2],E=w[1],J=A(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
-d=e}return d}}(u,x),o)?o:[0,[0,x,u],o],p=p[2],o=I;continue}var
-k=q[14];if(o){var
-J=function(u){function
-p(g){var
-d=a(b(b(a(c),1),1));return E(s(function(a){var
-p=da(i,e,a[1]),q=p?da(i,e,a[2]):p;if(q)var
-r=e[10],g=n(C(function(l){var
-j=a[2],k=a[1],b=l[1];if(typeof
-b!=="number"&&0===b[0]){var
+d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],t=t[2],q=J;continue}var
+p=s[14];if(q){var
+K=function(w){function
+o(g){var
+d=a(b(b(a(c),1),1));return y(r(function(a){var
+r=dx(k,e,a[1]),s=r?dx(k,e,a[2]):r;if(s)var
+t=e[10],g=m(A(function(l){var
+j=a[2],k=a[1],b=l[1];if(0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
 g=f;else{var
 i=h(d[1],j);if(i)return h(c[1],k);var
-g=i}return g}return 0},r));else
+g=i}return g}return 0},t));else
 var
-g=q;if(g){var
-s=a[2],c=function(a){return fq(e,s,a)},t=a[1],d=function(a){return fq(e,t,a)},b=A(k),j=e4(b,d,c,f,k),l=j?e4(b,c,d,f,k):j;if(l){var
-m=e5(b,d,c,k);if(!m)return e5(b,c,d,k);var
-o=m}else
+g=s;if(g)var
+u=e[11],i=m(A(function(b){return j(b[2],a[1],a[2])},u));else
 var
-o=l;return o}return g},o),d)}var
-q=a(a(b(c,1))),r=a(b(a(b(c,1)),1)),t=Q(b(c,1),r),j=A(k);return g(ai(m(aD(function(b,a){var
-g=l(b,v(a[8],f)),h=a[8];return aD(function(g,b){var
-a=d(e[4],b[1]),k=a?da(i,e,a[1][1]):a;if(k){var
-h=d(j,b[2]),m=h?v(h[1][8],f):f;return l(l(g,c),m)}return g},h,g)},k,f),t),q),p)},K=a(b(b(c,1),1)),y=e[7],B=y?1:y;if(B)var
-L=e[1],D=C(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],j=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(i,[0,a(b(a(b(b(a(c),1),1)),1)),j],l),k=d?1:d;return k},L);else
+i=g;if(i){var
+v=a[2],c=function(a){return f$(e,v,a)},w=a[1],d=function(a){return f$(e,w,a)},b=z(p),l=fF(b,d,c,f,p),n=l?fF(b,c,d,f,p):l;if(n){var
+o=fG(b,d,c,p);if(!o)return fG(b,c,d,p);var
+q=o}else
 var
-D=B;var
-G=g(ai(n(D),K),J)}else
+q=n;return q}return i},q),d)}var
+s=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),v=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
+g=n(b,u(a[8],f)),h=a[8];return aj(function(g,b){var
+a=d(e[4],b[1]),i=a?dx(k,e,a[1][1]):a;if(i){var
+h=d(l,b[2]),j=h?u(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),v),s),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
+M=e[1],H=A(function(l){var
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=v(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
 var
-G=lZ;return g(G,M)}}var
-o=b(b(a(c),1),1),p=b(b(a(b(c,1)),1),1),r=Q(b(c,1),p);return g(ai(m(j[9],r),o),k)}var
-p=b(a(b(b(b(c,1),1),1)),1),k=fp(i,j[6]),r=k?fp(i,j[7]):k;return g(E(r,p),o)}var
-o=a(b(b(a(c),1),1)),p=j[10]?h(d(i[3],U),f):1;return g(E(p,o),k)}if(J)var
-k=J[1],G=J[2],r=function(u){function
-C(a){return fo(i,u,a,b(c,1),G)}function
-e(ap){var
-l=[0,a(b(b(b(a(c),1),1),1)),0],m=[0,b(a(a(a(b(c,1)))),1),l],p=[0,a(b(b(b(a(c),1),1),1)),m],r=[0,a(a(a(a(b(c,1))))),p],s=[0,b(a(a(a(b(a(c),1)))),1),r],v=[0,a(a(a(a(b(a(c),1))))),s],x=[0,a(b(b(a(b(a(c),1)),1),1)),v],y=[0,a(a(b(b(a(a(c)),1),1))),x],A=[0,a(a(b(b(a(a(c)),1),1))),y],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],F=[0,b(a(a(a(b(c,1)))),1),C],G=[0,a(a(b(b(b(a(c),1),1),1))),F],I=[0,a(a(b(b(b(a(c),1),1),1))),G],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],L=[0,a(b(b(b(b(a(c),1),1),1),1)),0],M=[0,a(b(a(a(b(a(c),1))),1)),L],P=[0,a(b(a(b(b(a(c),1),1)),1)),M],Q=[0,b(b(b(a(b(a(c),1)),1),1),1),P],R=[0,a(a(b(b(b(a(c),1),1),1))),Q],e=ac(i,[0,a(a(b(b(a(a(c)),1),1))),R],J,k);function
-S(A){function
-l(y){function
-h(h){function
-l(C){function
-h(U){var
-V=by(function(e){var
-h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),k],m=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),m],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(i[2],t),f=j(i[4],e[1],u);if(f)var
+H=G;var
+I=g(af(m(H),L),K)}else
+var
+I=or;return g(I,N)}}var
+q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),w=R(b(c,1),t);return g(af(i(o[11],w),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),w=aY(k,x(function(a){return fv(k,a[2])},p)),D=z(p);function
+q(a){return a?d(D,a[1]):a}return g(y(r(function(a){var
+b=q(d(t,a[1]));if(b){var
+c=q(d(w,fv(k,a[2])));if(c){var
+e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
+f=e}else
+var
+f=c;var
+g=f}else
+var
+g=b;return g},p),F),E)}var
+t=b(a(b(b(b(c,1),1),1)),1),p=f_(k,o[6]),w=p?f_(k,o[7]):p;return g(y(w,t),q)}var
+q=a(b(b(a(c),1),1)),t=o[12]?h(d(k[3],V),f):1;return g(y(t,q),p)}if(H)var
+p=H[1],G=H[2],t=function(n){function
+H(a){return f9(k,n,a,b(c,1),G)}var
+e=n[1],U=aY(k,as(function(d){var
+e=co(k,d);if(e){var
+g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(dt(k,d),n),q=e[1];return x(function(a){return f3(k,q,a)},p)}return e},e));function
+h(ar){var
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],w=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),w],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+T(D){function
+i(B){function
+e(e){function
+i(F){function
+e(V){var
+W=bc(function(e){var
+h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,a(b(b(a(b(a(c),1)),1),1)),h],l=[0,a(a(a(a(a(b(c,1)))))),i],n=[0,b(a(a(a(b(a(c),1)))),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(b(b(a(b(a(c),1)),1),1)),o],q=[0,a(a(b(b(a(a(c)),1),1))),p],r=[0,a(a(b(b(a(a(c)),1),1))),q],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(a(b(b(a(a(c)),1),1))),s],u=d(k[2],t),f=j(k[4],e[1],u);if(f)var
 g=f;else
 var
-v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(i[2],x),g=j(i[4],e[1],y);return n(g)},k);function
-W(ao){function
-r(B){function
-n(h){function
-l(J){function
-t(a){return[0,[0,e,f,0,0,0,0,0,0,f,0]]}var
-u=b(c,1),v=[0,a(a(b(b(a(a(c)),1),1))),0],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A],C=[0,a(a(a(b(b(a(c),1),1)))),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],l=w(i,[0,a(b(b(b(b(a(c),1),1),1),1)),D],[4,k]);if(l){var
-m=l[1];if(4===m[0]){var
-h=m[1];if(h){var
-p=h[1],q=p[2];if(3===q[0]&&!(q[1]||h[2]))var
-E=[0,a(a(a(b(a(a(c)),1)))),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,b(b(b(a(b(a(c),1)),1),1),1),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=d(i[2],H),r=j(i[4],p[1],I);else
+v=[0,a(a(b(b(b(a(c),1),1),1))),0],w=[0,a(b(b(b(b(a(c),1),1),1),1)),v],x=[0,a(b(a(a(b(a(c),1))),1)),w],y=d(k[2],x),g=j(k[4],e[1],y);return m(g)},p);function
+X(ap){function
+u(D){function
+o(e){function
+i(N){function
+x(m){function
+o(a){return[0,[0,h,f,0,0,0,0,0,m,0,0,f,0]]}var
+e=m,p=b(b(a(a(c)),1),1);for(;;){if(e){var
+l=e[2];if(l){var
+n=j(k[5],e[1],l[1]);if(n){var
+e=l;continue}var
+i=n}else
 var
-r=0;var
-s=r}else
+i=1}else
 var
-s=h;var
-n=s}else
+i=1;var
+q=i?r(function(b){var
+a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
+z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=v(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
+m=i[1];if(4===m[0]){var
+e=m[1];if(e){var
+q=e[1],s=q[2];if(3===s[0]&&!e[2])var
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),w=j(k[4],q[1],M),t=w?O(cn,s[1],0):w;else
+var
+t=0;var
+u=t}else
+var
+u=e;var
+n=u}else
 var
 n=0;var
 o=n}else
 var
-o=l;return g(ai(o,u),t)}var
-m=b(b(a(a(c)),1),1);return g(E(eV(i,h,z(bx,u[10])),m),l)}var
-o=b(a(b(a(c),1)),1),p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,a(b(b(a(b(a(c),1)),1),1)),s],x=[0,b(a(a(a(b(a(c),1)))),1),v],y=[0,a(a(a(a(b(a(c),1))))),x],h=w(i,[0,a(b(a(a(b(a(c),1))),1)),y],[4,k]);if(h)var
-l=h[1],A=3===l[0]?O(c3,l[1],0):0,m=A;else
+o=i;return g(l(o,z),x)}var
+m=b(b(a(a(c)),1),1);return g(y(fi(k,e,x(bF,n[10])),m),i)}var
+q=b(a(b(a(c),1)),1),s=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(a(a(a(b(a(c),1))))),t],w=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),w],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=v(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
+i=e[1],C=3===i[0]?O(cn,i[1],0):0,m=C;else
 var
-m=h;return g(t(m,o),n)}var
-s=b(b(a(a(c)),1),1),v=ba(d(i[1],a1)),x=[0,b(b(a(b(a(a(c)),1)),1),1),0],y=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(a(a(b(b(a(c),1),1))),1),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],F=[0,b(a(b(b(a(a(c)),1),1)),1),D],n=ac(i,[0,a(b(b(b(b(a(c),1),1),1),1)),F],v,k);if(n)var
-G=d(i[1],q[1]),I=[0,b(a(b(b(a(a(c)),1),1)),1),0],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(a(b(a(c),1))),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),L],N=[0,b(a(b(b(a(a(c)),1),1)),1),M],h=ac(i,[0,a(a(a(b(b(a(c),1),1)))),N],G,k);else
+m=e;return g(l(m,q),o)}var
+w=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
+I=d(k[1],s[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
 var
-h=n;if(h)var
-P=d(i[1],q[2]),Q=[0,b(a(a(a(b(a(c),1)))),1),0],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(b(b(a(b(a(c),1)),1),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),U],W=[0,b(a(a(b(a(a(c)),1))),1),V],X=[0,a(a(a(a(a(b(c,1)))))),W],Y=[0,b(a(b(b(a(a(c)),1),1)),1),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(a(b(a(c),1))),1)),_],aa=[0,a(b(b(b(b(a(c),1),1),1),1)),$],ab=[0,b(a(b(b(a(a(c)),1),1)),1),aa],l=ac(i,[0,a(a(a(b(b(a(c),1),1)))),ab],P,k);else
+e=o;if(e)var
+Q=d(k[1],s[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
 var
-l=h;if(l){var
-m=H(q[14],0);if(m)var
-ad=ba(d(i[1],m[1][7])),ae=[0,a(b(a(b(b(a(c),1),1)),1)),0],af=[0,b(b(a(b(a(a(c)),1)),1),1),ae],ag=[0,a(b(b(b(b(a(c),1),1),1),1)),af],ah=[0,b(b(a(b(a(a(c)),1)),1),1),ag],aj=[0,a(a(b(b(a(a(c)),1),1))),ah],ak=[0,a(a(a(a(a(b(c,1)))))),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(a(a(a(b(a(c),1))))),al],an=[0,a(a(a(a(b(a(c),1))))),am],o=ac(i,[0,b(a(b(b(a(a(c)),1),1)),1),an],ad,k);else
+i=e;if(i){var
+m=C(s[14],0);if(m)var
+ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
 var
-o=m;var
-p=o}else
+q=m;var
+t=q}else
 var
-p=l;return g(E(p,s),r)}var
-X=a(a(b(a(c),1))),Y=aE(i,aN(i,[4,V])),Z=d(i[9],Y),s=d(i[1],Z),v=0,x=et(0,12),r=aD(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=D(a);return[0,bC(a$(eo(U,K(b(b(c,1),1),f)),e)),d]},x,v),y=ba(s);function
-h(b,a){return bz(a,cR(b,y))}var
-A=b(b(c,1),1),B=b(b(b(b(c,1),1),1),1),l=a$(aU(cQ(8,s,f),B),A),p=af(l);if(0===p)var
-m=b(b(b(a(a(c)),1),1),1);else
-if(0<p)var
-C=function(d){return a(b(b(a(a(c)),1),1))},F=function(d){function
+t=i;return g(y(t,w),u)}var
+Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eS(0,12),i=aj(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eL(V,I(b(b(c,1),1),f)),e)),d]},u,t),w=be(q);function
+e(b,a){return bd(a,c8(b,w))}var
+z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c7(8,q,f),A),z);function
+D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
+E(d){function
+e(d){return a(b(b(a(a(c)),1),1))}function
+f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
-f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)},m=aC(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},F,C,l);else{N(l);var
-m=b(a(b(b(b(a(c),1),1),1)),1)}var
-G=h(20,12),I=o([0,a(b(a(a(b(c,1))),1)),0],G),J=o(h(17,3),I),L=o([0,a(b(a(a(b(c,1))),1)),[0,m,0]],J),M=o(h(13,3),L),P=[0,a(a(a(b(a(c),1)))),0],Q=o([0,a(b(a(a(b(c,1))),1)),P],M),R=o(cR(8,r),Q),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bz(8,r),S),_=[0,b(b(a(b(b(a(c),1),1)),1),1),0],$=[0,a(b(b(a(b(a(c),1)),1),1)),_],aa=[0,a(a(a(a(a(b(c,1)))))),$],ab=[0,b(a(a(a(b(a(c),1)))),1),aa],ad=[0,a(a(a(a(b(a(c),1))))),ab],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],ag=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),ag],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(E(ac(i,[0,a(a(b(b(a(a(c)),1),1))),aj],T,k),X),W)}var
-l=b(a(b(a(c),1)),1),m=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,a(b(a(a(b(a(c),1))),1)),m],r=[0,a(a(a(a(a(b(c,1)))))),p],s=[0,b(b(a(b(b(a(c),1),1)),1),1),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],A=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),A];return g(t(cj(i,[0,a(a(b(b(a(a(c)),1),1))),B],k),l),h)}var
-m=b(a(b(a(c),1)),1);return g(E(fe(i,h[1],h[2],k),m),l)}var
-l=b(a(b(a(c),1)),1),m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v];return g(t(ff(i,e,[0,a(a(b(b(a(a(c)),1),1))),x]),l),h)}var
-m=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(a(a(a(b(a(c),1))))),m],r=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(a(b(b(a(a(c)),1),1))),s],x=[0,a(b(a(b(b(a(c),1),1)),1)),v],h=fg(i,[0,a(a(b(b(a(a(c)),1),1))),x],k),y=h?[2,h[1]]:kW;return g(y,l)}var
-T=b(a(b(c,1)),1);if(e)var
-h=e;else
+f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
+F=c3(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c8(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
+i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],w=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),w],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cv(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
+q=b(a(b(a(c),1)),1);return g(y(fS(k,e[1],e[2],p),q),i)}var
+i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fT(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
+q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fU(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:no;return g(B,i)}var
+V=b(a(b(c,1)),1);if(h)var
+e=h;else
 var
-U=[0,b(b(b(b(a(c),1),1),1),1),0],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(b(b(b(a(c),1),1),1)),V],X=[0,a(a(a(a(b(c,1))))),W],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(a(a(a(b(a(c),1))))),Y],_=[0,a(b(b(a(b(a(c),1)),1),1)),Z],$=[0,a(a(b(b(a(a(c)),1),1))),_],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ad=[0,a(a(b(b(a(a(c)),1),1))),ab],ae=[0,b(a(a(a(b(c,1)))),1),ad],ag=[0,a(a(b(b(b(a(c),1),1),1))),ae],ah=[0,a(a(b(b(b(a(c),1),1),1))),ag],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ah],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),0],al=[0,a(b(a(a(b(a(c),1))),1)),ak],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(b(a(b(a(c),1)),1),1),1),am],ao=[0,a(a(b(b(b(a(c),1),1),1))),an],h=ac(i,[0,a(a(b(b(a(a(c)),1),1))),ao],aj,k);return g(ai(h,T),S)}var
-h=a(b(b(a(c),1),1)),l=[0,b(a(a(a(b(a(c),1)))),1),0],m=[0,a(a(a(a(b(a(c),1))))),l],p=[0,a(b(b(a(b(a(c),1)),1),1)),m],r=[0,a(a(b(b(a(a(c)),1),1))),p],s=[0,a(a(b(b(a(a(c)),1),1))),r],v=[0,a(b(a(b(b(a(c),1),1)),1)),s],x=[0,a(a(b(b(a(a(c)),1),1))),v],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,b(a(a(a(b(a(c),1)))),1),y],B=[0,a(b(b(a(b(a(c),1)),1),1)),A];return g(g(E(ac(i,[0,a(a(b(a(b(a(c),1)),1))),B],x,k),h),e),C)},p=g(fj(i,q,aA),r);else
+W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
+i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f1(k,s,aB),t);else
 var
-p=[1,a(b(b(a(c),1),1))];return g(p,u)};return g(fj(i,q,aA),e)}return[0,ft]},aV=a(b(b(b(b(c,1),1),1),1)),ag=s(function(a){return cd(i,[4,o(a,[0,e$(i,U),0])])},J);if(ag)var
-aR=d(i[1],U),X=s(function(d){return n(h(d,b(a(b(c,1)),1)))},aR);else
+q=[1,a(b(b(a(c),1),1))];return g(q,w)};return g(f1(k,s,aB),e)}return[0,gc]},aU=a(b(b(b(b(c,1),1),1),1)),ah=r(function(a){return cm(k,[4,o(a,[0,fN(k,V),0])])},H);if(ah)var
+aR=d(k[1],V),Y=r(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
-X=ag;if(X){var
-$=d(i[2],jA),P=J,W=0;for(;;){if(P){var
-ad=P[1],aJ=[0,$,[0,aE(i,aN(i,[4,ad])),0]],aL=d(i[6],aJ),ae=d(i[9],aL),aM=[0,aE(i,aN(i,[4,o(ad,[0,e$(i,ae),0])])),W],aO=[0,b(a(b(c,1)),1),0],aP=[0,d(i[2],aO),aM],$=ae,P=P[2],W=aP;continue}var
-aQ=H(W,[0,U,0]),aS=d(i[6],aQ),ah=j(i[4],x,aS);break}}else
+Y=ah;if(Y){var
+$=d(k[2],kB),P=H,X=0;for(;;){if(P){var
+ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fN(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
+aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
 var
-ah=X;var
-R=g(E(ah,aV),aT);switch(R[0]){case
+ai=Y;var
+S=g(y(ai,aU),aT);switch(S[0]){case
 0:var
-aF=_(R[1]);return y(of,aF)[1+aF];case
+aD=aa(S[1]);return E(qL,aD)[1+aD];case
 1:var
-aj=_(R[1])-20|0;if(15<aj>>>0)var
-k=nZ;else
-switch(aj){case
+ak=aa(S[1])-20|0;if(17<ak>>>0)var
+p=qr;else
+switch(ak){case
 0:var
-k=n0;break;case
+p=qs;break;case
 1:var
-k=n1;break;case
+p=qt;break;case
 2:var
-k=n2;break;case
+p=qu;break;case
 3:var
-k=n3;break;case
+p=qv;break;case
 4:var
-k=n4;break;case
+p=qw;break;case
 5:var
-k=n5;break;case
+p=qx;break;case
 6:var
-k=n6;break;case
+p=qy;break;case
 7:var
-k=n7;break;case
+p=qz;break;case
 8:var
-k=n8;break;case
+p=qA;break;case
 9:var
-k=n9;break;case
+p=qB;break;case
 10:var
-k=n_;break;case
+p=qC;break;case
 11:var
-k=n$;break;case
+p=qD;break;case
 12:var
-k=oa;break;case
+p=qE;break;case
 13:var
-k=ob;break;case
+p=qF;break;case
 14:var
-k=oc;break;default:var
-k=od}return G(ol,k);default:var
-aG=_(R[1]);return G(om,y(nY,aG)[1+aG])}}return on}}},ot=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=fw(g),a=c[2];if(c[1])var
-e=fv(g),j=e[2],k=e[1],f=V(a,r(a)+gg|0,64),i=d9(r(f)/2|0,function(a){return cG(gJ(G(oo,V(f,2*a|0,2))))}),h=[0,a,aK(function(a){try{var
-b=ok(k,j,i,d(a,0));return b}catch(a){a=aA(a);if(a[1]===fx)return G(op,a[2]);if(a[1]===bH)return G(oq,a[2]);if(a!==b0&&a!==bZ){if(a[1]!==bX&&a[1]!==bY&&a!==ae&&a!==cF&&a!==b2)throw a;return os}return or}},n)];else
+p=qG;break;case
+15:var
+p=qH;break;case
+16:var
+p=qI;break;default:var
+p=qJ}return K(qR,p);default:var
+aE=aa(S[1]);return K(qS,E(qq,aE)[1+aE])}}return qT}}},qZ=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gf(g),a=c[2];if(c[1])var
+e=ge(g),j=e[2],k=e[1],f=W(a,w(a)+g1|0,64),i=et(w(f)/2|0,function(a){return cT(hs(K(qU,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
+b=qQ(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gg)return K(qV,a[2]);if(a[1]===bR)return K(qW,a[2]);if(a!==b_&&a!==b9){if(a[1]!==b7&&a[1]!==b8&&a!==ae&&a!==cS&&a!==ca)throw a;return qY}return qX}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return ou};pA(function(a){return fw(a)[2]},ot);dZ(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return q0};r6(function(a){return gf(a)[2]},qZ);ej(0);return}}(globalThis));
