@@ -67,6 +67,7 @@ def test_pairs_in_arrays_show_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(120):
         pair = rng.sample(made, 2) if rng.random() < 0.9 else [made[0], made[0]]
         most = rng.choice((3, 10**4, 10**4))
+        monkeypatch.setattr(search, "_MOST_EDGES", rng.choice((9, 1 << 21, 1 << 21)))
         by_pair = found(pair, most)
         with monkeypatch.context() as wide:
             wide.setattr(load, "MANY_STATES", 1)

@@ -4,26 +4,26 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(p){"use strict";var
-gP=" : flags Open_text and Open_binary are not compatible",gH="Invalid_argument",gO=0x7fffffff,cE='"',dI=1255,cC="REJECTED: ",a5=255,gY=0x800,aB=0xffff,dF="tools",gt="jsError",ay=0x8000,gA=12520,gN=160,bX=256,g5="rounded",gX="no member ",gs="End_of_file",dE="DECLINED: too large",dR="Unix.Unix_error",gW="nondeterministic",dH="Failure",aJ=0xff,dD="mkdir",bV=1000,g4="edge_start",g3="beta",dM=224,t="",gM="Stack_overflow",dT="ENOENT",gz="^",cz=": No such file or directory",bp="0",gL="/static/",gV="([^/]+)",bn=0x3f,dQ=1000000000,gK="Not_found",dS=0xf,a6=128,gr=0xdc00,gG="Sys_blocked_io",g9="grammar",g_="fd ",gT=125,gU="ENOTEMPTY",gy="Match_failure",T=248,gS="Division_by_zero",dU=252,g8=1027,gq="Sys_error",bW=0xFF,dL="+",dP="rmdir",g2=0xf0,gJ="a call",gp="core",gF=246,g1=-64,go="EEXIST",gI=1026,gE="fraction_bits",gR="buffer.ml",cA="int_of_string",aA=1024,gQ="gate",gi="Pervasives.do_at_exit",gj="utf8",dX=" plans",bU=" ",ao=0x80,g0=1023,gh="Undefined_recursive_module",gn=120,gC="limits",gD=" : flags Open_rdonly and Open_wronly are not compatible",gm=512,dN=240,bo="-",g7="DECLINED: ",bq=0x40000000,gl=0x7ff0,gx="0123456789abcdef",dW=": Not a directory",gw=0xe0,gB=" : file already exists",dK="relaxed",gv=0xdfff,aI=0xffffff,gk=144,az="/",dO="compare: functional value",gZ="Assert_failure",dG="0x",g6="Out_of_memory",dJ="ENOTDIR",gu=1073741823,cD=254,dV="index out of bounds",cB=250,cF="_bigarr02";function
-q7(c,d){var
+gQ=" : flags Open_text and Open_binary are not compatible",gI="Invalid_argument",gP=0x7fffffff,cF='"',dK=1255,cD="REJECTED: ",a5=255,gZ=0x800,aB=0xffff,dH="tools",gu="jsError",ay=0x8000,gB=12520,gO=160,bX=256,g6="rounded",gY="no member ",gt="End_of_file",dG="DECLINED: too large",dT="Unix.Unix_error",gX="nondeterministic",dJ="Failure",aJ=0xff,dF="mkdir",bV=1000,g5="edge_start",g4="beta",dO=224,q="",gN="Stack_overflow",dV="ENOENT",gA="^",cA=": No such file or directory",bp="0",gM="/static/",gW="([^/]+)",bn=0x3f,dS=1000000000,gL="Not_found",dU=0xf,a6=128,gs=0xdc00,gH="Sys_blocked_io",g_="grammar",g$="fd ",gU=125,gV="ENOTEMPTY",gz="Match_failure",T=248,gT="Division_by_zero",dW=252,g9=1027,gr="Sys_error",bW=0xFF,dN="+",dR="rmdir",g3=0xf0,gK="a call",gq="core",gG=246,g2=-64,gp="EEXIST",gJ=1026,gF="fraction_bits",gS="buffer.ml",cB="int_of_string",aA=1024,gR="gate",gj="Pervasives.do_at_exit",gk="utf8",dZ=" plans",bU=" ",ao=0x80,g1=1023,gi="Undefined_recursive_module",go=120,gD="limits",gE=" : flags Open_rdonly and Open_wronly are not compatible",gn=512,dP=240,bo="-",g8="DECLINED: ",bq=0x40000000,gm=0x7ff0,gy="0123456789abcdef",dY=": Not a directory",gx=0xe0,gC=" : file already exists",dM="relaxed",gw=0xdfff,aI=0xffffff,gl=144,az="/",dQ="compare: functional value",g0="Assert_failure",dI="0x",g7="Out_of_memory",dL="ENOTDIR",gv=1073741823,cE=254,dX="index out of bounds",cC=250,cG="_bigarr02";function
+q$(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
-ha(e,f,d){var
+hb(e,f,d){var
 a=new
 Array(d+1);a[0]=0;for(var
 b=1,c=f+1;b<=d;b++,c++)a[b]=e[c];return a}function
-cO(c,b,a){var
+cP(c,b,a){var
 d=String.fromCharCode;if(b==0&&a<=4096&&a==c.length)return d.apply(null,c);var
-e=t;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
-cH(b){if(p.Uint8Array)var
+e=q;for(;0<a;b+=aA,a-=aA)e+=d.apply(null,c.slice(b,b+Math.min(a,aA)));return e}function
+cI(b){if(p.Uint8Array)var
 c=new(p.Uint8Array)(b.l);else
 var
 c=new
 Array(b.l);var
 e=b.c,d=e.length,a=0;for(;a<d;a++)c[a]=e.charCodeAt(a);for(d=b.l;a<d;a++)c[a]=0;b.c=c;b.t=4;return c}function
-bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cO(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
-if(b.t==2&&f==b.c.length){b.c+=d.t==4?cO(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cH(b);var
+bs(d,e,b,f,c){if(c==0)return 0;if(f==0&&(c>=b.l||b.t==2&&c>=b.c.length)){b.c=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else
+if(b.t==2&&f==b.c.length){b.c+=d.t==4?cP(d.c,e,c):e==0&&d.c.length==c?d.c:d.c.substr(e,c);b.t=b.c.length==b.l?0:2}else{if(b.t!=4)cI(b);var
 g=d.c,h=b.c;if(d.t==4)if(f<=e)for(var
 a=0;a<c;a++)h[f+a]=g[e+a];else
 for(var
@@ -35,84 +35,84 @@ a7(a,b,c,d,e){bs(aS(a),b,c,d,e);return 0}function
 bu(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-rU(b,a){throw[0,b,a]}function
-d_(b,a){if(b==0)return t;if(a.repeat)return a.repeat(b);var
-d=t,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-a8(a){if(a.t==2)a.c+=d_(a.l-a.c.length,"\0");else
-a.c=cO(a.c,0,a.c.length);a.t=0}function
-hG(a){if(a.length<24){for(var
+rY(b,a){throw[0,b,a]}function
+ea(b,a){if(b==0)return q;if(a.repeat)return a.repeat(b);var
+d=q,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
+a8(a){if(a.t==2)a.c+=ea(a.l-a.c.length,"\0");else
+a.c=cP(a.c,0,a.c.length);a.t=0}function
+hH(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-ec(e){for(var
-j=t,c=t,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
-d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gm){c.substr(0,1);j+=c;c=t;j+=e.slice(b,d)}else
-c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gw){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g2){a=g-0xe2080;if(a<gY||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
-if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gr+(a&0x3FF));else
-c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=t}}return j+c}function
+ed(e){for(var
+j=q,c=q,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<ao){for(var
+d=b+1;d<i&&(f=e.charCodeAt(d))<ao;d++);if(d-b>gn){c.substr(0,1);j+=c;c=q;j+=e.slice(b,d)}else
+c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(f<<6);if(f<gx){a=g-0x3080;if(a<ao)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6){g=h+(g<<6);if(f<g3){a=g-0xe2080;if(a<gZ||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==a6&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
+if(a>aB)c+=String.fromCharCode(0xd7c0+(a>>10),gs+(a&0x3FF));else
+c+=String.fromCharCode(a);if(c.length>aA){c.substr(0,1);j+=c;c=q}}return j+c}function
 aC(c,a,b){this.t=c;this.c=a;this.l=b}aC.prototype.toString=function(){switch(this.t){case
 9:return this.c;default:a8(this);case
-0:if(hG(this.c)){this.t=9;return this.c}this.t=8;case
+0:if(hH(this.c)){this.t=9;return this.c}this.t=8;case
 8:return this.c}};aC.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return ec(a)};aC.prototype.slice=function(){var
+a=this.toString();if(this.t==9)return a;return ed(a)};aC.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
 aC(this.t,a,this.l)};function
-hi(a){return new
+hj(a){return new
 aC(0,a,a.length)}function
-e(a){return hi(a)}function
-d9(b,a){rU(b,e(a))}var
+e(a){return hj(a)}function
+d$(b,a){rY(b,e(a))}var
 N=[0];function
-S(a){d9(N.Invalid_argument,a)}function
-bt(){S(dV)}function
-rc(b,a){if(a>>>0>=b.l-1)bt();var
+S(a){d$(N.Invalid_argument,a)}function
+bt(){S(dX)}function
+rg(b,a){if(a>>>0>=b.l-1)bt();var
 c=bu(b,a),d=bu(b,a+1);return d<<8|c}var
-hr=Math.pow(2,-24);function
-hz(a){throw a}function
-cM(){hz(N.Division_by_zero)}function
-q(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}q.prototype.caml_custom="_j";q.prototype.copy=function(){return new
-q(this.lo,this.mi,this.hi)};q.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.compare=function(a){var
-b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};q.prototype.neg=function(){var
+hs=Math.pow(2,-24);function
+hA(a){throw a}function
+cN(){hA(N.Division_by_zero)}function
+r(b,c,a){this.lo=b&aI;this.mi=c&aI;this.hi=a&aB}r.prototype.caml_custom="_j";r.prototype.copy=function(){return new
+r(this.lo,this.mi,this.hi)};r.prototype.ucompare=function(a){if(this.hi>a.hi)return 1;if(this.hi<a.hi)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.compare=function(a){var
+b=this.hi<<16,c=a.hi<<16;if(b>c)return 1;if(b<c)return-1;if(this.mi>a.mi)return 1;if(this.mi<a.mi)return-1;if(this.lo>a.lo)return 1;if(this.lo<a.lo)return-1;return 0};r.prototype.neg=function(){var
 a=-this.lo,b=-this.mi+(a>>24),c=-this.hi+(b>>24);return new
-q(a,b,c)};q.prototype.add=function(a){var
+r(a,b,c)};r.prototype.add=function(a){var
 b=this.lo+a.lo,c=this.mi+a.mi+(b>>24),d=this.hi+a.hi+(c>>24);return new
-q(b,c,d)};q.prototype.sub=function(a){var
+r(b,c,d)};r.prototype.sub=function(a){var
 b=this.lo-a.lo,c=this.mi-a.mi+(b>>24),d=this.hi-a.hi+(c>>24);return new
-q(b,c,d)};q.prototype.mul=function(a){var
-b=this.lo*a.lo,c=(b*hr|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hr|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
-q(b,c,d)};q.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};q.prototype.isNeg=function(){return this.hi<<16<0};q.prototype.and=function(a){return new
-q(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};q.prototype.or=function(a){return new
-q(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};q.prototype.xor=function(a){return new
-q(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};q.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-q(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
-q(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
-q(0,0,this.lo<<a-48)};q.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
-q(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
-q(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
-q(this.hi>>a-48,0,0)};q.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
+r(b,c,d)};r.prototype.mul=function(a){var
+b=this.lo*a.lo,c=(b*hs|0)+this.mi*a.lo+this.lo*a.mi,d=(c*hs|0)+this.hi*a.lo+this.mi*a.mi+this.lo*a.hi;return new
+r(b,c,d)};r.prototype.isZero=function(){return(this.lo|this.mi|this.hi)==0};r.prototype.isNeg=function(){return this.hi<<16<0};r.prototype.and=function(a){return new
+r(this.lo&a.lo,this.mi&a.mi,this.hi&a.hi)};r.prototype.or=function(a){return new
+r(this.lo|a.lo,this.mi|a.mi,this.hi|a.hi)};r.prototype.xor=function(a){return new
+r(this.lo^a.lo,this.mi^a.mi,this.hi^a.hi)};r.prototype.shift_left=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo<<a,this.mi<<a|this.lo>>24-a,this.hi<<a|this.mi>>24-a);if(a<48)return new
+r(0,this.lo<<a-24,this.mi<<a-24|this.lo>>48-a);return new
+r(0,0,this.lo<<a-48)};r.prototype.shift_right_unsigned=function(a){a=a&63;if(a==0)return this;if(a<24)return new
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|this.hi<<24-a,this.hi>>a);if(a<48)return new
+r(this.mi>>a-24|this.hi<<48-a,this.hi>>a-24,0);return new
+r(this.hi>>a-48,0,0)};r.prototype.shift_right=function(a){a=a&63;if(a==0)return this;var
 c=this.hi<<16>>16;if(a<24)return new
-q(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
+r(this.lo>>a|this.mi<<24-a,this.mi>>a|c<<24-a,this.hi<<16>>a>>>16);var
 b=this.hi<<16>>31;if(a<48)return new
-q(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
-q(this.hi<<16>>a-32,b,b)};q.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};q.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};q.prototype.udivmod=function(e){var
+r(this.mi>>a-24|this.hi<<48-a,this.hi<<16>>a-24>>16,b&aB);return new
+r(this.hi<<16>>a-32,b,b)};r.prototype.lsl1=function(){this.hi=this.hi<<1|this.mi>>23;this.mi=(this.mi<<1|this.lo>>23)&aI;this.lo=this.lo<<1&aI};r.prototype.lsr1=function(){this.lo=(this.lo>>>1|this.mi<<23)&aI;this.mi=(this.mi>>>1|this.hi<<23)&aI;this.hi=this.hi>>>1};r.prototype.udivmod=function(e){var
 c=0,b=this.copy(),a=e.copy(),d=new
-q(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};q.prototype.div=function(a){var
-b=this;if(a.isZero())cM();var
+r(0,0,0);while(b.ucompare(a)>0){c++;a.lsl1()}while(c>=0){c--;d.lsl1();if(b.ucompare(a)>=0){d.lo++;b=b.sub(a)}a.lsr1()}return{quotient:d,modulus:b}};r.prototype.div=function(a){var
+b=this;if(a.isZero())cN();var
 d=b.hi^a.hi;if(b.hi&ay)b=b.neg();if(a.hi&ay)a=a.neg();var
-c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};q.prototype.mod=function(b){var
-a=this;if(b.isZero())cM();var
+c=b.udivmod(a).quotient;if(d&ay)c=c.neg();return c};r.prototype.mod=function(b){var
+a=this;if(b.isZero())cN();var
 d=a.hi;if(a.hi&ay)a=a.neg();if(b.hi&ay)b=b.neg();var
-c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};q.prototype.toInt=function(){return this.lo|this.mi<<24};q.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};q.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};q.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};q.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
+c=a.udivmod(b).modulus;if(d&ay)c=c.neg();return c};r.prototype.toInt=function(){return this.lo|this.mi<<24};r.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};r.prototype.toArray=function(){return[this.hi>>8,this.hi&aJ,this.mi>>16,this.mi>>8&aJ,this.mi&aJ,this.lo>>16,this.lo>>8&aJ,this.lo&aJ]};r.prototype.lo32=function(){return this.lo|(this.mi&aJ)<<24};r.prototype.hi32=function(){return this.mi>>>8&aB|this.hi<<16};function
 bw(a){return new
-q(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-rd(d,c){if(c>>>0>=d.l-7)bt();var
+r(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
+rh(d,c){if(c>>>0>=d.l-7)bt();var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[7-a]=bu(d,c+a);return bw(b)}function
-aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cH(a)}a.c[c]=b;return 0}function
-hj(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
-hk(b,a,c){if(a>>>0>=b.l-3)bt();var
+aK(a,c,b){b&=aJ;if(a.t!=4){if(c==a.c.length){a.c+=String.fromCharCode(b);if(c+1==a.l)a.t=0;return 0}cI(a)}a.c[c]=b;return 0}function
+hk(b,a,c){if(a>>>0>=b.l)bt();return aK(b,a,c)}function
+hl(b,a,c){if(a>>>0>=b.l-3)bt();var
 g=bW&c>>24,f=bW&c>>16,e=bW&c>>8,d=bW&c;aK(b,a+0,d);aK(b,a+1,e);aK(b,a+2,f);aK(b,a+3,g);return 0}function
 bx(a){return a.toArray()}function
-rg(c,b,e){if(b>>>0>=c.l-7)bt();var
+rk(c,b,e){if(b>>>0>=c.l-7)bt();var
 d=bx(e);for(var
 a=0;a<8;a++)aK(c,b+7-a,d[a]);return 0}function
 bv(c,a){if(c.fun)return bv(c.fun,a);if(typeof
@@ -125,25 +125,25 @@ e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
 b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return bv(c,d)}}function
-bY(){S(dV)}function
+bY(){S(dX)}function
 E(a,b){if(b>>>0>=a.length-1)bY();return a}function
 aE(a){a.t&6&&a8(a);return a.c}var
-r4=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-r3(a){if(r4)return Math.floor(Math.log2(a));var
+r8=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+r7(a){if(r8)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-d2(c){var
+d4(c){var
 a=new(p.Float32Array)(1);a[0]=c;var
 b=new(p.Int32Array)(a.buffer);return b[0]|0}function
-cK(b,c,a){return new
-q(b,c,a)}function
-cJ(a){if(!isFinite(a)){if(isNaN(a))return cK(1,0,gl);return a>0?cK(0,0,gl):cK(0,0,0xfff0)}var
+cL(b,c,a){return new
+r(b,c,a)}function
+cK(a){if(!isFinite(a)){if(isNaN(a))return cL(1,0,gm);return a>0?cL(0,0,gm):cL(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?ay:a>=0?0:ay;if(f)a=-a;var
-b=r3(a)+g0;if(b<=0){b=0;a/=Math.pow(2,-gI)}else{a/=Math.pow(2,b-g8);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=r7(a)+g1;if(b<=0){b=0;a/=Math.pow(2,-gJ)}else{a/=Math.pow(2,b-g9);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&dS|f|b<<4;return cK(g,e,c)}function
-hg(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cF)for(var
+g=a|0;c=c&dU|f|b<<4;return cL(g,e,c)}function
+hh(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==cG)for(var
 a=0;a<b.dims.length;a++)if(b.dims[a]<aB)c.write(16,b.dims[a]);else{c.write(16,aB);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
 a=0;a<b.dims.length;a++)c.write(32,b.dims[a]);switch(b.kind){case
@@ -165,25 +165,25 @@ e=bx(b.get(a));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 1:for(var
 a=0;a<b.data.length;a++){var
-e=bx(cJ(b.get(a)));for(var
+e=bx(cK(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=d2(b.get(a));c.write(32,e)}break;case
+e=d4(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,d2(d[1]));c.write(32,d2(d[2]))}break;case
+d=b.get(a);c.write(32,d4(d[1]));c.write(32,d4(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
-f=b.get(a),e=bx(cJ(f[1]));for(var
+f=b.get(a),e=bx(cK(f[1]));for(var
 d=0;d<8;d++)c.write(8,e[d]);var
-e=bx(cJ(f[2]));for(var
+e=bx(cK(f[2]));for(var
 d=0;d<8;d++)c.write(8,e[d])}break}g[0]=(4+b.dims.length)*4;g[1]=(4+b.dims.length)*8}function
-he(a){switch(a){case
+hf(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-q_(c,e){var
+rc(c,e){var
 b=p,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -199,23 +199,23 @@ b=p,a;switch(c){case
 11:a=b.Float64Array;break;case
 12:a=b.Uint8Array;break}if(!a)S("Bigarray.create: unsupported kind");var
 d=new
-a(e*he(c));return d}function
-d3(c){var
+a(e*hf(c));return d}function
+d5(c){var
 a=new(p.Int32Array)(1);a[0]=c;var
 b=new(p.Float32Array)(a.buffer);return b[0]}function
-d4(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dS)==0?b&ay?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&dS);if(c>0){a+=16;a*=Math.pow(2,c-g8)}else
-a*=Math.pow(2,-gI);if(b&ay)a=-a;return a}function
-dY(b){var
+d6(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&dU)==0?b&ay?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&dU);if(c>0){a+=16;a*=Math.pow(2,c-g9)}else
+a*=Math.pow(2,-gJ);if(b&ay)a=-a;return a}function
+d0(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)S("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-rv(b,a){return new
-q(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
-d5(a){return a.hi32()}function
-d6(a){return a.lo32()}var
-q$=cF;function
-aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=q$;aR.prototype.offset=function(b){var
+rz(b,a){return new
+r(b&aI,b>>>24&aJ|(a&aB)<<8,a>>>16&aB)}function
+d7(a){return a.hi32()}function
+d8(a){return a.lo32()}var
+rd=cG;function
+aR(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}aR.prototype.caml_custom=rd;aR.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
@@ -224,15 +224,15 @@ a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bY();c=c*this.dims[a]+
 for(var
 a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bY();c=c*this.dims[a]+(b[a]-1)}return c};aR.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return rv(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return rz(d,b);case
 10:case
 11:var
-e=this.data[a*2+0],c=this.data[a*2+1];return[cD,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=d6(b);this.data[a*2+1]=d5(b);break;case
+e=this.data[a*2+0],c=this.data[a*2+1];return[cE,e,c];default:return this.data[a]}};aR.prototype.set=function(a,b){switch(this.kind){case
+7:this.data[a*2+0]=d8(b);this.data[a*2+1]=d7(b);break;case
 10:case
 11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};aR.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=d6(b),e=d5(b);if(c==e)this.data.fill(c);else
+c=d8(b),e=d7(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
@@ -265,20 +265,20 @@ a!=="number")if(a
 instanceof
 Array&&a.length==1)a=a[0];else
 S("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bY();return a};br.prototype.get=function(a){return this.data[a]};br.prototype.set=function(a,b){this.data[a]=b;return 0};br.prototype.fill=function(a){this.data.fill(a);return 0};function
-hc(c,d,a,b){var
-e=he(c);if(dY(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+hd(c,d,a,b){var
+e=hf(c);if(d0(a)*e!=b.length)S("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 br(c,d,a,b);return new
 aR(c,d,a,b)}function
-at(a){if(!N.Failure)N.Failure=[T,e(dH),-3];d9(N.Failure,a)}function
-hd(b,v,r){var
+at(a){if(!N.Failure)N.Failure=[T,e(dJ),-3];d$(N.Failure,a)}function
+he(b,v,r){var
 i=b.read32s();if(i<0||i>16)at("input_value: wrong number of bigarray dimensions");var
-p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cF)for(var
+p=b.read32s(),j=p&aJ,o=p>>8&1,h=[];if(r==cG)for(var
 a=0;a<i;a++){var
 n=b.read16u();if(n==aB){var
 t=b.read32u(),u=b.read32u();if(t!=0)at("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=dY(h),f=q_(j,d),g=hc(j,o,h,f);switch(j){case
+d=d0(h),f=rc(j,d),g=hd(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -305,28 +305,28 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=d4(bw(e));g.set(a,k)}break;case
+k=d6(bw(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=d3(b.read32s());g.set(a,k)}break;case
+k=d5(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=d3(b.read32s()),l=d3(b.read32s());g.set(a,[cD,m,l])}break;case
+m=d5(b.read32s()),l=d5(b.read32s());g.set(a,[cE,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=d4(bw(e));for(var
+m=d6(bw(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=d4(bw(e));g.set(a,[cD,m,l])}break}v[0]=(4+i)*4;return hc(j,o,h,f)}function
-hb(a,b,c){return a.compare(b,c)}function
+l=d6(bw(e));g.set(a,[cE,m,l])}break}v[0]=(4+i)*4;return hd(j,o,h,f)}function
+hc(a,b,c){return a.compare(b,c)}function
 a9(a,b){return Math.imul(a,b)}function
 Z(b,a){a=a9(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=a9(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-rs(a,b){a=Z(a,d6(b));a=Z(a,d5(b));return a}function
-d0(a,b){return rs(a,cJ(b))}function
-hf(c){var
-b=dY(c.dims),d=0;switch(c.kind){case
+rw(a,b){a=Z(a,d8(b));a=Z(a,d7(b));return a}function
+d2(a,b){return rw(a,cK(b))}function
+hg(c){var
+b=d0(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
 12:if(b>bX)b=bX;var
@@ -346,75 +346,75 @@ a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 a=0;a<b;a++)d=Z(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=d0(d,c.data[a]);break;case
+a=0;a<b;a++)d=d2(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=d0(d,c.data[a]);break}return d}function
-ru(a,b){b[0]=4;return a.read32s()}function
-rM(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=d2(d,c.data[a]);break}return d}function
+ry(a,b){b[0]=4;return a.read32s()}function
+rQ(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:at("input_value: native integer value too large");default:at("input_value: ill-formed native integer")}}function
-rC(c,d){var
+rG(c,d){var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return bw(b)}function
-rA(e,d,b){var
+rE(e,d,b){var
 c=bx(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
-hq(a,b,c){return a.compare(b)}function
-rx(a){return a.lo32()^a.hi32()}var
-b0={"_j":{deserialize:rC,serialize:rA,fixed_length:8,compare:hq,hash:rx},"_i":{deserialize:ru,fixed_length:4},"_n":{deserialize:rM,fixed_length:4},"_bigarray":{deserialize:function(a,b){return hd(a,b,"_bigarray")},serialize:hg,compare:hb,hash:hf},"_bigarr02":{deserialize:function(a,b){return hd(a,b,cF)},serialize:hg,compare:hb,hash:hf}};function
-dZ(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
-hl(f,c,d,e){var
-b=dZ(c);if(b){var
+hr(a,b,c){return a.compare(b)}function
+rB(a){return a.lo32()^a.hi32()}var
+b0={"_j":{deserialize:rG,serialize:rE,fixed_length:8,compare:hr,hash:rB},"_i":{deserialize:ry,fixed_length:4},"_n":{deserialize:rQ,fixed_length:4},"_bigarray":{deserialize:function(a,b){return he(a,b,"_bigarray")},serialize:hh,compare:hc,hash:hg},"_bigarr02":{deserialize:function(a,b){return he(a,b,cG)},serialize:hh,compare:hc,hash:hg}};function
+d1(a){return b0[a.caml_custom]&&b0[a.caml_custom].compare}function
+hm(f,c,d,e){var
+b=d1(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
 b1(a){return a
 instanceof
 aC}function
-cL(a){return b1(a)}function
-hm(a){if(typeof
+cM(a){return b1(a)}function
+hn(a){if(typeof
 a==="number")return bV;else
-if(b1(a))return dU;else
-if(cL(a))return 1252;else
+if(b1(a))return dW;else
+if(cM(a))return 1252;else
 if(a
 instanceof
 Array&&a[0]===a[0]>>>0&&a[0]<=a5){var
-b=a[0]|0;return b==cD?0:b}else
+b=a[0]|0;return b==cE?0:b}else
 if(a
 instanceof
-String)return gA;else
+String)return gB;else
 if(typeof
-a=="string")return gA;else
+a=="string")return gB;else
 if(a
 instanceof
 Number)return bV;else
-if(a&&a.caml_custom)return dI;else
+if(a&&a.caml_custom)return dK;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-rD(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
-hh(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-rX(a,b){return hh(a,b)}function
-cG(a,b,d){var
+rH(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+hi(a,b){a.t&6&&a8(a);b.t&6&&a8(b);return a.c<b.c?-1:a.c>b.c?1:0}function
+r1(a,b){return hi(a,b)}function
+cH(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
-f=hm(a);if(f==cB){a=a[1];continue}var
-g=hm(b);if(g==cB){b=b[1];continue}if(f!==g){if(f==bV){if(g==dI)return hl(a,b,-1,d);return-1}if(g==bV){if(f==dI)return hl(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:S(dO);break;case
+f=hn(a);if(f==cC){a=a[1];continue}var
+g=hn(b);if(g==cC){b=b[1];continue}if(f!==g){if(f==bV){if(g==dK)return hm(a,b,-1,d);return-1}if(g==bV){if(f==dK)return hm(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:S(dQ);break;case
 248:var
-c=rD(a[2],b[2]);if(c!=0)return c|0;break;case
-249:S(dO);break;case
+c=rH(a[2],b[2]);if(c!=0)return c|0;break;case
+249:S(dQ);break;case
 250:S("equal: got Forward_tag, should not happen");break;case
 251:S("equal: abstract value");break;case
 252:if(a!==b){var
-c=hh(a,b);if(c!=0)return c|0}break;case
+c=hi(a,b);if(c!=0)return c|0}break;case
 253:S("equal: got Double_tag, should not happen");break;case
 254:S("equal: got Double_array_tag, should not happen");break;case
 255:S("equal: got Custom_tag, should not happen");break;case
-1247:S(dO);break;case
+1247:S(dQ);break;case
 1255:var
-i=dZ(a);if(i!=dZ(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
+i=d1(a);if(i!=d1(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)S("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -428,127 +428,127 @@ a=a.toString(),b=b.toString();if(a!==b){if(a<b)return-1;if(a>b)return 1}break;ca
 246:case
 254:default:if(a.length!=b.length)return a.length<b.length?-1:1;if(a.length>1)e.push(a,b,1);break}}if(e.length==0)return 0;var
 h=e.pop();b=e.pop();a=e.pop();if(h+1<a.length)e.push(a,b,h+1);a=a[h];b=b[h]}}function
-ap(a,b){return cG(a,b,true)}function
+ap(a,b){return cH(a,b,true)}function
 ab(a){if(a<0)S("Bytes.create");return new
-aC(a?2:9,t,a)}function
-hn(b,a){if(a==0)cM();return b/a|0}function
-ri(a,b){return+(cG(a,b,false)==0)}function
-rj(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=t;a.t=2}else{a.c=d_(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cH(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-rP=0;function
-cI(){return rP++}function
-ht(a){return a.toUtf16()}function
-b3(){return typeof
+aC(a?2:9,q,a)}function
+ho(b,a){if(a==0)cN();return b/a|0}function
+rm(a,b){return+(cH(a,b,false)==0)}function
+rn(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=q;a.t=2}else{a.c=ea(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)cI(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+rT=0;function
+cJ(){return rT++}function
+hu(a){return a.toUtf16()}function
+b4(){return typeof
 p.process!=="undefined"&&typeof
 p.process.versions!=="undefined"&&typeof
 p.process.versions.node!=="undefined"}function
-r5(){function
-a(a){if(a.charAt(0)===az)return[t,a.substring(1)];return}function
+r9(){function
+a(a){if(a.charAt(0)===az)return[q,a.substring(1)];return}function
 b(c){var
-g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||t,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
-d=a[1]||t,f=a[2]||t;return[d,c.substring(d.length+f.length)]}return}return b3()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
-ed=r5();function
-hE(a){return a.slice(-1)!==az?a+az:a}if(b3()&&p.process&&p.process.cwd)var
+g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||q,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
+d=a[1]||q,f=a[2]||q;return[d,c.substring(d.length+f.length)]}return}return b4()&&p.process&&p.process.platform?p.process.platform==="win32"?b:a:a}var
+ee=r9();function
+hF(a){return a.slice(-1)!==az?a+az:a}if(b4()&&p.process&&p.process.cwd)var
 bZ=p.process.cwd().replace(/\\/g,az);else
 var
-bZ="/static";bZ=hE(bZ);function
-rG(a){a=ht(a);if(!ed(a))a=bZ+a;var
-e=ed(a),d=e[1].split(az),b=[];for(var
+bZ="/static";bZ=hF(bZ);function
+rK(a){a=hu(a);if(!ee(a))a=bZ+a;var
+e=ee(a),d=e[1].split(az),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-r0(e){for(var
-f=t,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
-d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gm){b.substr(0,1);f+=b;b=t;f+=e.slice(c,d)}else
-b+=e.slice(c,d);if(d==g)break;c=d}if(a<gY){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
-if(a<0xd800||a>=gv)b+=String.fromCharCode(gw|a>>12,ao|a>>6&bn,ao|a&bn);else
-if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gr||h>gv)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g2|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=t}}return f+b}function
-rf(a){var
-b=9;if(!hG(a))b=8,a=r0(a);return new
+r4(e){for(var
+f=q,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<ao){for(var
+d=c+1;d<g&&(a=e.charCodeAt(d))<ao;d++);if(d-c>gn){b.substr(0,1);f+=b;b=q;f+=e.slice(c,d)}else
+b+=e.slice(c,d);if(d==g)break;c=d}if(a<gZ){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(ao|a&bn)}else
+if(a<0xd800||a>=gw)b+=String.fromCharCode(gx|a>>12,ao|a>>6&bn,ao|a&bn);else
+if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<gs||h>gw)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(g3|a>>18,ao|a>>12&bn,ao|a>>6&bn,ao|a&bn)}if(b.length>aA){b.substr(0,1);f+=b;b=q}}return f+b}function
+rj(a){var
+b=9;if(!hH(a))b=8,a=r4(a);return new
 aC(b,a,a.length)}function
-aV(a){return rf(a)}var
-r7=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",go,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dT,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dJ,gU,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+aV(a){return rj(a)}var
+r$=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",gp,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",dV,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",dL,gV,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 ba(d,f,e,a){var
-b=r7.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
-c=[b,aV(f||t),aV(e||t)];return c}var
-hx={};function
-a_(a){return hx[a]}function
+b=r$.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+c=[b,aV(f||q),aV(e||q)];return c}var
+hy={};function
+a_(a){return hy[a]}function
 a$(b,a){throw[0,b].concat(a)}function
-re(a){return new
+ri(a){return new
 aC(4,a,a.length)}function
-H(a){d9(N.Sys_error,a)}function
-rS(a){H(a+cz)}function
-rb(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
+H(a){d$(N.Sys_error,a)}function
+rW(a){H(a+cA)}function
+rf(b,a){if(a>>>0>=b.l)bt();return bu(b,a)}function
 by(a){return a.l}function
-g$(){}function
+ha(){}function
 U(a){this.data=a}U.prototype=new
-g$();U.prototype.truncate=function(a){var
+ha();U.prototype.truncate=function(a){var
 b=this.data;this.data=ab(a|0);bs(b,0,this.data,0,a)};U.prototype.length=function(){return by(this.data)};U.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
 e=ab(b+a),f=this.data;this.data=e;bs(f,0,this.data,0,c)}a7(d,g,this.data,b,a);return 0};U.prototype.read=function(c,a,d,b){var
-e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rb(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
+e=this.length();bs(this.data,c,a,d,b);return 0};U.prototype.read_one=function(a){return rf(this.data,a)};U.prototype.close=function(){};U.prototype.constructor=U;function
 $(b,a){this.content={};this.root=b;this.lookupFun=a}$.prototype.nm=function(a){return this.root+a};$.prototype.create_dir_if_needed=function(d){var
-c=d.split(az),b=t;for(var
+c=d.split(az),b=q;for(var
 a=0;a<c.length-1;a++){b+=c[a]+az;if(this.content[b])continue;this.content[b]=Symbol("directory")}};$.prototype.slash=function(a){return/\/$/.test(a)?a:a+az};$.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(e(this.root),e(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
-U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==t)return 1;var
+U(aS(b[1]))}}};$.prototype.exists=function(a){if(a==q)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};$.prototype.mkdir=function(c,e,d){var
-b=d&&a_(dR);if(this.exists(c))if(b)a$(b,ba(go,dD,this.nm(c)));else
+b=d&&a_(dT);if(this.exists(c))if(b)a$(b,ba(gp,dF,this.nm(c)));else
 H(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||t;if(!this.exists(a))if(b)a$(b,ba(dT,dD,this.nm(a)));else
-H(a+cz);if(!this.is_dir(a))if(b)a$(b,ba(dJ,dD,this.nm(a)));else
-H(a+dW);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
-b=f&&a_(dR),c=a==t?t:this.slash(a),e=new
-RegExp(gz+c+gV);if(!this.exists(a))if(b)a$(b,ba(dT,dP,this.nm(a)));else
-H(a+cz);if(!this.is_dir(a))if(b)a$(b,ba(dJ,dP,this.nm(a)));else
-H(a+dW);for(var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||q;if(!this.exists(a))if(b)a$(b,ba(dV,dF,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dF,this.nm(a)));else
+H(a+dY);this.create_dir_if_needed(this.slash(c))};$.prototype.rmdir=function(a,f){var
+b=f&&a_(dT),c=a==q?q:this.slash(a),e=new
+RegExp(gA+c+gW);if(!this.exists(a))if(b)a$(b,ba(dV,dR,this.nm(a)));else
+H(a+cA);if(!this.is_dir(a))if(b)a$(b,ba(dL,dR,this.nm(a)));else
+H(a+dY);for(var
 d
 in
-this.content)if(d.match(e))if(b)a$(b,ba(gU,dP,this.nm(a)));else
+this.content)if(d.match(e))if(b)a$(b,ba(gV,dR,this.nm(a)));else
 H(this.nm(a)+": Directory not empty");delete
 this.content[c]};$.prototype.readdir=function(a){var
-f=a==t?t:this.slash(a);if(!this.exists(a))H(a+cz);if(!this.is_dir(a))H(a+dW);var
+f=a==q?q:this.slash(a);if(!this.exists(a))H(a+cA);if(!this.is_dir(a))H(a+dY);var
 g=new
-RegExp(gz+f+gV),d={},c=[];for(var
+RegExp(gA+f+gW),d={},c=[];for(var
 e
 in
 this.content){var
-b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==t)return true;var
+b=e.match(g);if(b&&!d[b[1]]){d[b[1]]=true;c.push(b[1])}}return c};$.prototype.is_dir=function(a){if(a==q)return true;var
 b=this.slash(a);return this.content[b]?1:0};$.prototype.unlink=function(a){var
 b=this.content[a]?true:false;delete
-this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gD);if(b.text&&b.binary)H(this.nm(a)+gP);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gB);var
+this.content[a];return b};$.prototype.open=function(a,b){if(b.rdonly&&b.wronly)H(this.nm(a)+gE);if(b.text&&b.binary)H(this.nm(a)+gQ);this.lookup(a);if(this.content[a]){if(this.is_dir(a))H(this.nm(a)+" : is a directory");if(b.create&&b.excl)H(this.nm(a)+gC);var
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
 U(ab(0));return this.content[a]}else
-rS(this.nm(a))};$.prototype.register=function(c,a){var
-b;if(this.content[c])H(this.nm(c)+gB);if(b1(a))b=new
-U(a);if(cL(a))b=new
+rW(this.nm(a))};$.prototype.register=function(c,a){var
+b;if(this.content[c])H(this.nm(c)+gC);if(b1(a))b=new
+U(a);if(cM(a))b=new
 U(aS(a));else
 if(a
 instanceof
 Array)b=new
-U(re(a));else
+U(ri(a));else
 if(typeof
 a==="string")b=new
-U(hi(a));else
+U(hj(a));else
 if(a.toString){var
 d=aS(aV(a.toString()));b=new
 U(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
 H(this.nm(c)+" : registering file with invalid content type")};$.prototype.constructor=$;function
-w(a){return by(a)}function
+u(a){return by(a)}function
 ad(b,a){return bu(b,a)}function
-q9(d){var
-c=w(d),b=new
+rb(d){var
+c=u(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=ad(d,a);return b}function
-q8(a){if(a.t!=4)cH(a);return a.c}function
+ra(a){if(a.t!=4)cI(a);return a.c}function
 aD(a){this.fs=require("fs");this.fd=a}aD.prototype=new
-g$();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
-a=q9(b);if(!(a
+ha();aD.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){H(a.toString())}};aD.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){H(a.toString())}};aD.prototype.write=function(f,b,c,e){var
+a=rb(b);if(!(a
 instanceof
 p.Uint8Array))a=new(p.Uint8Array)(a);var
 d=p.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){H(a.toString())}return 0};aD.prototype.read=function(g,d,c,f){var
-a=q8(d);if(!(a
+a=ra(d);if(!(a
 instanceof
 p.Uint8Array))a=new(p.Uint8Array)(a);var
 e=p.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,g)}catch(a){H(a.toString())}for(var
-b=0;b<f;b++)hj(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
+b=0;b<f;b++)hk(d,c+b,e[c+b]);return 0};aD.prototype.read_one=function(c){var
 b=new(p.Uint8Array)(1),a=p.Buffer.from(b);try{this.fs.readSync(this.fd,a,0,1,c)}catch(a){H(a.toString())}return a[0]};aD.prototype.close=function(){try{this.fs.closeSync(this.fd)}catch(a){H(a.toString())}};aD.prototype.constructor=aD;function
 V(a){this.fs=require("fs");this.root=a}V.prototype.nm=function(a){return this.root+a};V.prototype.exists=function(a){try{return this.fs.existsSync(this.nm(a))?1:0}catch(a){return 0}};V.prototype.mkdir=function(b,a,c){try{this.fs.mkdirSync(this.nm(b),{mode:a});return 0}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.rmdir=function(a,b){try{this.fs.rmdirSync(this.nm(a));return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readdir=function(a,b){try{return this.fs.readdirSync(this.nm(a))}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.is_dir=function(a){try{return this.fs.statSync(this.nm(a)).isDirectory()?1:0}catch(a){H(a.toString())}};V.prototype.unlink=function(a,c){try{var
 b=this.fs.existsSync(this.nm(a))?1:0;this.fs.unlinkSync(this.nm(a));return b}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.open=function(f,c,g){var
@@ -560,8 +560,8 @@ d=this.fs.openSync(this.nm(f),b);return new
 aD(d)}catch(a){this.raise_nodejs_error(a,g)}};V.prototype.rename=function(b,a,c){try{this.fs.renameSync(this.nm(b),this.nm(a))}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.stat=function(b,c){try{var
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};V.prototype.readlink=function(b,c){try{var
-a=this.fs.readlinkSync(this.nm(b),gj);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
-b=a_(dR);if(d&&b){var
+a=this.fs.readlinkSync(this.nm(b),gk);return aV(a)}catch(a){this.raise_nodejs_error(a,c)}};V.prototype.raise_nodejs_error=function(a,d){var
+b=a_(dT);if(d&&b){var
 c=ba(a.code,a.syscall,a.path,a.errno);a$(b,c)}else
 H(a.toString())};V.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
@@ -571,47 +571,47 @@ if(a.isBlockDevice())b=3;else
 if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};V.prototype.constructor=V;function
-hp(b){var
-a=ed(b);if(!a)return;return a[0]+az}var
-cN=hp(bZ)||at("unable to compute caml_root"),bz=[];if(b3())bz.push({path:cN,device:new
-V(cN)});else
-bz.push({path:cN,device:new
-$(cN)});bz.push({path:gL,device:new
-$(gL)});function
-hH(b){var
-g=rG(b),b=g.join(az),f=hE(b),c;for(var
+hq(b){var
+a=ee(b);if(!a)return;return a[0]+az}var
+cO=hq(bZ)||at("unable to compute caml_root"),bz=[];if(b4())bz.push({path:cO,device:new
+V(cO)});else
+bz.push({path:cO,device:new
+$(cO)});bz.push({path:gM,device:new
+$(gM)});function
+hI(b){var
+g=rK(b),b=g.join(az),f=hF(b),c;for(var
 e=0;e<bz.length;e++){var
-a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b3()){var
-d=hp(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
+a=bz[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&b4()){var
+d=hq(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
 V(d)};bz.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;H("no device found for "+f)}function
-rh(c,b){var
-a=hH(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
-hF(b,a){var
-b=e(b),a=e(a);return rh(b,a)}function
-rm(){var
+rl(c,b){var
+a=hI(c);if(!a.device.register)at("cannot register file");a.device.register(a.rest,b);return 0}function
+hG(b,a){var
+b=e(b),a=e(a);return rl(b,a)}function
+rq(){var
 b=p.caml_fs_tmp;if(b)for(var
-a=0;a<b.length;a++)hF(b[a].name,b[a].content);p.jsoo_create_file=hF;p.caml_fs_tmp=[];return 0}function
-rn(a,b){return+(cG(a,b,false)>=0)}function
-d1(d,b){var
+a=0;a<b.length;a++)hG(b[a].name,b[a].content);p.jsoo_create_file=hG;p.caml_fs_tmp=[];return 0}function
+rr(a,b){return+(cH(a,b,false)>=0)}function
+d3(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=Z(d,c)}d^=e;return d}function
-rt(a,b){return d1(a,aE(b))}function
-rq(d,b){var
+rx(a,b){return d3(a,aE(b))}function
+ru(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=Z(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
 1:c|=b[a];d=Z(d,c)}d^=e;return d}function
-hu(a){switch(a.t&6){default:a8(a);case
+hv(a){switch(a.t&6){default:a8(a);case
 0:return a.c;case
 4:return a.c}}function
-rp(b,c){var
-a=hu(c);return typeof
-a==="string"?d1(b,a):rq(b,a)}function
-rr(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-ro(j,l,n,m){var
+rt(b,c){var
+a=hv(c);return typeof
+a==="string"?d3(b,a):ru(b,a)}function
+rv(a){a^=a>>>16;a=a9(a,0x85ebca6b|0);a^=a>>>13;a=a9(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+rs(j,l,n,m){var
 f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bX)d=bX;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(b0[a.caml_custom]&&b0[a.caml_custom].hash){var
 k=b0[a.caml_custom].hash(a);b=Z(b,k);c--}}else
 if(a
@@ -620,37 +620,37 @@ Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=Z(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=Z(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(b1(a)){b=rp(b,a);c--}else
-if(cL(a)){b=rt(b,a);c--}else
+if(b1(a)){b=rt(b,a);c--}else
+if(cM(a)){b=rx(b,a);c--}else
 if(typeof
-a==="string"){b=d1(b,a);c--}else
+a==="string"){b=d3(b,a);c--}else
 if(a===(a|0)){b=Z(b,a+a+1);c--}else
-if(a===+a){b=d0(b,a);c--}}b=rr(b);return b&0x3FFFFFFF}function
-rz(a){return+a.isZero()}function
-d7(a){return new
-q(a&aI,a>>24&aI,a>>31&aB)}function
-d8(a){return a.toInt()}function
-ry(a){return+a.isNeg()}function
-rB(a){return a.neg()}function
-rQ(d){d=aE(d);var
+if(a===+a){b=d2(b,a);c--}}b=rv(b);return b&0x3FFFFFFF}function
+rD(a){return+a.isZero()}function
+d9(a){return new
+r(a&aI,a>>24&aI,a>>31&aB)}function
+d_(a){return a.toInt()}function
+rC(a){return+a.isNeg()}function
+rF(a){return a.neg()}function
+rU(d){d=aE(d);var
 e=d.length;if(e>31)S("format_int: format too long");var
-a={justify:dL,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a={justify:dN,signstyle:bo,filler:bU,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=bo;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=bp;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-rk(a,f){if(a.uppercase)f=f.toUpperCase();var
+ro(a,f){if(a.uppercase)f=f.toUpperCase();var
 d=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=bo))d++;if(a.alternate){if(a.base==8)d+=1;if(a.base==16)d+=2}var
-b=t;if(a.justify==dL&&a.filler==bU)for(var
+b=q;if(a.justify==dN&&a.filler==bU)for(var
 c=d;c<a.width;c++)b+=bU;if(a.signedconv)if(a.sign<0)b+=bo;else
-if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dG;if(a.justify==dL&&a.filler==bp)for(var
+if(a.signstyle!=bo)b+=a.signstyle;if(a.alternate&&a.base==8)b+=bp;if(a.alternate&&a.base==16)b+=dI;if(a.justify==dN&&a.filler==bp)for(var
 c=d;c<a.width;c++)b+=bp;b+=f;if(a.justify==bo)for(var
 c=d;c<a.width;c++)b+=bU;return e(b)}function
-rw(g,c){var
-a=rQ(g);if(a.signedconv&&ry(c)){a.sign=-1;c=rB(c)}var
-b=t,h=d7(a.base),f=gx;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(d8(e.modulus))+b}while(!rz(c));if(a.prec>=0){a.filler=bU;var
-d=a.prec-b.length;if(d>0)b=d_(d,bp)+b}return rk(a,b)}function
-rR(c){var
-a=0,e=w(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
+rA(g,c){var
+a=rU(g);if(a.signedconv&&rC(c)){a.sign=-1;c=rF(c)}var
+b=q,h=d9(a.base),f=gy;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(d_(e.modulus))+b}while(!rD(c));if(a.prec>=0){a.filler=bU;var
+d=a.prec-b.length;if(d>0)b=ea(d,bp)+b}return ro(a,b)}function
+rV(c){var
+a=0,e=u(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&ad(c,a)==48)switch(ad(c,a+1)){case
 120:case
@@ -661,17 +661,17 @@ a=0,e=w(c),b=10,d=1;if(e>0)switch(ad(c,a)){case
 66:b=2;a+=2;break;case
 117:case
 85:a+=2;break}return[a,d,b]}function
-hy(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-hs(f){var
-h=rR(f),c=h[0],i=h[1],d=h[2],g=w(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hy(e);if(b<0||b>=d)at(cA);var
-a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hy(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cA)}if(c!=g)at(cA);a=i*a;if(d==10&&(a|0)!=a)at(cA);return a|0}function
-rF(a,b){return+(cG(a,b,false)<=0)}function
+hz(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
+ht(f){var
+h=rV(f),c=h[0],i=h[1],d=h[2],g=u(f),j=-1>>>0,e=c<g?ad(f,c):0,b=hz(e);if(b<0||b>=d)at(cB);var
+a=b;for(c++;c<g;c++){e=ad(f,c);if(e==95)continue;b=hz(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)at(cB)}if(c!=g)at(cB);a=i*a;if(d==10&&(a|0)!=a)at(cB);return a|0}function
+rJ(a,b){return+(cH(a,b,false)<=0)}function
 aT(a,d){if(a<0)bY();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-b2(a){return e(cO(a,0,a.length))}var
-rH=function(){function
+b3(a){return e(cP(a,0,a.length))}var
+rL=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -686,33 +686,33 @@ o=new
 Array(16);for(var
 e=0;e<4;e++)for(var
 m=0;m<4;m++)o[e*4+m]=k[e]>>8*m&bW;return o}return function(i,g,f){var
-e=[],h=hu(i);if(typeof
+e=[],h=hv(i);if(typeof
 h==="string"){var
 d=h;for(var
 a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b2(k(e,f))}}();function
-rI(c,b,a){return rH(aS(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return b3(k(e,f))}}();function
+rM(c,b,a){return rL(aS(c),b,a)}var
 aL=new
 Array();function
-rJ(c){var
-a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==t)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
+rN(c){var
+a=aL[c];if(!a.opened)H("Cannot flush a closed channel");if(!a.buffer||a.buffer==q)return 0;if(a.fd&&N.fds[a.fd]&&N.fds[a.fd].output){var
 b=N.fds[a.fd].output;switch(b.length){case
-2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=t;return 0}function
-hB(d,f){var
-a=aL[d],c=e(f),b=w(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-r1(a){var
-a=ec(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=q;return 0}function
+hC(d,f){var
+a=aL[d],c=e(f),b=u(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
+r5(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-r2(a){var
-a=ec(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+r6(a){var
+a=ed(a),b=p;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
-cP(c,e,d,a){if(N.fds===undefined)N.fds=new
+cQ(c,e,d,a){if(N.fds===undefined)N.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;N.fds[c]=b;if(!N.fd_last_idx||c>N.fd_last_idx)N.fd_last_idx=c;return c}function
-sc(c,b,g){var
+sg(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -722,29 +722,29 @@ a={};while(b){switch(b[1]){case
 5:a.excl=1;break;case
 6:a.binary=1;break;case
 7:a.text=1;break;case
-8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gD);if(a.text&&a.binary)H(aE(c)+gP);var
-d=hH(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cP(f+1,hB,e,a)}cP(0,hB,new
-U(ab(0)));cP(1,r2,new
-U(ab(0)));cP(2,r1,new
+8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)H(aE(c)+gE);if(a.text&&a.binary)H(aE(c)+gQ);var
+d=hI(c),e=d.device.open(d.rest,a),f=N.fd_last_idx?N.fd_last_idx:0;return cQ(f+1,hC,e,a)}cQ(0,hC,new
+U(ab(0)));cQ(1,r6,new
+U(ab(0)));cQ(2,r5,new
 U(ab(0)));function
-rK(a){var
-c=N.fds[a];if(c.flags.wronly)H(g_+a+" is writeonly");var
-d=null;if(a==0&&b3()){var
-e=require("fs");d=function(){return aV(e.readFileSync(0,gj))}}var
+rO(a){var
+c=N.fds[a];if(c.flags.wronly)H(g$+a+" is writeonly");var
+d=null;if(a==0&&b4()){var
+e=require("fs");d=function(){return aV(e.readFileSync(0,gk))}}var
 b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};aL[b.fd]=b;return b.fd}function
-hv(c){var
-b=N.fds[c];if(b.flags.rdonly)H(g_+c+" is readonly");var
-a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:t};aL[a.fd]=a;return a.fd}function
-rL(){var
+hw(c){var
+b=N.fds[c];if(b.flags.rdonly)H(g$+c+" is readonly");var
+a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:q};aL[a.fd]=a;return a.fd}function
+rP(){var
 b=0;for(var
 a=0;a<aL.length;a++)if(aL[a]&&aL[a].opened&&aL[a].out)b=[0,aL[a].fd,b];return b}function
-hw(b,a){if(a==0)cM();return b%a}function
-rN(a,b){a[0]=cB;a[1]=b;return 0}function
-rO(a){if(a
+hx(b,a){if(a==0)cN();return b%a}function
+rR(a,b){a[0]=cC;a[1]=b;return 0}function
+rS(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(b1(a))return dU;else
-if(cL(a))return dU;else
+if(b1(a))return dW;else
+if(cM(a))return dW;else
 if(a
 instanceof
 Function||typeof
@@ -752,80 +752,80 @@ a=="function")return 247;else
 if(a&&a.caml_custom)return a5;else
 return bV}function
 aq(b,c,a){if(a&&p.toplevelReloc)b=p.toplevelReloc(a);N[b+1]=c;if(a)N[a]=c}function
-rV(a,b){hx[aE(a)]=b;return 0}function
-ra(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
-d$(a,b){return ra(a,b)}function
-hC(){S(dV)}function
-ac(b,a){if(a>>>0>=w(b))hC();return ad(b,a)}function
-ea(b,a){if(a>>>0>=w(b)-3)hC();var
+rZ(a,b){hy[aE(a)]=b;return 0}function
+re(a,b){if(a===b)return 1;a.t&6&&a8(a);b.t&6&&a8(b);return a.c==b.c?1:0}function
+b2(a,b){return re(a,b)}function
+hD(){S(dX)}function
+ac(b,a){if(a>>>0>=u(b))hD();return ad(b,a)}function
+eb(b,a){if(a>>>0>=u(b)-3)hD();var
 c=ad(b,a),d=ad(b,a+1),e=ad(b,a+2),f=ad(b,a+3);return f<<24|e<<16|d<<8|c}function
-eb(a,b){return 1-d$(a,b)}function
+ec(a,b){return 1-b2(a,b)}function
 aU(a){return a}function
-rY(){return 0x7FFFFFFF/4|0}function
-rT(){hz(N.Not_found)}function
-hD(c){var
-a=p,b=ht(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rT()}function
-rZ(){if(p.crypto)if(typeof
+r2(){return 0x7FFFFFFF/4|0}function
+rX(){hA(N.Not_found)}function
+hE(c){var
+a=p,b=hu(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aV(a.process.env[b]);if(p.jsoo_static_env&&p.jsoo_static_env[b])return aV(p.jsoo_static_env[b]);rX()}function
+r3(){if(p.crypto)if(typeof
 p.crypto.getRandomValues==="function"){var
 a=new(p.Uint32Array)(1);p.crypto.getRandomValues(a);return[0,a[0]]}else
 if(p.crypto.randomBytes==="function"){var
 b=p.crypto.randomBytes(4),a=new(p.Uint32Array)(b);return[0,a[0]]}var
 c=new
 Date().getTime(),d=c^0xffffffff*Math.random();return[0,d]}function
-hA(a){return a}function
+hB(a){return a}function
 ar(a){if(a
 instanceof
 Array)return a;if(p.RangeError&&a
 instanceof
-p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hA(N.Stack_overflow);if(p.InternalError&&a
+p.RangeError&&a.message&&a.message.match(/maximum call stack/i))return hB(N.Stack_overflow);if(p.InternalError&&a
 instanceof
-p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hA(N.Stack_overflow);if(a
+p.InternalError&&a.message&&a.message.match(/too much recursion/i))return hB(N.Stack_overflow);if(a
 instanceof
-p.Error&&a_(gt))return[0,a_(gt),a];return[0,N.Failure,aV(String(a))]}function
-r6(b,c){p.tccCheck=function(a){return aE(b(b2(a)))};p.tccSession=function(a,b){return aE(c(b2(a),b2(b)))};return 0}function
-b5(a){return a>=-bq&&a<bq?a:BigInt(a)}function
+p.Error&&a_(gu))return[0,a_(gu),a];return[0,N.Failure,aV(String(a))]}function
+r_(b,c){p.tccCheck=function(a){return aE(b(b3(a)))};p.tccSession=function(a,b){return aE(c(b3(a),b3(b)))};return 0}function
+b6(a){return a>=-bq&&a<bq?a:BigInt(a)}function
 au(a){return a>=BigInt(-bq)&&a<BigInt(bq)?Number(a):a}function
 n(a,b){return typeof
 a=="number"&&typeof
-b=="number"?b5(a+b):au(BigInt(a)+BigInt(b))}function
-b4(a,b){return a<b?-1:a>b?1:0}function
+b=="number"?b6(a+b):au(BigInt(a)+BigInt(b))}function
+b5(a,b){return a<b?-1:a>b?1:0}function
 bA(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return au(a)}function
-r8(a){return a>=-gO&&a<=gO?1:0}function
+sa(a){return a>=-gP&&a<=gP?1:0}function
 aM(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-bq&&c<bq)return c+0}return au(BigInt(a)*BigInt(b))}function
 P(a){return typeof
-a=="number"?b5(0-a):au(-a)}function
-r9(b){var
+a=="number"?b6(0-a):au(-a)}function
+sb(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-r_(a){return au(BigInt(a))}function
-J(a){return b5(a)}function
-ee(a){return au(BigInt(aE(a)))}function
-r$(a,b){var
+sc(a){return au(BigInt(a))}function
+J(a){return b6(a)}function
+ef(a){return au(BigInt(aE(a)))}function
+sd(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-hI(a,b){return au(r$(BigInt(a),b))}function
+hJ(a,b){return au(sd(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return au(BigInt(a)<<BigInt(b))}function
-b6(a,b){return typeof
+b7(a,b){return typeof
 a=="number"&&b<31?a>>b:au(BigInt(a)>>BigInt(b))}function
 B(a,b){return typeof
 a=="number"&&typeof
-b=="number"?b5(a-b):au(BigInt(a)-BigInt(b))}function
-hJ(a){return typeof
-a=="number"?b5(a+1):au(a+BigInt(1))}function
-sa(d){var
+b=="number"?b6(a-b):au(BigInt(a)-BigInt(b))}function
+hK(a){return typeof
+a=="number"?b6(a+1):au(a+BigInt(1))}function
+se(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=bp+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b2(c)}function
-ef(a){return Number(a)}function
-sb(a){return Number(a)}function
-cQ(a){return e(a.toString())}function
-rE(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-rl(b){var
-a=t;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rE(b[1]))var
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return b3(c)}function
+eg(a){return Number(a)}function
+sf(a){return Number(a)}function
+cR(a){return e(a.toString())}function
+rI(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+rp(b){var
+a=q;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&rI(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -834,189 +834,189 @@ c=e[d];if(typeof
 c=="number")a+=c.toString();else
 if(c
 instanceof
-aC)a+=cE+c.toString()+cE;else
+aC)a+=cF+c.toString()+cF;else
 if(typeof
-c=="string")a+=cE+c.toString()+cE;else
+c=="string")a+=cF+c.toString()+cF;else
 a+="_"}a+=")"}else
 if(b[0]==T)a+=b[1];return a}function
-ho(a){if(a
+hp(a){if(a
 instanceof
 Array&&(a[0]==0||a[0]==T)){var
 c=a_("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=rl(a),b=a_(gi);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
+d=rp(a),b=a_(gj);if(b)b(0);p.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-rW(){var
-a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){ho(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)ho(a.error)})}rW();function
+r0(){var
+a=p;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){hp(b);a.process.exit(2)});else
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)hp(a.error)})}r0();function
 d(a,b){return a.length==1?a(b):bv(a,[b])}function
 j(a,b,c){return a.length==2?a(b,c):bv(a,[b,c])}function
-cy(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rm();var
-b9=[T,e(g6),-1],eh=[T,e(gq),-2],b8=[T,e(dH),-3],b7=[T,e(gH),-4],cS=[T,e(gS),-6],ae=[T,e(gK),-7],b_=[T,e(gM),-9],cR=[T,e(gZ),-11],fJ=[0,0,0,0];aq(11,[T,e(gh),-12],gh);aq(10,cR,gZ);aq(9,[T,e(gG),-10],gG);aq(8,b_,gM);aq(7,[T,e(gy),-8],gy);aq(6,ae,gK);aq(5,cS,gS);aq(4,[T,e(gs),-5],gs);aq(3,b7,gH);aq(2,b8,dH);aq(1,eh,gq);aq(0,b9,g6);var
-hK=e("Char.chr"),hQ=[0,0,0],hN=e("List.init"),hM=e("hd"),hT=e("String.blit / Bytes.blit_string"),hS=e("Bytes.blit"),hR=e("String.sub / Bytes.sub"),hY=e("String.contains_from / Bytes.contains_from"),hV=e(t),hU=e("String.concat"),h1=e("Array.init"),h2=e("%d"),h3=e("CamlinternalLazy.Undefined"),h9=e("Buffer.add: cannot grow buffer"),h8=[0,e(gR),93,2],h7=[0,e(gR),94,2],h_=e("x"),id=e("Hashtbl: unsupported hash table format"),q5=e("OCAMLRUNPARAM"),q3=e("CAMLRUNPARAM"),h$=e(t),ie=e("Z.Overflow"),ii=[0,0],j8=[0,0],ks=[0,0],lN=[0,0],lQ=[0,0],lT=[0,0],nk=[0,0],ou=[0,0],or=[0,0],oq=[0,0],no=[0,0],nn=[0,0],nl=[0,[0,1]],nm=[0,[0,0]],nj=[0,0],ni=[0,0],lS=[0,0],lR=[0,0],lJ=[0,0],lK=[0,1],lL=[0,2],lM=[0,3],kA=[0,0,0],kw=[0,0,0],kv=[0,0,0],kt=[0,0,0],kr=[0,[1,[0,0,0]]],kp=[1,[0,0,0]],kq=[1,[0,0,[0,0,0]]],kn=[0,0],km=[0,0],kd=[0,0,0],kc=[0,0],kb=[0,0],j_=[0,0],oC=e("compress"),ox=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oy=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oH=e(t),o1=e("false"),o2=e("true"),o4=[2,1],o5=[2,0],o3=e("a word"),pI=e(dK),pF=e(g4),pE=e(t),pj=[0,e(gQ),[0,e(gW),[0,e(dK),[0,e(g5),0]]]],pe=e("data_offsets"),pc=e("short"),pd=e("header"),pf=e("manifest"),pg=e("rank"),ph=e("no state"),pi=e("critical"),pk=e("DECLINED: a feature"),pl=e("options"),pm=e(gQ),p4=e(g5),p5=e("round_counts"),p3=e("plans"),pn=e("plans_exponent"),po=e("plans_mantissa"),p0=e("race_count"),p1=e("race_exponent"),p2=e("race_mantissa"),pp=e("cost_to_go"),pq=e("residual_to_go"),pr=e(g4),ps=e("accept"),pt=e("state_digest"),pu=e("a short column"),pv=e("edge_call"),pw=e("edge_target"),px=e(g3),py=e(gE),pz=e(gE),pA=e("call_cost_low"),pB=e("call_cost_high"),pC=e("call_weight"),pD=e("call_text"),pG=e("leaf_policy"),pH=e("root"),pJ=e(gp),pK=e(dF),pL=e(gp),pM=e("call_epsilon"),pN=e("call_latency_ms"),pO=e("call_price"),pP=e(dK),pQ=e("requires"),pR=e(gC),pS=e("forbids"),pT=e(gC),pU=e(gW),pV=e("tilt"),pW=e(g9),pX=e("version"),pY=e(g9),pZ=e("name"),pa=e(t),o$=e(gJ),o9=e(gJ),o7=e(gX),o8=e(dF),pb=e(dF),o_=e("calls"),oZ=e("a residual"),oY=e("DECLINED: a beta of more than 64 digits"),o0=e(g3),oX=e(t),oW=e("no list"),oV=e("no number"),oU=e("a number"),oT=e("no text"),oR=e("no object"),oS=e(gX),oQ=[3,0],oP=[2,0],oN=e("escape"),oO=e(dG),oM=e("JSON at "),oL=e("JSON ends"),oK=e("Reader.Unread"),p$=e("DECLINED"),qa=e(cC),qb=[0,0,e(dE)],qc=[0,0,e("REJECTED: no artifact")],qd=[0,0,e(dE)],qe=e(dX),qf=e(" 2^"),qg=e("at most "),qk=e(dX),ql=e(" derivations"),qm=e(dX),qh=e("; digest "),qi=e(" states, "),qj=e("VALID: C1 to C9 of "),qn=e(cC),p7=e(gx),p8=e(t),p9=[0,e(t),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qV=e(g7),qW=e(cC),qX=e(dE),qY=e("REJECTED: no ledger"),qU=e(dG),qT=e("REJECTED: no UTF-8"),qR=e(cC),qS=e(g7),qP=e("~"),qN=e("a line of more than 2^24 bytes"),qO=e("a line that is no object"),qr=e("digests that are not those of the values"),qs=e("the core"),qt=e("no such call"),qu=e("observed values"),qv=e("outcome"),qw=e("seq"),qx=e("the order of records"),qy=e("a field that is missing, unknown or malformed"),qz=e("session_id"),qA=e("the first record"),qB=e("open arguments"),qC=e("refusal"),qD=e("a call that no plan goes on with, or states"),qE=e("an end where none ends"),qF=e("lines that are not canonical, or not chained"),qG=e("a key or a reference of two calls"),qH=e("a monitor"),qI=e("a forbid, and an error that was read"),qJ=e("a value that is not of its type"),qo=e("Session.Declined"),qp=[0,e(t),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qK=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q0=e("DECLINED: the artifact is not VALID");function
-eg(a){throw[0,b8,a]}function
-ah(a){throw[0,b7,a]}function
-ei(b,a){return rn(b,a)?b:a}function
+cz(a,b,c,d){return a.length==3?a(b,c,d):bv(a,[b,c,d])}rq();var
+b_=[T,e(g7),-1],ei=[T,e(gr),-2],b9=[T,e(dJ),-3],b8=[T,e(gI),-4],cT=[T,e(gT),-6],ae=[T,e(gL),-7],b$=[T,e(gN),-9],cS=[T,e(g0),-11],fK=[0,0,0,0];aq(11,[T,e(gi),-12],gi);aq(10,cS,g0);aq(9,[T,e(gH),-10],gH);aq(8,b$,gN);aq(7,[T,e(gz),-8],gz);aq(6,ae,gL);aq(5,cT,gT);aq(4,[T,e(gt),-5],gt);aq(3,b8,gI);aq(2,b9,dJ);aq(1,ei,gr);aq(0,b_,g7);var
+hL=e("Char.chr"),hR=[0,0,0],hO=e("List.init"),hN=e("hd"),hU=e("String.blit / Bytes.blit_string"),hT=e("Bytes.blit"),hS=e("String.sub / Bytes.sub"),hZ=e("String.contains_from / Bytes.contains_from"),hW=e(q),hV=e("String.concat"),h2=e("Array.init"),h3=e("%d"),h4=e("CamlinternalLazy.Undefined"),h_=e("Buffer.add: cannot grow buffer"),h9=[0,e(gS),93,2],h8=[0,e(gS),94,2],h$=e("x"),ie=e("Hashtbl: unsupported hash table format"),q9=e("OCAMLRUNPARAM"),q7=e("CAMLRUNPARAM"),ia=e(q),ig=e("Z.Overflow"),ij=[0,0],j9=[0,0],kt=[0,0],lO=[0,0],lR=[0,0],lU=[0,0],nl=[0,0],ov=[0,0],os=[0,0],or=[0,0],np=[0,0],no=[0,0],nm=[0,[0,1]],nn=[0,[0,0]],nk=[0,0],nj=[0,0],lT=[0,0],lS=[0,0],lK=[0,0],lL=[0,1],lM=[0,2],lN=[0,3],kB=[0,0,0],kx=[0,0,0],kw=[0,0,0],ku=[0,0,0],ks=[0,[1,[0,0,0]]],kq=[1,[0,0,0]],kr=[1,[0,0,[0,0,0]]],ko=[0,0],kn=[0,0],ke=[0,0,0],kd=[0,0],kc=[0,0],j$=[0,0],oD=e("compress"),oy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],oz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],oI=e(q),o2=e("false"),o3=e("true"),o5=[2,1],o6=[2,0],o4=e("a word"),pJ=e(dM),pG=e(g5),pF=e(q),pk=[0,e(gR),[0,e(gX),[0,e(dM),[0,e(g6),0]]]],pf=e("data_offsets"),pd=e("short"),pe=e("header"),pg=e("manifest"),ph=e("rank"),pi=e("no state"),pj=e("critical"),pl=e("DECLINED: a feature"),pm=e("options"),pn=e(gR),p5=e(g6),p6=e("round_counts"),p4=e("plans"),po=e("plans_exponent"),pp=e("plans_mantissa"),p1=e("race_count"),p2=e("race_exponent"),p3=e("race_mantissa"),pq=e("cost_to_go"),pr=e("residual_to_go"),ps=e(g5),pt=e("accept"),pu=e("state_digest"),pv=e("a short column"),pw=e("edge_call"),px=e("edge_target"),py=e(g4),pz=e(gF),pA=e(gF),pB=e("call_cost_low"),pC=e("call_cost_high"),pD=e("call_weight"),pE=e("call_text"),pH=e("leaf_policy"),pI=e("root"),pK=e(gq),pL=e(dH),pM=e(gq),pN=e("call_epsilon"),pO=e("call_latency_ms"),pP=e("call_price"),pQ=e(dM),pR=e("requires"),pS=e(gD),pT=e("forbids"),pU=e(gD),pV=e(gX),pW=e("tilt"),pX=e(g_),pY=e("version"),pZ=e(g_),p0=e("name"),pb=e(q),pa=e(gK),o_=e(gK),o8=e(gY),o9=e(dH),pc=e(dH),o$=e("calls"),o0=e("a residual"),oZ=e("DECLINED: a beta of more than 64 digits"),o1=e(g4),oY=e(q),oX=e("no list"),oW=e("no number"),oV=e("a number"),oU=e("no text"),oS=e("no object"),oT=e(gY),oR=[3,0],oQ=[2,0],oO=e("escape"),oP=e(dI),oN=e("JSON at "),oM=e("JSON ends"),oL=e("Reader.Unread"),qr=e(q),qb=e("DECLINED"),qd=e(cD),qe=[0,0,e(dG)],qf=[0,0,e("REJECTED: no artifact")],qg=[0,0,e(dG)],qh=e(dZ),qi=e(" 2^"),qj=e("at most "),qn=e(dZ),qo=e(" derivations"),qp=e(dZ),qk=e("; digest "),ql=e(" states, "),qm=e("VALID: C1 to C9 of "),qq=e(cD),qc=e(q),p8=e(gy),p9=e(q),p_=[0,e(q),e("a number beyond its column"),e("a certificate (C1..C6)"),e("the bytes are not those of what they say"),e("a residual below what its weight asks"),e("no core, or not in its one form"),e("a call that is not the core's so (C8)"),e("tools that are not the core's (M303)"),e("limits that are not the core's (C7)"),e("what is left to the run (C803)"),e("an answer after which no plan goes on (C9)")],qa=[0,e(q),[0,0,e(q)]],qZ=e(g8),q0=e(cD),q1=e(dG),q2=e("REJECTED: no ledger"),qY=e(dI),qX=e("REJECTED: no UTF-8"),qV=e(cD),qW=e(g8),qT=e("~"),qR=e("a line of more than 2^24 bytes"),qS=e("a line that is no object"),qv=e("digests that are not those of the values"),qw=e("the core"),qx=e("no such call"),qy=e("observed values"),qz=e("outcome"),qA=e("seq"),qB=e("the order of records"),qC=e("a field that is missing, unknown or malformed"),qD=e("session_id"),qE=e("the first record"),qF=e("open arguments"),qG=e("refusal"),qH=e("a call that no plan goes on with, or states"),qI=e("an end where none ends"),qJ=e("lines that are not canonical, or not chained"),qK=e("a key or a reference of two calls"),qL=e("a monitor"),qM=e("a forbid, and an error that was read"),qN=e("a value that is not of its type"),qs=e("Session.Declined"),qt=[0,e(q),e("a session in the shadow"),e("values"),e("delegated sessions"),e("the clock"),e("limits across sessions"),e("calls that models make"),e("a limit below 0 that is left to the run"),e("statements of version 1.2"),e("errors that were read, beside a forbid of neighbours, or calls under way together beside a forbid"),e("an unknown version"),e("too many paths for calls under way together"),e("too many calls that are gone through again"),e("a large number"),e("a nondeterministic artifact"),e("a member of the core that is not known"),e("a pattern of texts that are shown"),e("a number with more than 15 digits that is shown")],qO=[0,e("VALID: Conformant"),e("VALID: ConformantPrefix"),e("VALID: NoClaim"),e("INCOMPLETE: ConformantPrefix"),e("INCOMPLETE: NoClaim")],q4=e("DECLINED: the artifact is not VALID");function
+eh(a){throw[0,b9,a]}function
+ah(a){throw[0,b8,a]}function
+ej(b,a){return rr(b,a)?b:a}function
 K(d,c){var
-a=w(d),e=w(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rK(0);hv(1);hv(2);function
-ej(b){function
+a=u(d),e=u(c),b=ab(a+e|0);a7(d,0,b,0,a);a7(c,0,b,a,e);return aU(b)}rO(0);hw(1);hw(2);function
+ek(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{rJ(d)}catch(a){a=ar(a);if(a[1]!==eh)throw a;var
+c=a[2],d=a[1];try{rN(d)}catch(a){a=ar(a);if(a[1]!==ei)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(rL(0))}rV(e(gi),ej);function
-cT(a){if(0<=a&&!(a5<a))return a;return ah(hK)}var
-cU=rY(0),bB=(4*cU|0)-1|0;function
-ek(c){var
+a=c;continue}return 0}}return a(rP(0))}rZ(e(gj),ek);function
+cU(a){if(0<=a&&!(a5<a))return a;return ah(hL)}var
+cV=r2(0),bB=(4*cV|0)-1|0;function
+el(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-hL(a){return a?a[1]:eg(hM)}function
+hM(a){return a?a[1]:eh(hN)}function
 bC(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-el(a,c,b){if(c<=a)return 0;var
-e=d(b,a);return[0,e,el(a+1|0,c,b)]}function
+em(a,c,b){if(c<=a)return 0;var
+e=d(b,a);return[0,e,em(a+1|0,c,b)]}function
 bD(b,e){if(0<=b){if(50<b){var
 c=0,a=0;for(;;){if(b<=a)return bC(c);var
-c=[0,d(e,a),c],a=a+1|0;continue}}return el(0,b,e)}return ah(hN)}function
+c=[0,d(e,a),c],a=a+1|0;continue}}return em(0,b,e)}return ah(hO)}function
 aN(b,a){if(a){var
 c=a[2],e=d(b,a[1]);return[0,e,aN(b,c)]}return 0}function
-em(c,b,a){if(a){var
-d=a[2],e=j(b,c,a[1]);return[0,e,em(c+1|0,b,d)]}return 0}function
-cV(c,b){var
+en(c,b,a){if(a){var
+d=a[2],e=j(b,c,a[1]);return[0,e,en(c+1|0,b,d)]}return 0}function
+cW(c,b){var
 a=b;for(;;){if(a){var
 e=a[2];d(c,a[1]);var
 a=e;continue}return 0}}function
-en(e,d){var
+eo(e,d){var
 b=0,a=d;for(;;){if(a){var
 c=a[2];j(e,b,a[1]);var
 b=b+1|0,a=c;continue}return 0}}function
-eo(e,d,c){var
+ep(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=j(e,b,a[1]),a=f;continue}return b}}function
-hO(e,c){var
+hP(e,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=d(e,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-ep(d,c){var
+eq(d,c){var
 a=c;for(;;){if(a){var
 e=a[2],b=0===ap(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
-hP(d,c){var
+hQ(d,c){var
 a=c;for(;;){if(a){var
 b=a[1],e=a[2],f=b[2];if(0===ap(b[1],d))return f;var
 a=e;continue}throw ae}}function
-eq(a){if(a){var
-b=a[1],d=b[2],e=b[1],c=eq(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hQ}function
-er(a,c){var
-b=ab(a);rj(b,0,a,c);return b}function
-es(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
-d=ab(a);bs(c,b,d,0,a);return d}return ah(hR)}function
-cW(b,a){return aU(er(b,a))}function
-et(e,h){var
+er(a){if(a){var
+b=a[1],d=b[2],e=b[1],c=er(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return hR}function
+es(a,c){var
+b=ab(a);rn(b,0,a,c);return b}function
+et(c,b,a){if(0<=b&&0<=a&&!((by(c)-a|0)<b)){var
+d=ab(a);bs(c,b,d,0,a);return d}return ah(hS)}function
+cX(b,a){return aU(es(b,a))}function
+eu(e,h){var
 b=ab(e),c=e-1|0,f=0;if(!(c<0)){var
 a=f;for(;;){aK(b,a,d(h,a));var
 g=a+1|0;if(c!==a){var
 a=g;continue}break}}return aU(b)}function
-W(c,b,a){return aU(es(aS(c),b,a))}function
-cX(k,g){if(g){var
-h=w(k),c=0,b=g,p=0;for(;;){if(b){var
+W(c,b,a){return aU(et(aS(c),b,a))}function
+cY(k,g){if(g){var
+h=u(k),c=0,b=g,p=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
-j=(w(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hU),c=n,b=m;continue}var
-l=w(i)+c|0}else
+j=(u(i)+h|0)+c|0,m=b[2],n=c<=j?j:ah(hV),c=n,b=m;continue}var
+l=u(i)+c|0}else
 var
 l=c;var
 f=ab(l),e=p,d=g;for(;;){if(d){var
 a=d[1];if(d[2]){var
-o=d[2];a7(a,0,f,e,w(a));a7(k,0,f,e+w(a)|0,h);var
-e=(e+w(a)|0)+h|0,d=o;continue}a7(a,0,f,e,w(a))}return aU(f)}}}return hV}function
-hW(e,d,c,b){var
+o=d[2];a7(a,0,f,e,u(a));a7(k,0,f,e+u(a)|0,h);var
+e=(e+u(a)|0)+h|0,d=o;continue}a7(a,0,f,e,u(a))}return aU(f)}}}return hW}function
+hX(e,d,c,b){var
 a=c;for(;;){if(d<=a)throw ae;if(ad(e,a)===b)return a;var
 a=a+1|0;continue}}function
-hX(b,a,d){var
-c=w(b);if(0<=a&&!(c<a))try{hW(b,c,a,d);var
-e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hY)}function
-hZ(b,a){return hX(b,0,a)}function
-eu(f,b){var
-c=[0,0],d=[0,w(b)],e=w(b)-1|0;if(!(e<0)){var
+hY(b,a,d){var
+c=u(b);if(0<=a&&!(c<a))try{hX(b,c,a,d);var
+e=1;return e}catch(a){a=ar(a);if(a===ae)return 0;throw a}return ah(hZ)}function
+h0(b,a){return hY(b,0,a)}function
+ev(f,b){var
+c=[0,0],d=[0,u(b)],e=u(b)-1|0;if(!(e<0)){var
 a=e;for(;;){if(ad(b,a)===f){var
 h=c[1];c[1]=[0,W(b,a+1|0,(d[1]-a|0)-1|0),h];d[1]=a}var
 i=a-1|0;if(0!==a){var
 a=i;continue}break}}var
 g=c[1];return[0,W(b,0,d[1]),g]}function
-ev(b,a){return rc(aS(b),a)}function
-ew(b,a){return rd(aS(b),a)}var
-h0=d$;function
-ex(b,c){if(0===b)return[0];if(0<=b){var
+ew(b,a){return rg(aS(b),a)}function
+ex(b,a){return rh(aS(b),a)}var
+h1=b2;function
+ey(b,c){if(0===b)return[0];if(0<=b){var
 e=aT(b,d(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){e[1+a]=d(c,a);var
 h=a+1|0;if(f!==a){var
-a=h;continue}break}}return e}return ah(h1)}function
-cY(e,b){var
+a=h;continue}break}}return e}return ah(h2)}function
+cZ(e,b){var
 c=b.length-1;if(0===c)return[0];var
 f=aT(c,d(e,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=d(e,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-cZ(a){if(a){var
+c0(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=aT(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-h4=[T,h3,cI(0)];function
-h5(a){throw h4}function
-h6(a){var
-c=a[1];a[1]=h5;try{var
-b=d(c,0);rN(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
-ey(a){var
+h5=[T,h4,cJ(0)];function
+h6(a){throw h5}function
+h7(a){var
+c=a[1];a[1]=h6;try{var
+b=d(c,0);rR(a,b);return b}catch(b){b=ar(b);a[1]=function(a){throw b};throw b}}function
+ez(a){var
 b=1<=a?a:1,c=bB<b?bB:b,d=ab(c);return[0,d,0,c,d]}function
-ez(a){return aU(es(a[1],0,a[2]))}function
+eA(a){return aU(et(a[1],0,a[2]))}function
 aF(a,i){var
 f=a[2];if(a[3]<=f){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(bB<b[1])if((d+1|0)<=bB)b[1]=bB;else
-eg(h9);var
-e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hS);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cR,h8];if(!((d+1|0)<=a[3]))throw[0,cR,h7];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
-eA(a){var
+eh(h_);var
+e=ab(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((by(g)-c|0)<0)&&!((by(e)-c|0)<0)){bs(g,0,e,0,c);h=1}if(!h)ah(hT);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,cS,h9];if(!((d+1|0)<=a[3]))throw[0,cS,h8];break}}aK(a[1],f,i);a[2]=f+1|0;return 0}function
+eB(a){var
 b=a.length-1<4?1:0,c=b||(a[4]<0?1:0);return c}function
-c0(a){a[4]=-a[4]|0;return 0}try{var
-q6=hD(q5),eC=q6}catch(a){a=ar(a);if(a!==ae)throw a;try{var
-q4=hD(q3),eB=q4}catch(a){a=ar(a);if(a!==ae)throw a;var
-eB=h$}var
-eC=eB}var
-ia=hZ(eC,82),b$=[gF,function(A){var
-m=rZ(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
+c1(a){a[4]=-a[4]|0;return 0}try{var
+q_=hE(q9),eD=q_}catch(a){a=ar(a);if(a!==ae)throw a;try{var
+q8=hE(q7),eC=q8}catch(a){a=ar(a);if(a!==ae)throw a;var
+eC=ia}var
+eD=eC}var
+ib=h0(eD,82),ca=[gG,function(A){var
+m=r3(0),b=[0,aT(55,0),0],j=0===m.length-1?[0,0]:m,g=j.length-1,a=0;for(;;){E(b[1],a)[1+a]=a;var
 z=a+1|0;if(54!==a){var
 a=z;continue}var
-h=[0,h_],r=0,s=55,u=g<=55?s:g,k=54+u|0;if(!(k<0)){var
-c=r;for(;;){var
-d=c%55|0,l=hw(c,g),v=E(j,l)[1+l],i=K(h[1],e(t+v));h[1]=rI(i,0,w(i));var
-f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,q=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^q)&gu;E(b[1],d)[1+d]=x;var
+h=[0,h$],s=0,t=55,v=g<=55?t:g,k=54+v|0;if(!(k<0)){var
+c=s;for(;;){var
+d=c%55|0,l=hx(c,g),w=E(j,l)[1+l],i=K(h[1],e(q+w));h[1]=rM(i,0,u(i));var
+f=h[1],n=ac(f,3)<<24,o=ac(f,2)<<16,p=ac(f,1)<<8,r=((ac(f,0)+p|0)+o|0)+n|0,x=(E(b[1],d)[1+d]^r)&gv;E(b[1],d)[1+d]=x;var
 y=c+1|0;if(k!==c){var
 c=y;continue}break}}b[2]=0;return b}}];function
-c1(h,k){var
-l=h?h[1]:ia,b=16;for(;;){if(!(k<=b)&&!(cU<(b*2|0))){var
+c2(h,k){var
+l=h?h[1]:ib,b=16;for(;;){if(!(k<=b)&&!(cV<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=rO(b$),a=cB===i?b$[1]:gF===i?h6(b$):b$;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gu,g=a[2];E(a[1],g)[1+g]=f;var
+i=rS(ca),a=cC===i?ca[1]:gG===i?h7(ca):ca;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=E(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(E(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&gv,g=a[2];E(a[1],g)[1+g]=f;var
 j=f}else
 var
 j=0;return[0,0,aT(b,0),j,b]}}function
-ib(i,d,c,h,g){var
+ic(i,d,c,h,g){var
 b=h,a=g;for(;;){if(a){var
 e=a[3],f=j(i,a[1],a[2]);if(f){var
 k=f[1];if(b)b[3]=a;else
 E(d[2],c)[1+c]=a;a[2]=k;var
 b=a,a=e;continue}d[1]=d[1]-1|0;var
 a=e;continue}return b?(b[3]=0,0):(E(d[2],c)[1+c]=0,0)}}function
-ic(f,a){var
-g=a[2],c=eA(a);if(1-c)c0(a);try{var
+id(f,a){var
+g=a[2],c=eB(a);if(1-c)c1(a);try{var
 d=g.length-1-1|0,h=0;if(!(d<0)){var
-b=h;for(;;){ib(f,a,b,0,E(a[2],b)[1+b]);var
+b=h;for(;;){ic(f,a,b,0,E(a[2],b)[1+b]);var
 j=b+1|0;if(d!==b){var
 b=j;continue}break}}var
-e=1-c,i=e?c0(a):e;return i}catch(b){b=ar(b);if(c)throw b;c0(a);throw b}}function
-bE(a,b){return 4<=a.length-1?ro(10,100,a[3],b)&(a[2].length-1-1|0):ah(id)}function
-eD(f,b){var
+e=1-c,i=e?c1(a):e;return i}catch(b){b=ar(b);if(c)throw b;c1(a);throw b}}function
+bE(a,b){return 4<=a.length-1?rs(10,100,a[3],b)&(a[2].length-1-1|0):ah(ie)}function
+eE(f,b){var
 g=bE(f,b),c=E(f[2],g)[1+g];if(c){var
 d=c[3],j=c[2];if(0===ap(b,c[1]))return j;if(d){var
 e=d[3],k=d[2];if(0===ap(b,d[1]))return k;if(e){var
@@ -1024,7 +1024,7 @@ l=e[2],m=e[3];if(0===ap(b,e[1]))return l;var
 a=m;for(;;){if(a){var
 h=a[2],i=a[3];if(0===ap(b,a[1]))return h;var
 a=i;continue}throw ae}}throw ae}throw ae}throw ae}function
-c2(a,g,x){var
+c3(a,g,x){var
 h=bE(a,g),y=E(a[2],h)[1+h],c=y;for(;;){if(c){var
 I=c[3];if(0!==ap(c[1],g)){var
 c=I;continue}c[1]=g;c[2]=x;var
@@ -1032,8 +1032,8 @@ n=0}else
 var
 n=1;if(n){E(a[2],h)[1+h]=[0,g,x,y];a[1]=a[1]+1|0;var
 z=a[2].length-1<<1<a[1]?1:0;if(z){var
-k=a[2],v=(k.length-1)*2|0,w=v<cU?1:0;if(w){var
-l=aT(v,0),m=1-eA(a);a[2]=l;var
+k=a[2],v=(k.length-1)*2|0,w=v<cV?1:0;if(w){var
+l=aT(v,0),m=1-eB(a);a[2]=l;var
 o=l.length-1,i=aT(o,0),r=k.length-1-1|0,D=0;if(!(r<0)){var
 f=D;a:for(;;){var
 b=E(k,f)[1+f];for(;;){if(b){var
@@ -1053,62 +1053,62 @@ t=m;return t}return w}var
 A=z}else
 var
 A=n;return A}}var
-ca=[T,ie,cI(0)],f=J(0),c=J(1);function
-aa(a){if(r8(a))return sb(a);throw ca}function
-eE(a){return B(a,c)}function
-ai(a){return b4(a,f)}function
-cb(b,a){return 0===b4(b,a)?1:0}function
-eF(b,a){return b4(b,a)<0?1:0}function
-eG(b,a){return 0<b4(b,a)?1:0}function
-eH(b,a){return b4(b,a)<=0?1:0}function
+cb=[T,ig,cJ(0)],f=J(0),c=J(1);function
+aa(a){if(sa(a))return sf(a);throw cb}function
+eF(a){return B(a,c)}function
+ai(a){return b5(a,f)}function
+cc(b,a){return 0===b5(b,a)?1:0}function
+eG(b,a){return b5(b,a)<0?1:0}function
+eH(b,a){return 0<b5(b,a)?1:0}function
+eI(b,a){return b5(b,a)<=0?1:0}function
 I(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0===((b|a)>>>15|0))return J(a9(b,a));return aM(b,a)}function
 h(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b===a?1:0;return cb(b,a)}function
-s(b,a){if(typeof
+a==="number")return b===a?1:0;return cc(b,a)}function
+t(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<a?1:0;return eF(b,a)}function
+a==="number")return b<a?1:0;return eG(b,a)}function
 i(b,a){if(typeof
 b==="number"&&typeof
-a==="number")return b<=a?1:0;return eH(b,a)}function
+a==="number")return b<=a?1:0;return eI(b,a)}function
 aG(b,a){return i(b,a)?a:b}function
-eI(b,a){return i(b,a)?b:a}function
-eJ(a){return typeof
-a==="number"?J(a>>1):b6(a,1)}function
-a(a){return hJ(b(a,1))}function
-Q(g,f,e,a){if(cb(a,c))return d(e,0);var
+eJ(b,a){return i(b,a)?b:a}function
+eK(a){return typeof
+a==="number"?J(a>>1):b7(a,1)}function
+a(a){return hK(b(a,1))}function
+Q(g,f,e,a){if(cc(a,c))return d(e,0);var
 h=typeof
-a==="number"?1===(a&1)?1:0:1-cb(a,b(b6(a,1),1));return h?d(g,eJ(a)):d(f,eJ(a))}function
-c3(f,e,c,a){var
+a==="number"?1===(a&1)?1:0:1-cc(a,b(b7(a,1),1));return h?d(g,eK(a)):d(f,eK(a))}function
+c4(f,e,c,a){var
 b=ai(a);return 0===b?d(f,0):0<b?d(e,a):d(c,P(a))}function
 aW(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return J(hn(b,a));return 0===ai(a)?f:bA(b,a)}function
+a==="number"&&0<=b&&0<a)return J(ho(b,a));return 0===ai(a)?f:bA(b,a)}function
 bb(b,a){if(typeof
 b==="number"&&typeof
-a==="number"&&0<=b&&0<a)return J(hw(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
-R(b,a){return 0<=ai(a)?hI(b,aa(a)):f}function
-eK(a){return 0<ai(a)?J(r9(a)-1|0):f}function
+a==="number"&&0<=b&&0<a)return J(hx(b,a));return 0===ai(a)?b:B(b,aM(a,bA(b,a)))}function
+R(b,a){return 0<=ai(a)?hJ(b,aa(a)):f}function
+eL(a){return 0<ai(a)?J(sb(a)-1|0):f}function
 aX(c,a){if(typeof
 a==="number"&&0===a)return c;var
-d=aa(a);return 0<=d?b(c,d):b6(c,-d|0)}function
-eL(b,a){return aX(b,P(a))}function
+d=aa(a);return 0<=d?b(c,d):b7(c,-d|0)}function
+eM(b,a){return aX(b,P(a))}function
 av(a){return 0<ai(a)?aa(a):0}function
-eM(a){return 0<ai(a)?a:c}function
+eN(a){return 0<ai(a)?a:c}function
 z(a){var
-c=cZ(a),f=c.length-1;return function(a){var
+c=c0(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-c4(a,h,g){var
+c5(a,h,g){var
 c=typeof
-a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=er(b,0);cV(function(a){var
-c=d(h,a);return cV(function(a){var
+a==="number"?1:0,e=c?0<a?1:0:c,b=e?a:e,f=es(b,0);cW(function(a){var
+c=d(h,a);return cW(function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,c=e?a<b?1:0:e;else
@@ -1124,10 +1124,10 @@ c=e}else
 var
 c=d;return c}}function
 aY(d,c){var
-a=c1(0,64);function
+a=c2(0,64);function
 b(b){try{var
-c=eD(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}en(function(d,c){var
-e=b(c);return c2(a,c,[0,J(d),e])},c);ic(function(b,a){return[0,bC(a)]},a);return b}function
+c=eE(a,b);return c}catch(a){a=ar(a);if(a===ae)return 0;throw a}}eo(function(d,c){var
+e=b(c);return c3(a,c,[0,J(d),e])},c);id(function(b,a){return[0,bC(a)]},a);return b}function
 m(a){return a?0:1}function
 aO(a){return a[1]}function
 bF(a){return a[2]}function
@@ -1135,33 +1135,33 @@ bG(a){var
 b=a?bG(a[2])+1|0:a;return b}function
 o(a,b){if(a){var
 c=o(a[2],b);return[0,a[1],c]}return b}function
-c5(b,a){return 0===b?a:c5(b-1|0,a)+1|0}function
-eN(b,a){return 0===b?0:c5(a,eN(b-1|0,a))}function
-eO(b,a){return b?a:a?0:1}function
-c6(b,a){function
+c6(b,a){return 0===b?a:c6(b-1|0,a)+1|0}function
+eO(b,a){return 0===b?0:c6(a,eO(b-1|0,a))}function
+eP(b,a){return b?a:a?0:1}function
+c7(b,a){function
 c(d){function
 b(a){return 1}function
 c(a){return 0}return Q(function(a){return 0},c,b,a)}function
 d(b){function
 c(a){return 0}function
-d(a){return c6(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
+d(a){return c7(b,a)}return Q(function(a){return 0},d,c,a)}return Q(function(b){function
 c(a){return 0}function
-d(a){return 0}return Q(function(a){return c6(b,a)},d,c,a)},d,c,b)}function
-eP(a){var
+d(a){return 0}return Q(function(a){return c7(b,a)},d,c,a)},d,c,b)}function
+eQ(a){var
 b=a?a[2]:a;return b}function
-c7(e,d,c){var
+c8(e,d,c){var
 b=e,a=d;for(;;){if(0===b)return a?a[1]:c;var
 f=b-1|0;if(a){var
 b=f,a=a[2];continue}return c}}function
-eQ(d,c){var
+eR(d,c){var
 a=d;for(;;){if(a){var
 b=a[2];if(b){var
 a=b;continue}return a[1]}return c}}function
 C(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
-cc(a){if(a){var
-b=cc(a[2]);return o(a[1],b)}return a}function
+cd(a){if(a){var
+b=cd(a[2]);return o(a[1],b)}return a}function
 x(b,a){if(a)var
 e=x(b,a[2]),c=[0,d(b,a[1]),e];else
 var
@@ -1171,8 +1171,8 @@ c=as(b,a[2]);return o(d(b,a[1]),c)}return a}function
 aj(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=j(e,b,a[1]),a=a[2],b=f;continue}return b}}function
-eR(c,b,a){if(a){var
-d=eR(c,b,a[2]);return j(c,a[1],d)}return b}function
+eS(c,b,a){if(a){var
+d=eS(c,b,a[2]);return j(c,a[1],d)}return b}function
 A(f,e){var
 a=e;for(;;){if(a){var
 b=d(f,a[1]);if(!b){var
@@ -1180,7 +1180,7 @@ a=a[2];continue}var
 c=b}else
 var
 c=a;return c}}function
-r(e,c){var
+s(e,c){var
 a=c;for(;;){if(a){var
 b=d(e,a[1]);if(b){var
 a=a[2];continue}return b}return 1}}function
@@ -1197,42 +1197,42 @@ e=b-1|0;if(a)var
 d=bd(e,a[2]),c=[0,a[1],d];else
 var
 c=a;return c}function
-c8(d,c){var
+c9(d,c){var
 b=d,a=c;for(;;){if(0===b)return a;var
 e=b-1|0;if(a){var
 b=e,a=a[2];continue}return a}}function
-eS(b,a){return 0===a?0:[0,b,eS(b+1|0,a-1|0)]}function
-cd(b,a){return 0===a?0:[0,b,cd(b,a-1|0)]}function
-eT(f,e,c){var
+eT(b,a){return 0===a?0:[0,b,eT(b+1|0,a-1|0)]}function
+ce(b,a){return 0===a?0:[0,b,ce(b,a-1|0)]}function
+eU(f,e,c){var
 a=e,b=c;for(;;){if(a){var
 g=[0,d(f,a[1]),b],a=a[2],b=g;continue}return C(b,0)}}function
-u(e,d){var
+v(e,d){var
 b=e,a=d;for(;;){if(b){var
 f=n(a,c),b=b[2],a=f;continue}return a}}var
-ig=a(a(a(a(a(c))))),bI=R(b(c,1),ig);function
+ih=a(a(a(a(a(c))))),bI=R(b(c,1),ih);function
 aZ(a){var
-b=i(P(bI),a);return b?s(a,bI):b}function
-eU(e,f){var
+b=i(P(bI),a);return b?t(a,bI):b}function
+eV(e,f){var
 g=[0,j(e[7],8,[0,f[2],[0,f[3],0]]),0],h=[0,f[1],g],i=[0,d(e[3],f[1]),0],k=[0,j(e[7],4,i),h],l=[0,a(b(b(b(c,1),1),1)),0],m=[0,d(e[2],l),k];return d(e[6],m)}function
-eV(b,a){if(i(f,a))return f;var
+eW(b,a){if(i(f,a))return f;var
 d=aX(b,a);return h(d,f)?h(b,f)?f:c:h(aX(d,P(a)),b)?f:c}function
-eW(a,e,d){if(a[3]){var
+eX(a,e,d){if(a[3]){var
 f=b(b(b(b(b(b(c,1),1),1),1),1),1);return n(B(e[9],d),f)}return a[4]}var
-ih=b(b(b(b(b(b(c,1),1),1),1),1),1),ce=R(b(c,1),ih);function
-eX(e,a){var
+ii=b(b(b(b(b(b(c,1),1),1),1),1),1),cf=R(b(c,1),ii);function
+eY(e,a){var
 g=0,h=a?c:f,i=[0,b(b(b(b(c,1),1),1),1),[0,h,g]];return d(e[2],i)}function
-eY(r,q,p,o,n,m,C,e){if(e){var
-t=e[1],u=t[2],a=t[1];if(i(n,u))return 0;var
+eZ(r,q,p,o,n,m,C,e){if(e){var
+s=e[1],u=s[2],a=s[1];if(i(n,u))return 0;var
 g=d(p,a);if(g){var
 k=d(o,u);if(k){var
-b=k[1],v=s(f,b[4]);if(v){var
-w=s(m,a);if(w)var
+b=k[1],v=t(f,b[4]);if(v){var
+w=t(m,a);if(w)var
 c=w;else
 var
 A=q[1],B=A?h(m,a):A,c=B?j(r[5],C,b[7]):B}else
 var
 c=v;if(c)var
-l=eY(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
+l=eZ(r,q,p,o,n,a,b[7],e[2]),D=l?[0,[0,[0,g[1],b],l[1]]]:l,x=D;else
 var
 x=c;var
 y=x}else
@@ -1240,30 +1240,30 @@ var
 y=k;var
 z=y}else
 var
-z=g;return z}return ii}function
-eZ(r,$,q,aA,az,ay,a,ax,p){var
-k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||s(L,eW(q,a,p));if(aa){var
-aC=eX(r,k),M=eY(r,q,aA,az,ay,P(c),aC,ax);if(M){var
-aD=M[1],aE=0,aF=k?f:P(ce),aH=k?f:ce,aI=k?eV(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eW(q,a,p);for(;;){if(u){var
+z=g;return z}return ij}function
+e0(r,$,q,aA,az,ay,a,ax,p){var
+k=a[1],L=B(I($,a[2]),p),aB=m(k),aa=aB||t(L,eX(q,a,p));if(aa){var
+aC=eY(r,k),M=eZ(r,q,aA,az,ay,P(c),aC,ax);if(M){var
+aD=M[1],aE=0,aF=k?f:P(cf),aH=k?f:cf,aI=k?eW(c,L):f,aJ=k?aX(c,L):f,aK=k?c:f,F=f,E=aK,o=aJ,v=aI,D=aH,A=aF,z=aE,u=aD,aL=eX(q,a,p);for(;;){if(u){var
 W=u[1],g=W[2],w=W[1],ah=g[9],ai=g[2],G=B(n(I($,B(B(a[2],c),ai)),ah),p);if(i(aL,G))return 0;var
-aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eI(D,n(w[2],g[5])),ap=n(v,eV(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
+aj=g[4],ak=q[2]?c:w[4],X=I(ak,aj),al=u[2],am=[0,g[7],[0,w[6],z]],an=aG(A,n(w[5],g[6])),ao=eJ(D,n(w[2],g[5])),ap=n(v,eW(X,G)),aq=n(o,aX(X,G)),ar=n(E,g[3]),F=aG(F,n(c,g[2])),E=ar,o=aq,v=ap,D=ao,A=an,z=am,u=al;continue}var
 Y=h(a[2],F);if(Y)var
 as=q[2],H=as||h(a[3],E);else
 var
 H=Y;if(H){var
 e=a[4],l=a[9],N=q[3];if(N){var
-ac=B(N[1],c),t=R(b(c,1),ac);if(h(l,f))var
+ac=B(N[1],c),s=R(b(c,1),ac);if(h(l,f))var
 x=B(e,c);else{var
-af=B(B(l,c),p);if(h(e,t))var
+af=B(B(l,c),p);if(h(e,s))var
 U=B(n(e,e),c);else
 var
 ag=b(c,1),U=B(n(e,e),ag);var
 x=aX(U,af)}var
-O=i(f,l),Q=O?s(e,n(t,t)):O;if(Q)var
-ad=h(l,f),y=ad||i(t,e);else
+O=i(f,l),Q=O?t(e,n(s,s)):O;if(Q)var
+ad=h(l,f),y=ad||i(s,e);else
 var
 y=Q;var
-S=y?i(x,o):y,T=S?s(x,n(o,v)):S;if(T)var
+S=y?i(x,o):y,T=S?t(x,n(o,v)):S;if(T)var
 ae=aX(e,B(l,p)),J=i(n(o,v),ae);else
 var
 J=T}else
@@ -1273,22 +1273,22 @@ K=J}else
 var
 K=H;var
 Z=K?h(a[5],D):K,_=Z?h(a[6],A):Z;if(_){var
-at=C(z,0),au=[0,eX(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
+at=C(z,0),au=[0,eY(r,a[1]),at],av=d(r[6],au),aw=d(r[9],av);return j(r[4],a[7],aw)}return _}}var
 ab=M}else
 var
 ab=aa;return ab}function
-e0(h,g,f){var
+e1(h,g,f){var
 b=g,a=f;for(;;){if(a){var
 e=d(h,b);if(e){var
 i=a[2],b=n(b,c),a=i;continue}return e}return 1}}function
-e1(j){var
-g=av(eK(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
+e2(j){var
+g=av(eL(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
 k=bb(d,b(a(b(c,1)),1)),i=[0,n(b(b(b(b(a(c),1),1),1),1),k),e],l=g-1|0;if(h(aW(d,b(a(b(c,1)),1)),f))return i;var
 g=l,d=aW(d,b(a(b(c,1)),1)),e=i;continue}}function
-bJ(d){if(s(d,f)){var
-e=e1(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e1(d)}function
-bK(d){return s(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
-ij(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
+bJ(d){if(t(d,f)){var
+e=e2(P(d));return[0,a(b(a(a(b(c,1))),1)),e]}return e2(d)}function
+bK(d){return t(d,b(a(b(c,1)),1))?n(b(b(b(b(a(c),1),1),1),1),d):n(a(a(a(b(a(b(c,1)),1)))),d)}function
+ik(d){if(h(d,b(a(b(b(b(c,1),1),1)),1))){var
 e=[0,b(a(b(b(b(c,1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),e]}if(h(d,b(b(a(a(a(b(c,1)))),1),1))){var
 f=[0,b(b(a(a(a(b(c,1)))),1),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),f]}if(i(b(b(b(b(b(c,1),1),1),1),1),d))return[0,d,0];if(h(d,b(b(b(c,1),1),1))){var
 g=[0,b(a(b(b(b(a(c),1),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),g]}if(h(d,a(b(b(c,1),1)))){var
@@ -1297,13 +1297,13 @@ k=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(h(d,b(b
 l=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}if(h(d,a(b(a(c),1)))){var
 m=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),m]}var
 n=[0,bK(bb(d,b(b(b(b(c,1),1),1),1))),0],o=[0,bK(aW(d,b(b(b(b(c,1),1),1),1))),n],p=[0,b(b(b(b(a(c),1),1),1),1),o],q=[0,b(b(b(b(a(c),1),1),1),1),p],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cf(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ij,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-c9(e,f,g){switch(f[0]){case
+cg(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=o(as(ik,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+c_(e,f,g){switch(f[0]){case
 0:var
 z=bJ(f[1]);return[0,d(e[2],z),g];case
 1:var
-A=cf(f[1]);return[0,d(e[2],A),g];case
+A=cg(f[1]);return[0,d(e[2],A),g];case
 2:if(f[1])var
 s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
@@ -1313,40 +1313,40 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,d(e[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,d(e[2],C),h];var
-B=c9(e,i[1],n),m=0,i=i[2],h=B;continue}var
+B=c_(e,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,d(e[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,d(e[2],L),g],p=1,k=f[1],j=M;for(;;){if(k){var
 q=k[1];if(p)var
 r=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],r=[0,d(e[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cf(q[1]),G),I=[0,d(e[2],H),r],J=c9(e,q[2],I),p=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=o(cg(q[1]),G),I=[0,d(e[2],H),r],J=c_(e,q[2],I),p=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,d(e[2],N),j]}}}function
 aH(a,b){var
-c=C(c9(a,b,0),0);return d(a[6],c)}function
-e2(d){return s(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
+c=C(c_(a,b,0),0);return d(a[6],c)}function
+e3(d){return t(d,b(a(b(a(a(c)),1)),1))?B(d,b(b(b(b(a(c),1),1),1),1)):B(d,a(a(a(b(a(b(c,1)),1)))))}function
 be(a){return as(function(a){var
 d=[0,bK(bb(a,b(b(b(b(c,1),1),1),1))),0];return[0,bK(aW(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-c_(a){return aj(function(b,a){return u(a[8],b)},a,f)}function
-c$(k,j){var
+c$(a){return aj(function(b,a){return v(a[8],b)},a,f)}function
+da(k,j){var
 l=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,e=f,m=a(a(a(a(a(c)))));for(;;){if(g){var
 i=aG(e,d(k,g[1])),g=g[2],e=i;continue}var
-o=h(e,f)?f:n(eK(e),c);return aG(c,aW(n(o,m),l))}}function
-e3(a){var
-b=a[14];return m(r(function(a){return h(a[4],a[3])},b))}function
-cg(b){var
+o=h(e,f)?f:n(eL(e),c);return aG(c,aW(n(o,m),l))}}function
+e4(a){var
+b=a[14];return m(s(function(a){return h(a[4],a[3])},b))}function
+ch(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
-ik(l,k){var
-p=k[14],Q=k[10],bl=k[14],bm=c$(function(a){return e3(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
-O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=cg(k),y=[0,k[7],bp,bo,bn],am=cg(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
+il(l,k){var
+p=k[14],Q=k[10],bl=k[14],bm=da(function(a){return e4(k)?a[4]:a[3]},bl),bn=I(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=k[6],bo=typeof
+O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=ch(k),y=[0,k[7],bp,bo,bn],am=ch(k)?f:k[4],N=z(p),aW=i(f,am);if(aW)var
 aX=y[3],bh=aX?i(c,aX[1]):1,ai=bh;else
 var
 ai=aW;if(ai){var
 S=0,A=Q;for(;;){if(A){var
 g=A[1],as=S?j(l[5],S[1],g[1]):1;if(as){var
-ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?s(f,g[4]):aq;if(ar)var
-a5=eU(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
+ao=aZ(g[2]),ap=ao?aZ(g[3]):ao,aq=ap?i(g[2],g[3]):ap,ar=aq?t(f,g[4]):aq;if(ar)var
+a5=eV(l,g),a6=d(l[9],a5),at=j(l[4],g[6],a6);else
 var
 at=ar;var
 T=at}else
@@ -1361,16 +1361,16 @@ var
 aj=ai;if(aj){var
 a0=z(Q),M=f,ah=0,L=p;for(;;){if(L){var
 e=L[1];if(y[1]){var
-a9=e[8],a8=0,W=64,v=eT(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
-X=cc(v);else{var
-a7=W-1|0;if(v){if(v[2]){var
-w=v,G=0;b:for(;;){if(w){var
+a9=e[8],a8=0,W=64,u=eU(function(a){return[0,a,0]},a9,a8);a:for(;;){if(0===W)var
+X=cd(u);else{var
+a7=W-1|0;if(u){if(u[2]){var
+w=u,G=0;b:for(;;){if(w){var
 U=w[2],ax=w[1];if(U){var
-ay=U[1],D=av(u(ax,u(ay,f))),t=ax,r=ay,q=0;for(;;){if(0===D)var
-V=C(q,o(t,r));else{var
-aw=D-1|0;if(t){var
-E=t[1];if(r){var
-F=r[1],aF=s(F[1],E[1]),a3=0;if(aF)var
+ay=U[1],D=av(v(ax,v(ay,f))),s=ax,r=ay,q=0;for(;;){if(0===D)var
+V=C(q,o(s,r));else{var
+aw=D-1|0;if(s){var
+E=s[1];if(r){var
+F=r[1],aF=t(F[1],E[1]),a3=0;if(aF)var
 $=aF;else{var
 aH=h(F[1],E[1]);if(aH){var
 aa=d(N,F[2]),a4=0;if(aa){var
@@ -1385,44 +1385,44 @@ var
 $=aH}if(!a3)var
 au=$;if(au){var
 D=aw,r=r[2],q=[0,F,q];continue}var
-D=aw,t=t[2],q=[0,E,q];continue}var
-V=C(q,o(t,r))}else
+D=aw,s=s[2],q=[0,E,q];continue}var
+V=C(q,o(s,r))}else
 var
-V=C(q,o(t,r))}var
+V=C(q,o(s,r))}var
 w=U[2],G=[0,V,G];continue b}}var
 az=C(G,w)}else
 var
 az=C(G,w);var
-W=a7,v=az;continue a}}var
-X=cc(v)}else
+W=a7,u=az;continue a}}var
+X=cd(u)}else
 var
-X=cc(v)}var
+X=cd(u)}var
 ac=X;break}}else
 var
 ac=e[8];var
 aP=m(y[1]);if(aP)var
 ad=aP;else{var
 bd=e[8],be=P(c),Y=P(c),aA=be,H=bd;for(;;){if(H){var
-aB=H[1],aC=aB[2],Z=aB[1],aD=s(Y,Z);if(aD)var
+aB=H[1],aC=aB[2],Z=aB[1],aD=t(Y,Z);if(aD)var
 _=aD;else
 var
-aE=h(Y,Z),_=aE?s(aA,aC):aE;if(_){var
+aE=h(Y,Z),_=aE?t(aA,aC):aE;if(_){var
 Y=Z,aA=aC,H=H[2];continue}var
 aV=_}else
 var
 aV=1;var
 ad=aV;break}}if(ad){var
-a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=eZ(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
+a_=b(b(b(b(b(b(a(c),1),1),1),1),1),1),aQ=e0(l,am,y,a0,N,M,e,ac,aG(f,B(e[9],a_)));if(aQ)var
 J=aQ;else
 var
-bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=s(e[9],bc),J=aU?eZ(l,am,y,a0,N,M,e,ac,f):aU}else
+bb=b(b(a(b(c,1)),1),1),bc=R(b(c,1),bb),aU=t(e[9],bc),J=aU?e0(l,am,y,a0,N,M,e,ac,f):aU}else
 var
 J=ad;var
-aR=J?s(e[5],ce):J;if(aR)var
-a$=e[6],ae=s(P(ce),a$);else
+aR=J?t(e[5],cf):J;if(aR)var
+a$=e[6],ae=t(P(cf),a$);else
 var
 ae=aR;if(ae){if(ah){var
-aJ=ah[1],aK=aJ[1],aL=s(aK,e[2]),an=0;if(aL){var
+aJ=ah[1],aK=aJ[1],aL=t(aK,e[2]),an=0;if(aL){var
 aM=aL;an=1}else{var
 aN=h(aK,e[2]);if(aN)var
 af=j(l[5],aJ[2],e[7]);else{var
@@ -1446,64 +1446,64 @@ a1=1;var
 ak=a1;break}}else
 var
 ak=aj;if(ak)var
-bi=eP(p),bj=function(a){return x(bF,a[8])},al=e0(c4(u(p,f),bj,p),f,bi);else
+bi=eQ(p),bj=function(a){return x(bF,a[8])},al=e1(c5(v(p,f),bj,p),f,bi);else
 var
 al=ak;var
 a2=al?p?1:p:al;if(a2){var
-bk=function(a){return x(aO,a[8])};return e0(c4(u(Q,f),bk,p),f,Q)}return a2}var
-e4=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-da(m,i,h,l){var
-c=e4,b=l,a=0,e=0;for(;;){if(b){var
+bk=function(a){return x(aO,a[8])};return e1(c5(v(Q,f),bk,p),f,Q)}return a2}var
+e5=av(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
+db(m,i,h,l){var
+c=e5,b=l,a=0,e=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
-j=[0,d(i,C(a,0)),e],c=e4,b=f,a=C(d(h,g),0),e=j;continue}var
+j=[0,d(i,C(a,0)),e],c=e5,b=f,a=C(d(h,g),0),e=j;continue}var
 c=c-1|0,b=f,a=C(d(h,g),a);continue}var
 k=C([0,d(i,C(a,0)),e],0);return d(m[6],k)}}var
-il=[0,b(b(a(b(a(c),1)),1),1),0],im=[0,b(a(a(b(a(c),1))),1),il],ch=[0,a(b(b(a(b(b(c,1),1)),1),1)),im],io=[0,b(b(a(b(a(c),1)),1),1),0],ip=[0,b(a(a(b(a(c),1))),1),io],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),ip],iq=[0,b(a(b(b(a(c),1),1)),1),0],ir=[0,a(a(b(b(a(c),1),1))),iq],ci=[0,a(b(a(b(a(b(c,1)),1)),1)),ir],is=[0,b(b(b(a(a(c)),1),1),1),0],db=[0,a(b(a(b(a(b(c,1)),1)),1)),is];function
-dc(h,g,f,e,d,a){var
-i=eT(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
-dd(f,e,d,a){var
+im=[0,b(b(a(b(a(c),1)),1),1),0],io=[0,b(a(a(b(a(c),1))),1),im],ci=[0,a(b(b(a(b(b(c,1),1)),1),1)),io],ip=[0,b(b(a(b(a(c),1)),1),1),0],iq=[0,b(a(a(b(a(c),1))),1),ip],a0=[0,a(b(a(b(a(b(c,1)),1)),1)),iq],ir=[0,b(a(b(b(a(c),1),1)),1),0],is=[0,a(a(b(b(a(c),1),1))),ir],cj=[0,a(b(a(b(a(b(c,1)),1)),1)),is],it=[0,b(b(b(a(a(c)),1),1),1),0],dc=[0,a(b(a(b(a(b(c,1)),1)),1)),it];function
+dd(h,g,f,e,d,a){var
+i=eU(d,a,0),k=j(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],k]}function
+de(f,e,d,a){var
 g=j(f[7],8,a);return[0,d,b(b(b(c,1),1),1),a0,[0,e,0],g]}function
 aw(a,i,h,g,f,e,c,b){function
 j(a){return[0,d(c,a),0]}var
-k=av(e);return[0,i,h,g,f,da(a,d(a[7],k),j,b)]}function
-e5(a,h,g,f,e){function
+k=av(e);return[0,i,h,g,f,db(a,d(a[7],k),j,b)]}function
+e6(a,h,g,f,e){function
 i(a){return x(f,a[8])}var
-j=da(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),ci,[0,g,0],j]}function
-cj(e,b,a){return[0,b,c,db,[0,d(e[3],a),0],a]}function
-it(e,d){var
-h=u(d[10],f),g=u(d[14],f),y=d[14],p=c$(function(a){return a[3]},y),z=d[14],q=c$(function(a){return a[4]},z),A=0,B=d[14];function
+j=db(a,d(a[7],4),i,e);return[0,h,b(b(c,1),1),cj,[0,g,0],j]}function
+ck(e,b,a){return[0,b,c,dc,[0,d(e[3],a),0],a]}function
+iu(e,d){var
+h=v(d[10],f),g=v(d[14],f),y=d[14],p=da(function(a){return a[3]},y),z=d[14],q=da(function(a){return a[4]},z),A=0,B=d[14];function
 D(a){return a[6]}var
-E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ch,[0,g,0],E,D,B),A],r=d[6];if(typeof
+E=b(b(b(c,1),1),1),F=b(b(b(c,1),1),1),G=[0,a(a(a(a(b(a(c),1))))),0],H=[0,a(a(a(b(b(a(c),1),1)))),G],J=[0,a(a(a(a(a(b(c,1)))))),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],F,ci,[0,g,0],E,D,B),A],r=d[6];if(typeof
 r==="number")if(r)var
 l=0;else{var
-t=e3(d);if(t)var
-cf=0,ci=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,ci),cf];else
+t=e4(d);if(t)var
+cf=0,cg=d[14],cj=function(a){return a[4]},ck=I(b(b(b(c,1),1),1),q),cl=b(b(b(c,1),1),1),cm=[0,b(b(a(b(a(a(c)),1)),1),1),0],cn=[0,b(a(a(a(b(a(c),1)))),1),cm],co=[0,a(b(a(b(a(a(c)),1)),1)),cn],cp=[0,a(a(a(a(b(a(c),1))))),co],cq=[0,a(a(b(b(b(a(c),1),1),1))),cp],cr=[0,a(a(a(a(a(b(c,1)))))),cq],cs=[0,a(b(a(b(b(a(c),1),1)),1)),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(b(b(b(b(a(c),1),1),1),1)),ct],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cu],cl,a0,[0,g,[0,q,0]],ck,cj,cg),cf];else
 var
 l=t}else
 var
 cv=0,cw=d[14],cx=function(a){return a[4]},cy=b(b(b(c,1),1),1),cz=b(b(b(c,1),1),1),cA=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cB=[0,a(a(b(b(a(a(c)),1),1))),cA],cC=[0,a(a(b(b(a(a(c)),1),1))),cB],cD=[0,a(b(b(a(b(a(c),1)),1),1)),cC],cE=[0,b(b(a(b(a(a(c)),1)),1),1),cD],cF=[0,b(a(a(a(b(a(c),1)))),1),cE],cG=[0,a(b(b(b(b(a(c),1),1),1),1)),cF],cH=[0,a(b(a(a(b(a(c),1))),1)),cG],cI=[0,a(a(a(a(a(b(c,1)))))),cH],cJ=[0,a(b(a(b(b(a(c),1),1)),1)),cI],cK=[0,a(a(b(b(b(a(c),1),1),1))),cJ],cL=[0,a(b(b(b(b(a(c),1),1),1),1)),cK],l=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),cL],cz,a0,[0,g,0],cy,cx,cw),cv];var
-V=o(l,U),W=0;if(cg(d))var
+V=o(l,U),W=0;if(ch(d))var
 X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(b(b(a(b(a(c),1)),1),1)),ab],ad=[0,b(b(a(b(a(a(c)),1)),1),1),ac],ae=[0,b(a(a(a(b(a(c),1)))),1),ad],af=[0,a(b(b(b(b(a(c),1),1),1),1)),ae],ag=[0,a(b(a(a(b(a(c),1))),1)),af],ah=[0,a(a(a(a(a(b(c,1)))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,b(a(a(a(b(a(c),1)))),1),ai],ak=[0,a(b(b(b(b(a(c),1),1),1),1)),aj],al=[0,b(b(a(a(b(a(c),1))),1),1),ak],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),al],_,a0,[0,g,0],Z,Y,X);else
 var
 b9=d[14],b_=function(a){return a[3]},b$=I(b(b(b(c,1),1),1),p),ca=b(b(b(c,1),1),1),cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(a(a(a(b(a(c),1)))),1),cb],cd=[0,a(b(b(b(b(a(c),1),1),1),1)),cc],ce=[0,b(b(a(a(b(a(c),1))),1),1),cd],s=aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ce],ca,a0,[0,g,[0,p,0]],b$,b_,b9);var
 k=f,i=d[14],m=0,am=[0,s,W];for(;;){if(i){var
-w=i[2],v=[0,k,m],k=u(i[1][8],k),i=w,m=v;continue}var
-x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ch,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ch,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dc(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ch,bV,bU),bT],V)}}function
-iu(e,d){var
-g=u(d[14],f),j=c_(d[14]),k=0,l=d[14];function
+w=i[2],u=[0,k,m],k=v(i[1][8],k),i=w,m=u;continue}var
+x=C([0,k,m],0),an=j(e[7],8,x),ao=[0,n(g,c),0],ap=b(b(b(c,1),1),1),aq=[0,b(b(a(b(a(a(c)),1)),1),1),0],ar=[0,b(a(b(b(a(a(c)),1),1)),1),aq],as=[0,a(b(b(b(b(a(c),1),1),1),1)),ar],at=[0,b(b(a(b(a(a(c)),1)),1),1),as],au=[0,a(a(b(b(a(a(c)),1),1))),at],av=[0,a(a(a(a(a(b(c,1)))))),au],ax=[0,a(b(a(b(b(a(c),1),1)),1)),av],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],az=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aA=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),az],ap,a0,ao,an],am],aB=d[14],aC=function(a){return a[5]},aD=b(b(b(c,1),1),1),aE=b(b(b(c,1),1),1),aF=[0,a(a(a(a(b(a(c),1))))),0],aG=[0,a(a(a(b(b(a(c),1),1)))),aF],aH=[0,a(a(a(a(a(b(c,1)))))),aG],aI=[0,a(a(a(a(b(a(c),1))))),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(a(a(a(b(c,1)))))),aJ],aL=[0,b(b(a(b(a(a(c)),1)),1),1),aK],aM=[0,a(a(b(b(a(a(c)),1),1))),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,aw(e,[0,a(a(b(b(b(a(c),1),1),1))),aN],aE,ci,[0,g,0],aD,aC,aB),aA],aP=d[10],aQ=function(a){return a[4]},aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,b(b(b(a(b(a(c),1)),1),1),1),aR],aT=[0,a(a(a(b(b(a(c),1),1)))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,a(a(a(b(a(a(c)),1)))),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(b(a(a(b(a(c),1))),1),1),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),aZ],a2=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],a0,aQ,aP),aO],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(a(b(b(a(a(c)),1),1))),bw],by=[0,b(b(b(b(a(a(c)),1),1),1),1),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,a(a(a(a(a(b(c,1)))))),bz],bB=[0,b(b(a(a(b(a(c),1))),1),1),bA],bC=[0,b(b(a(a(b(a(c),1))),1),1),bB],bD=[0,a(b(b(b(b(a(c),1),1),1),1)),bC],bE=[0,de(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bD],bs),br],bF=d[10],bG=function(a){return a[2]},bH=[0,a(a(a(b(a(a(c)),1)))),0],bI=[0,a(a(a(a(b(a(c),1))))),bH],bJ=[0,b(b(a(a(b(a(c),1))),1),1),bI],bK=[0,a(a(a(a(a(b(c,1)))))),bJ],bL=[0,b(b(a(b(a(a(c)),1)),1),1),bK],bM=[0,a(a(b(b(a(a(c)),1),1))),bL],bN=[0,a(a(a(a(b(a(c),1))))),bM],bO=[0,a(a(b(b(b(a(c),1),1),1))),bN],bP=[0,a(a(a(a(a(b(c,1)))))),bO],bQ=[0,b(b(a(a(b(a(c),1))),1),1),bP],bR=[0,b(b(a(a(b(a(c),1))),1),1),bQ],bS=[0,a(b(b(b(b(a(c),1),1),1),1)),bR],bT=[0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bS],ci,bG,bF),bE],bU=d[10],bV=function(a){return a[3]},bW=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bX=[0,a(a(a(b(b(a(c),1),1)))),bW],bY=[0,a(b(b(a(b(a(c),1)),1),1)),bX],bZ=[0,b(b(b(a(b(a(c),1)),1),1),1),bY],b0=[0,a(a(a(a(a(b(c,1)))))),bZ],b1=[0,b(b(a(b(a(a(c)),1)),1),1),b0],b2=[0,a(a(b(b(a(a(c)),1),1))),b1],b3=[0,a(a(a(a(b(a(c),1))))),b2],b4=[0,a(a(b(b(b(a(c),1),1),1))),b3],b5=[0,a(a(a(a(a(b(c,1)))))),b4],b6=[0,b(b(a(a(b(a(c),1))),1),1),b5],b7=[0,b(b(a(a(b(a(c),1))),1),1),b6],b8=[0,a(b(b(b(b(a(c),1),1),1),1)),b7];return o([0,dd(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b8],ci,bV,bU),bT],V)}}function
+iv(e,d){var
+g=v(d[14],f),j=c$(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,ci,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),p=b(b(c,1),1),q=[0,a(a(b(a(b(a(c),1)),1))),0],r=[0,b(a(a(a(b(a(c),1)))),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],p,cj,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
-v=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,ci,[0,g,0],y,x,w),v];else
+u=0,w=d[14],x=function(a){return a[9]},y=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,aw(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,cj,[0,g,0],y,x,w),u];else
 var
 i=h;else
 var
-ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,ci,[0,g,0],ak,aj,ai),ah];var
-N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e5(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e5(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
-e6(d,c){if(c){var
+ah=0,ai=d[14],aj=function(a){return a[9]},ak=b(b(c,1),1),al=b(b(c,1),1),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(a(a(a(b(a(c),1)))),1),ao],aq=[0,a(a(a(a(b(a(c),1))))),ap],ar=[0,b(b(b(b(a(a(c)),1),1),1),1),aq],as=[0,b(b(b(a(a(a(c))),1),1),1),ar],at=[0,a(b(a(b(b(a(c),1),1)),1)),as],au=[0,a(a(a(a(a(b(c,1)))))),at],av=[0,a(b(a(b(b(a(c),1),1)),1)),au],ax=[0,a(a(b(b(b(a(c),1),1),1))),av],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,aw(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],al,cj,[0,g,0],ak,aj,ai),ah];var
+N=o(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,bF,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ab=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ac=[0,a(a(b(b(b(a(c),1),1),1))),ab],ad=[0,a(a(a(a(a(b(c,1)))))),ac],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,a(a(a(b(b(a(c),1),1)))),ae],ag=[0,b(b(a(b(b(a(c),1),1)),1),1),af];return o([0,e6(e,[0,a(b(a(b(b(a(c),1),1)),1)),ag],j,aO,_),Z],N)}function
+e7(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
-g=a[1],i=b[1];if(s(i,g))var
+g=a[1],i=b[1];if(t(i,g))var
 e=1;else{var
 j=h(i,g);if(j){var
 b=b[2],a=a[2];continue}var
@@ -1511,10 +1511,10 @@ k=j;f=1}}else{var
 k=a;f=1}if(f)var
 e=k}else
 var
-m=a?1:a,e=m;return e?[0,d,c]:[0,l,e6(d,c[2])]}}return[0,d,0]}function
-e7(a){return eR(e6,0,a)}function
+m=a?1:a,e=m;return e?[0,d,c]:[0,l,e7(d,c[2])]}}return[0,d,0]}function
+e8(a){return eS(e7,0,a)}function
 bf(b,a){return[1,d(b[1],a)]}function
-e8(d){if(typeof
+e9(d){if(typeof
 d[6]==="number")var
 e=0;else
 var
@@ -1527,19 +1527,19 @@ s=o(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=o(i,s),j=cg(d);if(j)var
+I=o(i,s),j=ch(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
 k=j;return o(k,I)}function
-iv(g,d){var
+iw(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
 m=o(f,l),n=[0,d[4]],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(a(a(c)),1)),1),1),p],r=[0,a(b(b(a(b(a(c),1)),1),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=bf(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,o([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
-iw(g,e,C){var
-m=e8(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,u(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
+ix(g,e,C){var
+m=e9(e),D=m?1:m,E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(a(b(b(a(a(c)),1),1))),G],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(a(b(b(a(c),1),1)),1)),I],K=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),J],[3,[0,[0,c],[0,[0,f],0]]]],0],L=[0,v(e[14],f)],M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,b(b(a(b(a(a(c)),1)),1),1),N],Q=[0,a(b(b(b(b(a(c),1),1),1),1)),O],S=[0,b(b(a(b(a(a(c)),1)),1),1),Q],T=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),S],L],K],i=e[14],U=0;for(;;){if(i){var
 l=i[2];if(l){var
 i=l;continue}var
 n=d(g[1],i[1][7])}else
@@ -1549,54 +1549,54 @@ V=[1,be(n)],W=[0,b(b(a(b(a(a(c)),1)),1),1),0],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0
 p=j[1],q=p[1],_=0,$=0,aa=p[2],ab=[3,x(function(a){return[0,a]},aa)],ac=[0,a(a(b(b(a(a(c)),1),1))),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(b(b(a(b(a(c),1)),1),1)),ae],ag=[0,a(b(a(b(a(a(c)),1)),1)),af],ah=[0,a(b(b(b(a(a(c)),1),1),1)),ag],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah],ak=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ai],ab],$],al=q[2],am=[3,x(function(a){return[0,a]},al)],an=[0,a(a(b(b(a(a(c)),1),1))),0],ao=[0,b(b(a(b(a(a(c)),1)),1),1),an],ap=[0,a(b(b(a(b(a(c),1)),1),1)),ao],aq=[0,a(b(a(a(b(a(c),1))),1)),ap],ar=[0,a(b(b(a(b(a(c),1)),1),1)),aq],as=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),ar],am],ak],at=q[1],au=[3,x(function(a){return[0,a]},at)],av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(b(a(b(b(a(c),1),1)),1),1),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(a(b(b(b(a(c),1),1),1)),1),ax],az=[0,b(a(b(b(a(a(c)),1),1)),1),ay],aA=[0,a(a(a(a(b(a(c),1))))),az],aB=[4,[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),aA],au],as]],aC=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aD=[0,a(b(a(b(b(a(c),1),1)),1)),aC],aE=[0,b(b(b(a(a(a(c))),1),1),1),aD],aF=[0,a(b(b(b(b(a(c),1),1),1),1)),aE],aH=[0,b(b(a(a(b(a(c),1))),1),1),aF],aI=[0,a(b(a(b(b(a(c),1),1)),1)),aH],r=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aI],aB],_];else
 var
 r=j;var
-aJ=o(r,Z),aK=iv(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c_(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e8(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
-cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],t=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
+aJ=o(r,Z),aK=iw(g,e),aL=[0,a(a(b(b(a(a(c)),1),1))),0],aM=[0,b(a(a(a(b(a(c),1)))),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(b(b(a(b(a(c),1)),1),1)),aN],aP=[0,b(b(a(b(a(a(c)),1)),1),1),aO],aQ=[0,b(b(b(b(a(a(c)),1),1),1),1),aP],aR=[0,[0,[0,a(a(a(a(b(a(c),1))))),aQ],aK],0],aS=[0,b(a(a(a(b(a(c),1)))),1),0],aT=[0,a(a(a(a(b(a(c),1))))),aS],aU=[0,a(b(b(a(b(a(c),1)),1),1)),aT],aV=[0,a(a(b(b(a(a(c)),1),1))),aU],aW=[0,b(a(b(b(a(a(c)),1),1)),1),aV],aX=[0,a(b(a(b(b(a(c),1),1)),1)),aW],aY=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aX],[0,c]],0],aZ=bf(g,e[2]),a0=[0,b(a(a(a(b(a(c),1)))),1),0],a1=[0,a(a(a(a(b(a(c),1))))),a0],a2=[0,a(b(b(a(b(a(c),1)),1),1)),a1],a3=[0,a(a(b(b(a(a(c)),1),1))),a2],a4=[0,b(a(b(b(a(a(c)),1),1)),1),a3],a5=[0,a(b(a(b(b(a(c),1),1)),1)),a4],a6=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),a5],aZ],0],a7=e[8],a8=[3,x(function(a){return bf(g,a)},a7)],a9=[0,a(a(b(b(a(a(c)),1),1))),0],a_=[0,b(b(a(b(a(a(c)),1)),1),1),a9],a$=[0,a(b(b(a(b(a(c),1)),1),1)),a_],ba=[0,a(b(a(a(b(a(c),1))),1)),a$],bb=[0,a(b(b(a(b(a(c),1)),1),1)),ba],bc=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bb],a8],a6],bd=bf(g,e[1]),bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],bm=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bl],bd],bc]],bn=[0,b(b(a(b(a(a(c)),1)),1),1),0],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),bp],bm],aY],br=[0,b(a(a(b(b(a(c),1),1))),1),0],bs=[0,a(b(b(b(b(a(c),1),1),1),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bu=[0,b(b(a(a(b(a(c),1))),1),1),bt],bv=[0,b(a(a(a(b(c,1)))),1),bu],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],bx=[0,a(a(b(b(b(a(c),1),1),1))),bw],by=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bx]],bz=[0,a(b(a(b(b(a(c),1),1)),1)),0],bA=[0,a(b(a(a(b(a(c),1))),1)),bz],bB=[0,a(b(b(b(b(a(c),1),1),1),1)),bA],bC=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bB],by],bq]],bD=[0,a(b(b(a(a(a(c))),1),1)),0],bE=[0,a(a(b(b(b(a(c),1),1),1))),bD],bF=[0,a(b(b(a(b(a(c),1)),1),1)),bE],bG=[0,b(b(a(a(b(a(c),1))),1),1),bF],bH=[0,a(a(a(a(b(a(c),1))))),bG],bI=[0,b(b(b(b(a(a(c)),1),1),1),1),bH],bK=[0,a(a(a(a(a(b(c,1)))))),bI],bL=[0,b(a(a(b(b(a(c),1),1))),1),bK],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bN],bC],aR],bP=bf(g,e[2]),bQ=[0,b(a(a(a(b(a(c),1)))),1),0],bR=[0,a(a(a(a(b(a(c),1))))),bQ],bS=[0,a(b(b(a(b(a(c),1)),1),1)),bR],bT=[0,a(a(b(b(a(a(c)),1),1))),bS],bU=[0,b(a(b(b(a(a(c)),1),1)),1),bT],bV=[0,a(b(a(b(b(a(c),1),1)),1)),bU],bW=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bV],bP],0],bX=bf(g,e[1]),bY=[0,a(b(a(b(b(a(c),1),1)),1)),0],bZ=[0,a(b(a(a(b(a(c),1))),1)),bY],b0=[0,a(b(b(b(b(a(c),1),1),1),1)),bZ],b1=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),b0],bX],bW]],b2=[0,b(a(b(b(a(a(c)),1),1)),1),0],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2],b4=[0,a(b(a(a(b(a(c),1))),1)),b3],b5=[0,a(b(a(a(b(a(c),1))),1)),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(a(b(b(a(a(c)),1),1)),1),b6],b8=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),b7],b1],bO],b9=[0,a(b(b(b(b(a(c),1),1),1),1)),0],b_=[0,a(a(b(b(b(a(c),1),1),1))),b9],b$=[0,a(a(b(b(b(a(c),1),1),1))),b_],ca=[1,[0,b(b(a(b(a(a(c)),1)),1),1),b$]],cb=[0,b(b(a(b(a(a(c)),1)),1),1),0],cc=[0,a(b(b(b(b(a(c),1),1),1),1)),cb],cd=[0,a(b(a(a(b(a(c),1))),1)),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(a(a(a(b(a(c),1))))),ce],cg=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),cf],ca],b8],ch=[0,c$(e[14])],ci=[0,a(a(b(b(a(a(c)),1),1))),0],cj=[0,a(b(a(b(b(a(c),1),1)),1)),ci],ck=[0,a(a(a(b(b(a(c),1),1)))),cj],cl=[0,b(b(a(b(b(a(c),1),1)),1),1),ck],cm=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),cl],ch],cg],cn=e9(e),co=[3,x(function(a){return[1,a]},cn)],cp=[0,b(b(a(a(b(a(c),1))),1),1),0],cq=[0,a(b(b(b(b(a(c),1),1),1),1)),cp],cr=[0,a(a(b(b(b(a(c),1),1),1))),cq],cs=[0,a(b(b(a(b(a(c),1)),1),1)),cr],ct=[0,b(b(a(b(a(a(c)),1)),1),1),cs],cu=[0,a(b(b(a(b(a(c),1)),1),1)),ct],cv=[0,b(a(b(b(a(a(c)),1),1)),1),cu],cw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cv],co],cm];if(D)var
+cx=[0,b(a(b(b(a(a(c)),1),1)),1),0],cy=[0,a(b(a(b(b(a(c),1),1)),1)),cx],cz=[0,b(b(b(b(a(a(c)),1),1),1),1),cy],cA=[0,b(b(b(b(a(a(c)),1),1),1),1),cz],s=[0,a(b(a(b(a(a(c)),1)),1)),cA];else
 var
-c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],t=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
-cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,t]],cw],k=e[10],A=k?k[1][3]:f,B=eP(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(s(h,R(b(c,1),y))){var
-z=a(b(a(b(a(c),1)),1));if(s(P(R(b(c,1),z)),h)){var
-v=[0,h];w=1}}if(!w)var
-v=[1,bJ(h)];var
-cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],v],cG],cP=[4,e7(x(function(a){var
-b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,u(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
-e9(a){return aj(I,a[4],a[2])}function
-e_(f,e){if(e)var
-d=e[1],h=e[2],i=e_(n(f,e9(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e9(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
+c2=[0,b(b(a(b(a(a(c)),1)),1),1),0],c3=[0,a(a(b(b(b(a(c),1),1),1))),c2],c4=[0,a(b(b(b(b(a(c),1),1),1),1)),c3],c5=[0,b(b(b(a(a(a(c))),1),1),1),c4],s=[0,a(b(a(b(b(a(c),1),1)),1)),c5];var
+cB=[0,a(a(b(b(a(a(c)),1),1))),0],cC=[0,b(b(a(b(a(a(c)),1)),1),1),cB],cD=[0,b(a(a(a(b(a(c),1)))),1),cC],cE=[0,a(b(a(b(a(a(c)),1)),1)),cD],cF=[0,a(a(a(a(b(a(c),1))))),cE],cG=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cF],[1,s]],cw],k=e[10],A=k?k[1][3]:f,B=eQ(e[10]),h=aj(function(b,a){return aG(b,a[3])},B,A),y=a(b(a(b(a(c),1)),1)),w=0;if(t(h,R(b(c,1),y))){var
+z=a(b(a(b(a(c),1)),1));if(t(P(R(b(c,1),z)),h)){var
+u=[0,h];w=1}}if(!w)var
+u=[1,bJ(h)];var
+cH=[0,b(b(b(a(a(a(c))),1),1),1),0],cI=[0,a(b(b(b(b(a(c),1),1),1),1)),cH],cJ=[0,a(b(a(a(b(a(c),1))),1)),cI],cK=[0,a(a(a(a(a(b(c,1)))))),cJ],cL=[0,b(b(a(b(a(a(c)),1)),1),1),cK],cM=[0,a(a(b(b(a(a(c)),1),1))),cL],cN=[0,a(a(a(a(b(a(c),1))))),cM],cO=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cN],u],cG],cP=[4,e8(x(function(a){var
+b=d(g[9],a[5]),c=[1,be(d(g[1],b))];return[0,a[1],c]},C))],cQ=[0,a(a(b(b(a(a(c)),1),1))),0],cR=[0,b(a(a(a(b(a(c),1)))),1),cQ],cS=[0,a(b(a(a(b(a(c),1))),1)),cR],cT=[0,a(b(a(b(a(a(c)),1)),1)),cS],cU=[0,b(b(a(a(b(a(c),1))),1),1),cT],cV=[0,a(a(a(a(b(a(c),1))))),cU],cW=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cV],cP],cO],cX=[0,v(e[10],f)],cY=[0,a(a(b(b(a(a(c)),1),1))),0],cZ=[0,b(b(a(a(b(a(c),1))),1),1),cY],c0=[0,b(b(a(a(b(a(c),1))),1),1),cZ],c1=[0,a(b(b(b(b(a(c),1),1),1),1)),c0];return[4,o([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),c1],cX],cW],aJ)]}}function
+e_(a){return aj(I,a[4],a[2])}function
+e$(f,e){if(e)var
+d=e[1],h=e[2],i=e$(n(f,e_(d)),h),j=0,k=d[4],l=[3,x(function(a){return[0,a]},k)],m=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),m],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],l],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],y=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],z=[3,[0,[0,f],[0,[0,n(f,e_(d))],0]]],A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,b(a(a(b(b(a(c),1),1))),1),E],G=[0,a(a(a(a(b(a(c),1))))),F],H=[0,a(a(a(a(a(b(c,1)))))),G],I=[0,a(b(b(b(b(a(c),1),1),1),1)),H],J=[0,b(b(a(b(a(a(c)),1)),1),1),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),K],z],y]],g=[0,[0,d[1],L],i];else
 var
 g=e;return g}var
-ix=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),ix),iy=b(b(b(b(b(b(c,1),1),1),1),1),1),ck=R(b(c,1),iy);function
+iy=b(b(b(b(b(c,1),1),1),1),1),bg=R(b(c,1),iy),iz=b(b(b(b(b(b(c,1),1),1),1),1),1),cl=R(b(c,1),iz);function
 ak(d,c,a){var
-b=i(d,a);return b?s(a,c):b}function
-iz(a){var
+b=i(d,a);return b?t(a,c):b}function
+iA(a){var
 b=aZ(a[2]),d=b?aZ(a[3]):b,e=d?ak(c,bI,a[4]):d;return e?aZ(a[5]):e}function
-iA(g,aa,e){var
-A=d(g[2],0),p=u(e[10],f),I=e[6],bi=e[14],J=r(function(a){var
+iB(g,aa,e){var
+A=d(g[2],0),p=v(e[10],f),I=e[6],bi=e[14],J=s(function(a){var
 o=ak(f,bg,a[2]),p=o?i(f,a[3]):o,q=p?i(f,a[4]):p;if(q){if(typeof
 I==="number")if(I)var
-l=s(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
+l=t(a[4],bI),m=l?ak(f,bg,a[9]):l,e=m?h(a[3],f):m;else
 var
 e=h(a[9],f);else
 var
-n=s(a[4],bI),e=n?ak(f,bg,a[9]):n;var
+n=t(a[4],bI),e=n?ak(f,bg,a[9]):n;var
 j=e}else
 var
 j=q;var
-t=j?aZ(a[5]):j,u=t?aZ(a[6]):t;if(u)var
+r=j?aZ(a[5]):j,u=r?aZ(a[6]):r;if(u)var
 v=b(b(b(b(b(c,1),1),1),1),1),k=h(d(g[3],a[7]),v);else
 var
 k=u;if(k){var
-w=a[8];return r(function(a){var
-b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?r(iz,e[10]):J,L=K?s(c_(e[14]),ck):K;if(L)var
-bj=e[11],q=r(function(a){return ak(f,ck,a)},bj);else
+w=a[8];return s(function(a){var
+b=ak(f,bg,a[1]);return b?ak(f,bg,a[2]):b},w)}return k},bi),K=J?s(iA,e[10]):J,L=K?t(c$(e[14]),cl):K;if(L)var
+bj=e[11],q=s(function(a){return ak(f,cl,a)},bj);else
 var
 q=L;if(q)var
-bk=e[12],t=r(function(a){return ak(f,ck,a)},bk);else
+bk=e[12],r=s(function(a){return ak(f,cl,a)},bk);else
 var
-t=q;if(t)var
-bl=e[13],v=r(function(a){return ak(f,ck,a)},bl);else
+r=q;if(r)var
+bl=e[13],u=s(function(a){return ak(f,cl,a)},bl);else
 var
-v=t;var
-M=v?h(u(e[11],f),p):v,N=M?h(u(e[12],f),p):M,O=N?h(u(e[13],f),p):N;if(O)var
+u=r;var
+M=u?h(v(e[11],f),p):u,N=M?h(v(e[12],f),p):M,O=N?h(v(e[13],f),p):N;if(O)var
 bm=e[4],w=ak(f,a(b(b(b(b(b(c,1),1),1),1),1)),bm);else
 var
 w=O;if(w)var
@@ -1613,33 +1613,33 @@ var
 z=y;var
 B=0;if(z){var
 S=e[9];if(S)var
-T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=r(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(u(o(W,o(V,X)),f),f)):Y;else{var
+T=S[1],U=T[1],V=U[2],W=U[1],X=T[2],bo=o(W,o(V,X)),Y=s(function(a){return ak(f,bg,a)},bo),ab=Y?m(h(v(o(W,o(V,X)),f),f)):Y;else{var
 Z=1;B=1}}else{var
 Z=z;B=1}if(B)var
-ab=Z;if(m(ab))return[0,c,A];if(m(ik(g,e)))return[0,b(c,1),A];var
-ae=u(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,cj(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,cj(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
+ab=Z;if(m(ab))return[0,c,A];if(m(il(g,e)))return[0,b(c,1),A];var
+ae=v(e[14],f),af=e[15],ag=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(a(b(b(a(a(c)),1),1)),1),ag],ai=[0,a(a(a(a(b(a(c),1))))),ah],aj=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),ai],af),0],ad=e[10],al=aH(g,[3,x(function(a){return[1,d(g[1],a[1])]},ad)]),am=[0,b(b(a(b(a(a(c)),1)),1),1),0],an=[0,b(b(b(a(a(a(c))),1),1),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(a(b(a(a(c)),1)),1),1),ao],aq=[0,a(a(a(a(a(b(c,1)))))),ap],ar=[0,b(b(a(a(b(a(c),1))),1),1),aq],as=[0,b(b(a(a(b(a(c),1))),1),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,ck(g,[0,a(a(b(b(b(a(c),1),1),1))),at],al),aj],ax=e[14];function
 ay(a){return a[1]?c:f}var
-az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,db,[0,ae,0],c,ay,ax),au],a3=o(iu(g,e),aE),D=o(it(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,cj(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
+az=[0,b(b(a(b(a(a(c)),1)),1),1),0],aA=[0,b(b(b(b(a(a(c)),1),1),1),1),az],aB=[0,a(b(a(b(b(a(c),1),1)),1)),aA],aC=[0,a(a(b(b(b(a(c),1),1),1))),aB],aD=[0,a(a(b(b(b(a(c),1),1),1))),aC],aE=[0,aw(g,[0,a(b(b(b(b(a(c),1),1),1),1)),aD],c,dc,[0,ae,0],c,ay,ax),au],a3=o(iv(g,e),aE),D=o(iu(g,e),a3),aF=e[16],aG=[0,a(a(b(b(a(a(c)),1),1))),0],aI=[0,b(b(a(a(b(a(c),1))),1),1),aG],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,a(a(a(a(b(a(c),1))))),aJ],aL=[0,ck(g,[0,b(b(a(b(a(a(c)),1)),1),1),aK],aF),0],aM=e[14];function
 aN(a){return[0,a[7],0]}var
-aO=da(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,u(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,db,aQ,aO],aL],E=aH(g,iw(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,cj(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e7(e_(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=cd(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
-_=l[1],$=cy(g[8],aa,k,_);if($){var
+aO=db(g,g[6],aN,aM),aP=[0,b(b(b(b(b(c,1),1),1),1),1),0],aQ=[0,v(e[14],f),aP],aR=[0,b(b(a(b(a(a(c)),1)),1),1),0],aS=[0,a(a(b(b(a(a(c)),1),1))),aR],aT=[0,a(b(a(b(b(a(c),1),1)),1)),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,b(b(a(b(b(a(c),1),1)),1),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,a(b(a(b(b(a(c),1),1)),1)),aX],a0=[0,b(b(a(b(a(a(c)),1)),1),1),aY],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,b(b(a(b(a(a(c)),1)),1),1),a1],C=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),a2],c,dc,aQ,aO],aL],E=aH(g,ix(g,e,o(D,C))),a4=[0,b(b(a(b(a(a(c)),1)),1),1),0],a5=[0,a(a(b(b(a(a(c)),1),1))),a4],a6=[0,a(b(a(b(b(a(c),1),1)),1)),a5],a7=[0,b(a(a(b(b(a(c),1),1))),1),a6],a8=[0,a(b(b(a(b(a(c),1)),1),1)),a7],a9=[0,b(a(a(a(b(a(c),1)))),1),a8],a_=[0,a(b(b(b(b(a(c),1),1),1),1)),a9],F=o(D,o([0,ck(g,[0,a(b(a(a(b(a(c),1))),1)),a_],E),0],C)),G=aH(g,[4,e8(e$(f,F))]),a$=b(b(b(b(b(b(c,1),1),1),1),1),1),ba=d(g[3],G),bc=av(bb(P(n(b(b(b(c,1),1),1),ba)),a$)),bd=ce(b(b(b(b(b(c,1),1),1),1),1),bc),be=[0,G,[0,d(g[2],bd),0]],H=d(g[6],be),bf=[0,H,x(function(a){return a[5]},F)],bh=[0,d(g[3],H),0],l=[0,j(g[7],8,bh),bf],k=f;for(;;){if(l){var
+_=l[1],$=cz(g[8],aa,k,_);if($){var
 bq=n(k,d(g[3],_)),l=l[2],k=bq;continue}var
 ac=$}else
 var
 ac=h(d(g[3],aa),k);return m(ac)?[0,a(c),A]:[0,f,d(g[9],E)]}}function
-e$(r,q,p,o){var
+fa(r,q,p,o){var
 d=r,j=q,e=p,g=o;for(;;){if(d){var
 k=d[2],f=d[1];if(h(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=k,g=1;continue}var
-l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?s(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
-t=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=t;continue}return m}return[0,[0,j,e]]}}var
-fa=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),de=R(b(c,1),fa),fb=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iB=gn;function
-df(t,g,r,q,p,o){var
-u=I(g,fb),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(t,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fb)),y),l=J(gn),m=I(h,R(b(c,1),l)),e=n(de,aW(I(z,de),m)),j=i(f,e),k=j?s(f,h):j;if(k){var
-d=iB,a=e;for(;;){if(0===d){var
-A=I(p,a);return i(I(R(b(c,1),r),de),A)}var
-d=d-1|0,a=eL(I(a,a),fa);continue}}return k}var
-cl=0;function
+l=i(b(b(b(b(a(c),1),1),1),1),f),m=l?t(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
+s=g?I(b(a(b(c,1)),1),e):e,u=B(f,b(b(b(b(a(c),1),1),1),1)),d=k,j=n(I(b(a(b(c,1)),1),j),u),e=s;continue}return m}return[0,[0,j,e]]}}var
+fb=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),df=R(b(c,1),fb),fc=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),iC=go;function
+dg(s,g,r,q,p,o){var
+u=I(g,fc),v=b(b(b(b(b(c,1),1),1),1),1),h=I(R(b(c,1),v),u),w=I(s,q),x=b(b(b(b(b(c,1),1),1),1),1),y=I(R(b(c,1),x),w),z=n(I(o,I(g,fc)),y),l=J(go),m=I(h,R(b(c,1),l)),e=n(df,aW(I(z,df),m)),j=i(f,e),k=j?t(f,h):j;if(k){var
+d=iC,a=e;for(;;){if(0===d){var
+A=I(p,a);return i(I(R(b(c,1),r),df),A)}var
+d=d-1|0,a=eM(I(a,a),fb);continue}}return k}var
+cm=0;function
 bL(b,a){if(a){var
 c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return bL(a,e)};return Q(function(a){return bL(a,c)},g,f,b)}return a}function
 a1(e,a,b){if(b){var
@@ -1650,12 +1650,12 @@ O(g,f,e){var
 a=f,b=e;for(;;){if(a){var
 c=d(g,a[1]);if(c){var
 a=a[2],b=[0,c[1],b];continue}return c}return[0,C(b,0)]}}function
-dg(d){var
+dh(d){var
 f=i(a(b(b(b(b(b(c,1),1),1),1),1)),d),g=f?i(d,b(a(b(a(a(b(c,1))),1)),1)):f;if(g)var
 e=g;else
 var
 j=i(a(b(b(b(b(a(c),1),1),1),1)),d),e=j?i(d,b(a(b(a(a(a(c))),1)),1)):j;return e?e:h(d,a(a(a(a(a(b(c,1)))))))}var
-iC=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iD=[0,b(b(a(b(a(a(c)),1)),1),1),iC],iE=[0,a(b(b(a(b(a(c),1)),1),1)),iD],iF=[0,[0,a(a(a(b(a(a(c)),1)))),iE],0],iG=[0,b(a(b(b(a(a(c)),1),1)),1),0],iH=[0,a(b(a(b(b(a(c),1),1)),1)),iG],iI=[0,b(b(a(b(a(a(c)),1)),1),1),iH],iJ=[0,b(a(a(b(b(a(c),1),1))),1),iI],iK=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iJ],iF],iL=[0,a(b(a(b(b(a(c),1),1)),1)),0],iM=[0,b(a(b(b(a(a(c)),1),1)),1),iL],iN=[0,a(a(a(a(b(a(c),1))))),iM],iO=[0,b(a(a(b(b(a(c),1),1))),1),iN],iP=[0,a(b(a(b(b(a(c),1),1)),1)),iO],iQ=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iP],iK],iR=[0,b(a(a(a(b(a(c),1)))),1),0],iS=[0,a(b(a(b(b(a(c),1),1)),1)),iR],iT=[0,b(b(b(a(b(a(c),1)),1),1),1),iS],iU=[0,[0,a(a(a(b(a(a(c)),1)))),iT],iQ],iV=[0,a(b(b(a(a(a(c))),1),1)),0],iW=[0,b(a(a(a(b(a(c),1)))),1),iV],iX=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iW],iU],iY=[0,b(a(a(a(b(a(c),1)))),1),0],iZ=[0,a(a(a(a(b(a(c),1))))),iY],i0=[0,a(b(b(a(b(a(c),1)),1),1)),iZ],i1=[0,a(a(b(b(a(a(c)),1),1))),i0],i2=[0,b(a(b(b(a(a(c)),1),1)),1),i1],i3=[0,a(b(a(b(b(a(c),1),1)),1)),i2],i4=[0,[0,b(a(a(b(a(a(c)),1))),1),i3],iX],i5=[0,b(b(a(b(a(a(c)),1)),1),1),0],i6=[0,a(a(b(b(b(a(c),1),1),1))),i5],i7=[0,a(b(a(b(b(a(c),1),1)),1)),i6],i8=[0,b(b(b(b(a(a(c)),1),1),1),1),i7],i9=[0,b(b(b(a(a(a(c))),1),1),1),i8],i_=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i9],i4],i$=[0,b(b(a(b(a(a(c)),1)),1),1),0],ja=[0,a(a(b(b(b(a(c),1),1),1))),i$],jb=[0,a(b(a(b(b(a(c),1),1)),1)),ja],jc=[0,b(a(b(a(b(a(c),1)),1)),1),jb],jd=[0,a(b(a(b(b(a(c),1),1)),1)),jc],je=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jd],i_],jf=[0,b(b(a(b(a(a(c)),1)),1),1),0],jg=[0,b(b(b(b(a(a(c)),1),1),1),1),jf],jh=[0,a(b(a(b(b(a(c),1),1)),1)),jg],ji=[0,a(a(b(b(b(a(c),1),1),1))),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jj],je],jl=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jm=[0,a(b(b(a(b(a(c),1)),1),1)),jl],jn=[0,b(a(b(b(b(a(c),1),1),1)),1),jm],jo=[0,b(a(b(b(a(a(c)),1),1)),1),jn],jp=[0,a(a(a(a(b(a(c),1))))),jo],jq=[0,[0,b(a(a(b(b(a(c),1),1))),1),jp],jk],jr=[0,a(b(a(b(b(a(c),1),1)),1)),0],js=[0,b(a(b(b(a(a(c)),1),1)),1),jr],jt=[0,a(b(b(a(b(a(c),1)),1),1)),js],ju=[0,a(b(a(b(a(a(c)),1)),1)),jt],jv=[0,a(b(b(b(a(a(c)),1),1),1)),ju],jw=[0,a(b(a(b(b(a(c),1),1)),1)),jv],jx=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jw],jq],jy=[0,b(b(a(b(a(a(c)),1)),1),1),0],jz=[0,a(b(b(a(b(a(c),1)),1),1)),jy],jA=[0,a(b(a(a(b(a(c),1))),1)),jz],jB=[0,a(b(b(a(b(a(c),1)),1),1)),jA],jC=[0,[0,b(b(a(a(b(a(c),1))),1),1),jB],jx],jD=[0,b(b(a(a(b(a(c),1))),1),1),0],jE=[0,a(b(b(b(b(a(c),1),1),1),1)),jD],jF=[0,a(a(a(a(b(a(c),1))))),jE],jG=[0,[0,a(a(a(b(b(a(c),1),1)))),jF],jC],jH=[0,b(b(a(b(a(a(c)),1)),1),1),0],jI=[0,b(a(b(b(a(a(c)),1),1)),1),jH],jJ=[0,a(b(b(b(b(a(c),1),1),1),1)),jI],jK=[0,b(b(a(b(a(a(c)),1)),1),1),jJ],jL=[0,[0,a(a(b(b(a(a(c)),1),1))),jK],jG],jM=[0,b(a(a(a(b(a(c),1)))),1),0],jN=[0,a(b(b(b(b(a(c),1),1),1),1)),jM],jO=[0,b(b(a(a(b(a(c),1))),1),1),jN],jP=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jO],jL],jQ=[0,a(b(a(b(b(a(c),1),1)),1)),0],jR=[0,b(b(a(a(b(a(c),1))),1),1),jQ],jS=[0,a(b(a(b(a(a(c)),1)),1)),jR],jT=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jS],jP],jU=[0,b(b(a(a(b(a(c),1))),1),1),0],jV=[0,a(a(a(a(b(a(c),1))))),jU],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jW],jT],jY=[0,a(b(a(b(b(a(c),1),1)),1)),0],jZ=[0,a(a(b(b(a(a(c)),1),1))),jY],j0=[0,[0,a(b(a(b(a(a(c)),1)),1)),jZ],jX],j1=[0,b(a(b(b(a(a(c)),1),1)),1),0],j2=[0,a(b(b(b(b(a(c),1),1),1),1)),j1],j3=[0,a(b(a(a(b(a(c),1))),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(b(b(b(a(c),1),1),1),1)),j4],j6=[0,b(a(b(b(a(a(c)),1),1)),1),j5],j7=[0,[0,a(a(a(b(b(a(c),1),1)))),j6],j0];function
+iD=[0,b(b(b(a(b(a(c),1)),1),1),1),0],iE=[0,b(b(a(b(a(a(c)),1)),1),1),iD],iF=[0,a(b(b(a(b(a(c),1)),1),1)),iE],iG=[0,[0,a(a(a(b(a(a(c)),1)))),iF],0],iH=[0,b(a(b(b(a(a(c)),1),1)),1),0],iI=[0,a(b(a(b(b(a(c),1),1)),1)),iH],iJ=[0,b(b(a(b(a(a(c)),1)),1),1),iI],iK=[0,b(a(a(b(b(a(c),1),1))),1),iJ],iL=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iK],iG],iM=[0,a(b(a(b(b(a(c),1),1)),1)),0],iN=[0,b(a(b(b(a(a(c)),1),1)),1),iM],iO=[0,a(a(a(a(b(a(c),1))))),iN],iP=[0,b(a(a(b(b(a(c),1),1))),1),iO],iQ=[0,a(b(a(b(b(a(c),1),1)),1)),iP],iR=[0,[0,b(a(b(b(b(a(c),1),1),1)),1),iQ],iL],iS=[0,b(a(a(a(b(a(c),1)))),1),0],iT=[0,a(b(a(b(b(a(c),1),1)),1)),iS],iU=[0,b(b(b(a(b(a(c),1)),1),1),1),iT],iV=[0,[0,a(a(a(b(a(a(c)),1)))),iU],iR],iW=[0,a(b(b(a(a(a(c))),1),1)),0],iX=[0,b(a(a(a(b(a(c),1)))),1),iW],iY=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),iX],iV],iZ=[0,b(a(a(a(b(a(c),1)))),1),0],i0=[0,a(a(a(a(b(a(c),1))))),iZ],i1=[0,a(b(b(a(b(a(c),1)),1),1)),i0],i2=[0,a(a(b(b(a(a(c)),1),1))),i1],i3=[0,b(a(b(b(a(a(c)),1),1)),1),i2],i4=[0,a(b(a(b(b(a(c),1),1)),1)),i3],i5=[0,[0,b(a(a(b(a(a(c)),1))),1),i4],iY],i6=[0,b(b(a(b(a(a(c)),1)),1),1),0],i7=[0,a(a(b(b(b(a(c),1),1),1))),i6],i8=[0,a(b(a(b(b(a(c),1),1)),1)),i7],i9=[0,b(b(b(b(a(a(c)),1),1),1),1),i8],i_=[0,b(b(b(a(a(a(c))),1),1),1),i9],i$=[0,[0,a(b(a(b(b(a(c),1),1)),1)),i_],i5],ja=[0,b(b(a(b(a(a(c)),1)),1),1),0],jb=[0,a(a(b(b(b(a(c),1),1),1))),ja],jc=[0,a(b(a(b(b(a(c),1),1)),1)),jb],jd=[0,b(a(b(a(b(a(c),1)),1)),1),jc],je=[0,a(b(a(b(b(a(c),1),1)),1)),jd],jf=[0,[0,b(a(b(b(a(a(c)),1),1)),1),je],i$],jg=[0,b(b(a(b(a(a(c)),1)),1),1),0],jh=[0,b(b(b(b(a(a(c)),1),1),1),1),jg],ji=[0,a(b(a(b(b(a(c),1),1)),1)),jh],jj=[0,a(a(b(b(b(a(c),1),1),1))),ji],jk=[0,a(a(b(b(b(a(c),1),1),1))),jj],jl=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),jk],jf],jm=[0,b(b(a(b(b(a(c),1),1)),1),1),0],jn=[0,a(b(b(a(b(a(c),1)),1),1)),jm],jo=[0,b(a(b(b(b(a(c),1),1),1)),1),jn],jp=[0,b(a(b(b(a(a(c)),1),1)),1),jo],jq=[0,a(a(a(a(b(a(c),1))))),jp],jr=[0,[0,b(a(a(b(b(a(c),1),1))),1),jq],jl],js=[0,a(b(a(b(b(a(c),1),1)),1)),0],jt=[0,b(a(b(b(a(a(c)),1),1)),1),js],ju=[0,a(b(b(a(b(a(c),1)),1),1)),jt],jv=[0,a(b(a(b(a(a(c)),1)),1)),ju],jw=[0,a(b(b(b(a(a(c)),1),1),1)),jv],jx=[0,a(b(a(b(b(a(c),1),1)),1)),jw],jy=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jx],jr],jz=[0,b(b(a(b(a(a(c)),1)),1),1),0],jA=[0,a(b(b(a(b(a(c),1)),1),1)),jz],jB=[0,a(b(a(a(b(a(c),1))),1)),jA],jC=[0,a(b(b(a(b(a(c),1)),1),1)),jB],jD=[0,[0,b(b(a(a(b(a(c),1))),1),1),jC],jy],jE=[0,b(b(a(a(b(a(c),1))),1),1),0],jF=[0,a(b(b(b(b(a(c),1),1),1),1)),jE],jG=[0,a(a(a(a(b(a(c),1))))),jF],jH=[0,[0,a(a(a(b(b(a(c),1),1)))),jG],jD],jI=[0,b(b(a(b(a(a(c)),1)),1),1),0],jJ=[0,b(a(b(b(a(a(c)),1),1)),1),jI],jK=[0,a(b(b(b(b(a(c),1),1),1),1)),jJ],jL=[0,b(b(a(b(a(a(c)),1)),1),1),jK],jM=[0,[0,a(a(b(b(a(a(c)),1),1))),jL],jH],jN=[0,b(a(a(a(b(a(c),1)))),1),0],jO=[0,a(b(b(b(b(a(c),1),1),1),1)),jN],jP=[0,b(b(a(a(b(a(c),1))),1),1),jO],jQ=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),jP],jM],jR=[0,a(b(a(b(b(a(c),1),1)),1)),0],jS=[0,b(b(a(a(b(a(c),1))),1),1),jR],jT=[0,a(b(a(b(a(a(c)),1)),1)),jS],jU=[0,[0,b(a(b(b(a(a(c)),1),1)),1),jT],jQ],jV=[0,b(b(a(a(b(a(c),1))),1),1),0],jW=[0,a(a(a(a(b(a(c),1))))),jV],jX=[0,a(a(a(a(b(a(c),1))))),jW],jY=[0,[0,b(b(a(b(a(a(c)),1)),1),1),jX],jU],jZ=[0,a(b(a(b(b(a(c),1),1)),1)),0],j0=[0,a(a(b(b(a(a(c)),1),1))),jZ],j1=[0,[0,a(b(a(b(a(a(c)),1)),1)),j0],jY],j2=[0,b(a(b(b(a(a(c)),1),1)),1),0],j3=[0,a(b(b(b(b(a(c),1),1),1),1)),j2],j4=[0,a(b(a(a(b(a(c),1))),1)),j3],j5=[0,a(b(a(a(b(a(c),1))),1)),j4],j6=[0,a(b(b(b(b(a(c),1),1),1),1)),j5],j7=[0,b(a(b(b(a(a(c)),1),1)),1),j6],j8=[0,[0,a(a(a(b(b(a(c),1),1)))),j7],j1];function
 F(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
@@ -1663,34 +1663,34 @@ b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-dh(d){var
+di(d){var
 j=0;if(d){var
-f=dg(d[1]);if(f)var
-k=d[2],e=r(function(d){var
-e=dg(d);if(e)var
+f=dh(d[1]);if(f)var
+k=d[2],e=s(function(d){var
+e=dh(d);if(e)var
 f=e;else{var
 g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f},k);else
 var
 e=f;if(e){var
-h=m(A(function(a){return F(d,a)},j7));j=1}else
+h=m(A(function(a){return F(d,a)},j8));j=1}else
 var
 g=e}else
 var
 g=d;if(!j)var
-h=g;return h?d:cf(d)}function
-di(e){var
+h=g;return h?d:cg(d)}function
+dj(e){var
 d=e;for(;;){if(d){var
 f=b(b(b(b(a(c),1),1),1),1);if(h(d[1],f)){var
 d=d[2];continue}}return d}}function
-fc(g){var
+fd(g){var
 d=10,f=bG(g);for(;;){if(0!==d){var
 j=d-1|0;if(0!==f){var
 d=j,f=f-1|0;continue}}var
-k=cd(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=di(bd(9,h));if(e)var
+k=ce(b(b(b(b(a(c),1),1),1),1),d),h=o(C(g,0),k),e=dj(bd(9,h));if(e)var
 l=C([0,e[1],e[2]],0),i=[0,b(a(a(a(b(c,1)))),1),l];else
 var
-i=e;return C(c8(9,h),i)}}function
+i=e;return C(c9(9,h),i)}}function
 aP(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,d(b[1],a[1])];case
@@ -1699,35 +1699,35 @@ aP(b,a){switch(a[0]){case
 c=a[1];return[3,x(function(a){return aP(b,a)},c)];default:var
 e=a[1];return[4,x(function(a){var
 c=aP(b,a[2]);return[0,d(b[1],a[1]),c]},e)]}}function
-cm(d,c){switch(c[0]){case
+cn(d,c){switch(c[0]){case
 3:var
-i=c[1];return r(function(a){return cm(d,a)},i);case
+i=c[1];return s(function(a){return cn(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?j(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?r(function(a){return cm(d,a[2])},h):e}default:return 1}}function
-v(c,e,b){if(4===b[0]){var
+e=1;return e?s(function(a){return cn(d,a[2])},h):e}default:return 1}}function
+w(c,e,b){if(4===b[0]){var
 f=d(c[2],e),g=b[1],a=bH(function(a){return j(c[4],a[1],f)},g),h=a?[0,a[1][2]]:a;return h}return 0}function
 G(e,d,c){var
-a=v(e,d,c);if(a){var
+a=w(e,d,c);if(a){var
 b=a[1];return 1===b[0]?[0,b[1]]:0}return a}function
 L(e,d,c){var
-a=v(e,d,c);if(a){var
+a=w(e,d,c);if(a){var
 b=a[1];return 3===b[0]?[0,b[1]]:0}return a}function
 aQ(a){if(a){var
 b=a[1];return 2===b[0]?b[1]:0}return a}function
-cn(a){return 1===a[0]?[0,a[1]]:0}function
-co(e,g){var
+co(a){return 1===a[0]?[0,a[1]]:0}function
+cp(e,g){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,a(b(a(a(b(a(c),1))),1)),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],h=G(e,[0,b(a(a(a(b(a(c),1)))),1),p],g);if(h){var
-q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],w=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),w],g);if(i){var
+q=[0,a(a(b(b(a(a(c)),1),1))),0],r=[0,a(b(a(a(b(a(c),1))),1)),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(b(b(b(a(c),1),1),1),1)),t],i=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),u],g);if(i){var
 x=0,y=i[1],j=O(function(j){var
 o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(a(b(a(c),1))),1)),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p],g=G(e,[0,b(a(a(a(b(a(c),1)))),1),q],j);if(g){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],w=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
-i=O(cn,h[1],0);if(i)var
-k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(v(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=u(k,f),J=z(k),K=dh(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(b(b(a(c),1),1)),1)),r],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(b(a(a(b(a(c),1))),1),1),t],x=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=L(e,[0,b(a(a(b(a(a(c)),1))),1),x],j);if(h){var
+i=O(co,h[1],0);if(i)var
+k=i[1],y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],A=[0,a(b(a(b(b(a(c),1),1)),1)),y],B=[0,b(a(a(b(a(a(c)),1))),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(a(b(b(a(a(c)),1),1))),D],F=[0,b(a(b(b(b(a(c),1),1),1)),1),E],H=aQ(w(e,[0,a(a(a(a(b(a(c),1))))),F],j)),I=v(k,f),J=z(k),K=di(d(e[1],g[1])),l=[0,[0,d(e[2],K),J,I,H]];else
 var
 l=i;var
 m=l}else
@@ -1736,7 +1736,7 @@ m=h;var
 n=m}else
 var
 n=g;return n},y,x);if(j)var
-A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(v(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=dh(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
+A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=aQ(w(e,[0,a(a(b(b(a(a(c)),1),1))),E],g)),H=j[1],I=di(d(e[1],h[1])),k=[0,[0,d(e[2],I),H,F]];else
 var
 k=j;var
 l=k}else
@@ -1745,15 +1745,15 @@ l=i;var
 m=l}else
 var
 m=h;return m}function
-cp(b,a){if(a){var
-c=a[2],d=a[1];if(c)return[0,d,[0,b,cp(b,c)]];var
+cq(b,a){if(a){var
+c=a[2],d=a[1];if(c)return[0,d,[0,b,cq(b,c)]];var
 e=[0,d,0]}else
 var
 e=a;return e}function
-fd(g,n,i,e){if(i){if(e){var
+fe(g,n,i,e){if(i){if(e){var
 o=e[1],j=i[1];if(0===o[0]){var
 k=d(j[2],o[1]);if(k){var
-p=k[1],l=fd(g,n,i[2],e[2]);if(l){var
+p=k[1],l=fe(g,n,i[2],e[2]);if(l){var
 q=l[1],u=0;if(!h(d(g[3],p),f)){var
 v=0;if(m(n)&&j[4])v=1;if(!v){var
 w=[0,a(b(a(a(a(c))),1)),0],x=[0,d(g[2],w),[0,p,0]],r=[0,d(g[6],[0,j[1],x]),q];u=1}}if(!u)var
@@ -1763,21 +1763,21 @@ var
 s=l;var
 t=s}else
 var
-t=k;return t}return 0}return e}return e?0:j8}function
-fe(e,g,f){if(f){var
-h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cp(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
-cq(c,e,b,d){var
-a=fd(c,e,b[2],d),f=a?[0,fe(c,b[1],a[1])]:a;return f}function
+t=k;return t}return 0}return e}return e?0:j9}function
+ff(e,g,f){if(f){var
+h=[0,a(b(b(a(b(c,1)),1),1)),0],i=[0,d(e[2],h),0],j=[0,b(b(a(a(b(c,1))),1),1),0],k=o(cq(d(e[2],j),f),i),l=[0,b(b(b(a(b(c,1)),1),1),1),0],m=[0,g,[0,d(e[2],l),k]];return d(e[6],m)}return g}function
+cr(c,e,b,d){var
+a=fe(c,e,b[2],d),f=a?[0,ff(c,b[1],a[1])]:a;return f}function
 bh(i,g,e){var
-n=a(b(a(b(a(c),1)),1)),k=s(e,R(b(c,1),n));if(k)var
-o=a(b(a(b(a(c),1)),1)),f=s(P(R(b(c,1),o)),e);else
+n=a(b(a(b(a(c),1)),1)),k=t(e,R(b(c,1),n));if(k)var
+o=a(b(a(b(a(c),1)),1)),f=t(P(R(b(c,1),o)),e);else
 var
 f=k;switch(g[0]){case
 0:return f?h(g[1],e):f;case
 1:var
 l=m(f);if(l){var
 p=bJ(e),q=d(i[2],p);return j(i[4],g[1],q)}return l;default:return 0}}function
-ff(b,ad,ac,ab,aa,$,_,Z,Y){var
+fg(b,ad,ac,ab,aa,$,_,Z,Y){var
 q=ab,g=aa,f=$,e=_,c=Z,u=Y;for(;;){if(q){if(g)if(f)if(e)if(c){var
 v=d(ac,c[1]);if(v){var
 w=q[1],S=v[1],ae=e[1],af=f[1],ag=g[1];if(3===S[0]){var
@@ -1791,8 +1791,8 @@ o=n[2],W=0;if(o){var
 p=o[2],X=0;if(p)if(p[2]){var
 a=0;U=1;V=1;W=1;X=1}else{var
 B=z[1],r=d(ad,A);if(r){var
-D=r[1],s=cq(b,1,D,B);if(s){var
-t=cq(b,0,D,B);if(t)var
+D=r[1],s=cr(b,1,D,B);if(s){var
+t=cr(b,0,D,B);if(t)var
 E=j(b[4],s[1],w[1]),F=E?bh(b,l[1],w[2]):E,G=F?bh(b,m[1],w[3]):F,H=G?bh(b,n[1],ag):G,I=H?bh(b,o[1],af):H,J=I?bh(b,p[1],ae):I,K=J?[0,[0,A,t[1]]]:J;else
 var
 K=t;var
@@ -1840,15 +1840,15 @@ var
 h=f;else
 var
 h=g;return h}return g?0:f?0:e?0:c?0:[0,C(u,0)]}}function
-fg(e,h,g){var
+fh(e,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(d(e,b)){var
-i=fg(e,n(b,c),f);return[0,a[1],i]}var
+i=fh(e,n(b,c),f);return[0,a[1],i]}var
 b=n(b,c),a=f;continue}return a}}function
-fh(e,o,j){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
+fi(e,o,j){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],j);if(f){var
 k=f[1];if(0===k[0]){var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],w=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),w],j);if(g){var
+s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,b(b(b(a(b(a(c),1)),1),1),1),u],g=L(e,[0,a(a(a(b(a(a(c)),1)))),v],j);if(g){var
 h=d(o,k[1]);if(h)var
 l=h[1],y=g[1],x=0,A=z(l[2]),i=O(function(o){if(3===o[0]){var
 f=o[1];if(f){var
@@ -1856,50 +1856,50 @@ g=f[2],j=f[1];if(0===j[0]){if(g){var
 k=g[1];if(3===k[0]){if(g[2])return 0;var
 h=d(A,j[1]);if(h){var
 l=h[1],p=0,q=k[1],i=O(function(a){return 0===a[0]?d(l[2],a[1]):0},q,p);if(i)var
-r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cp(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
+r=i[1],s=[0,b(b(a(a(a(a(c)))),1),1),0],t=cq(d(e[2],s),r),u=[0,a(b(a(a(a(c))),1)),0],v=[0,d(e[2],u),t],m=[0,d(e[6],[0,l[1],v])];else
 var
 m=i;var
 n=m}else
 var
-n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,fe(e,l[1],i[1])]:i,m=B;else
+n=h;return n}return 0}return g}return 0}return f}return 0},y,x),B=i?[0,ff(e,l[1],i[1])]:i,m=B;else
 var
 m=h;var
 n=m}else
 var
 n=g;return n}return 0}return f}function
-j9(e,t,j){var
+j_(e,t,j){var
 M=[0,b(b(a(b(b(a(c),1),1)),1),1),0],N=[0,b(a(a(a(b(a(c),1)))),1),M],O=[0,a(b(b(a(b(a(c),1)),1),1)),N],k=G(e,[0,a(a(b(a(b(a(c),1)),1))),O],j);if(k){var
 l=k[1],P=[0,b(b(b(b(a(a(c)),1),1),1),1),0],m=G(e,[0,a(a(a(a(b(a(c),1))))),P],j);if(m){var
-u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=v(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
+u=m[1],Q=[0,a(b(a(b(b(a(c),1),1)),1)),0],R=[0,a(b(a(b(a(a(c)),1)),1)),Q],S=[0,b(b(a(a(b(a(c),1))),1),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],n=w(e,[0,b(a(a(b(a(a(c)),1))),1),T],j);if(n){var
 o=n[1];switch(o[0]){case
 0:var
 g=[0,bJ(o[1])];break;case
 1:var
 g=[0,d(e[1],o[1])];break;default:var
 g=0}if(g){var
-f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],w=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(w)var
-p=w;else
+f=g[1],i=d(e[1],l),U=[0,b(b(a(b(a(a(c)),1)),1),1),0],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,a(a(a(a(b(a(c),1))))),V],v=F(i,[0,a(a(b(b(b(a(c),1),1),1))),W]);if(v)var
+p=v;else
 var
 ai=[0,b(a(a(a(b(a(c),1)))),1),0],aj=[0,a(a(a(a(b(a(c),1))))),ai],ak=[0,b(b(a(a(b(a(c),1))),1),1),aj],al=[0,a(b(b(a(b(a(c),1)),1),1)),ak],am=[0,a(a(b(b(a(a(c)),1),1))),al],an=[0,b(b(b(b(a(a(c)),1),1),1),1),am],p=F(i,[0,a(b(a(b(b(a(c),1),1)),1)),an]);if(p)var
 x=p;else
 var
 ag=[0,a(b(a(a(b(a(c),1))),1)),0],ah=[0,a(b(a(b(a(a(c)),1)),1)),ag],x=F(i,[0,a(a(b(b(a(a(c)),1),1))),ah]);if(x){if(f){var
 K=a(b(a(a(b(c,1))),1));if(h(f[1],K))var
-L=fc(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
+L=fd(f[2]),q=[0,a(b(a(a(b(c,1))),1)),L];else
 var
-q=fc(f)}else
+q=fd(f)}else
 var
 q=f;var
 y=q}else
 var
 y=f;var
 A=d(e[2],y),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(b(a(b(b(a(c),1),1)),1)),X],Z=[0,a(a(b(b(a(a(c)),1),1))),Y];if(F(i,[0,a(b(a(b(a(a(c)),1)),1)),Z]))var
-B=function(a){return fh(e,t,a)};else{var
+B=function(a){return fi(e,t,a)};else{var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae];if(!F(i,[0,a(a(b(b(a(a(c)),1),1))),af]))return[0,d(e[6],[0,l,[0,u,[0,A,0]]])];var
 B=function(o){var
-p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
+p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],f=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),r],o);if(f){var
 j=f[1];if(0===j[0]){var
-s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],w=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),w],g=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
+s=[0,a(b(a(a(b(a(c),1))),1)),0],u=[0,a(b(b(b(b(a(c),1),1),1),1)),s],v=[0,b(a(b(b(a(a(c)),1),1)),1),u],x=[0,a(b(b(b(b(a(c),1),1),1),1)),v],g=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),x],o);if(g){var
 k=g[1];if(0===k[0]){var
 h=d(t,j[1]);if(h){var
 l=h[1],y=k[1],i=d(z(l[2]),y);if(i)var
@@ -1909,7 +1909,7 @@ m=i;var
 n=m}else
 var
 n=h;return n}return 0}return g}return 0}return f}}var
-_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=v(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
+_=[0,b(a(a(b(b(a(c),1),1))),1),0],r=w(e,[0,a(a(a(a(b(a(c),1))))),_],j);if(r){var
 s=B(r[1]);if(s)var
 $=[0,a(b(b(a(b(c,1)),1),1)),0],aa=[0,d(e[2],$),[0,u,[0,A,0]]],ab=[0,s[1],aa],ac=[0,b(b(b(a(b(c,1)),1),1),1),0],ad=[0,l,[0,d(e[2],ac),ab]],C=[0,d(e[6],ad)];else
 var
@@ -1929,20 +1929,20 @@ I=m;var
 J=I}else
 var
 J=k;return J}function
-fi(g,f,e){var
+fj(g,f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=j(g[4],b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return a?0:1}}function
-fj(a){var
+fk(a){var
 b=a[2];return aj(function(b,a){return a[4]?I(b,a[3]):b},b,c)}function
-fk(c,b){var
-a=d(c,b),e=a?a[1]:a;return e}function
 fl(c,b){var
+a=d(c,b),e=a?a[1]:a;return e}function
+fm(c,b){var
 a=bL(b,c);return a?a[1]:f}function
-j$(e,g,Q){var
+ka(e,g,Q){var
 k=Q[1],aX=[0,b(b(a(b(a(a(c)),1)),1),1),0],aY=[0,a(b(b(b(b(a(c),1),1),1),1)),aX],aZ=[0,a(b(a(a(b(a(c),1))),1)),aY],a0=[0,b(a(b(b(a(a(c)),1),1)),1),aZ],a2=[0,a(a(a(a(b(a(c),1))))),a0],N=G(e,[0,b(a(a(b(b(a(c),1),1))),1),a2],k),W=0;if(N){var
 a3=[0,b(a(a(a(b(a(c),1)))),1),0],a4=[0,a(a(a(a(b(a(c),1))))),a3],a5=[0,a(b(b(a(b(a(c),1)),1),1)),a4],a6=[0,a(a(b(b(a(a(c)),1),1))),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,a(b(a(b(b(a(c),1),1)),1)),a7],P=L(e,[0,b(a(a(b(a(a(c)),1))),1),a8],k),p=0;if(P){var
 y=P[1];if(y){var
@@ -1961,11 +1961,11 @@ at=P;if(!p){var
 au=at;W=1}}else{var
 au=N;W=1}if(W)var
 l=au;var
-av=l?cm(e,k):l;if(av)var
+av=l?cn(e,k):l;if(av)var
 bf=aH(e,aP(e,k)),aw=j(e[4],g[15],bf);else
 var
 aw=av;if(m(aw))return a(b(c,1));var
-bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=v(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
+bg=[0,b(a(b(b(a(a(c)),1),1)),1),0],bh=[0,a(b(b(b(b(a(c),1),1),1),1)),bg],bi=[0,a(b(a(a(b(a(c),1))),1)),bh],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[0,b(a(b(b(a(a(c)),1),1)),1),bk],ax=w(e,[0,a(a(a(b(b(a(c),1),1)))),bl],k);if(ax){var
 ay=ax[1],bm=[0,a(a(b(b(a(a(c)),1),1))),0],bn=[0,b(b(a(a(b(a(c),1))),1),1),bm],bo=[0,a(a(a(a(b(a(c),1))))),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],az=L(e,[0,b(b(a(b(a(a(c)),1)),1),1),bp],k);if(az){var
 R=az[1],bq=[0,a(a(b(b(a(a(c)),1),1))),0],br=[0,b(b(a(a(b(a(c),1))),1),1),bq],bs=[0,b(b(a(a(b(a(c),1))),1),1),br],bt=[0,a(b(b(b(b(a(c),1),1),1),1)),bs],aA=L(e,[0,a(a(b(b(b(a(c),1),1),1))),bt],k);if(aA){var
 aB=aA[1],bu=[0,a(a(b(b(a(a(c)),1),1))),0],bv=[0,b(b(a(b(a(a(c)),1)),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bx=[0,a(b(a(a(b(a(c),1))),1)),bw],by=[0,a(b(b(a(b(a(c),1)),1),1)),bx],aC=L(e,[0,b(b(a(a(b(a(c),1))),1),1),by],k);if(aC){var
@@ -1973,16 +1973,16 @@ S=aC[1],bz=[0,a(a(b(b(a(a(c)),1),1))),0],bA=[0,b(b(a(b(b(a(c),1),1)),1),1),bz],b
 bF=[0,a(a(b(b(a(a(c)),1),1))),0],bG=[0,a(b(a(b(b(a(c),1),1)),1)),bF],bH=[0,b(a(b(b(a(a(c)),1),1)),1),bG],bI=[0,a(b(b(a(b(a(c),1)),1),1)),bH],bJ=[0,a(b(a(b(a(a(c)),1)),1)),bI],bK=[0,a(b(b(b(a(a(c)),1),1),1)),bJ],bL=[0,a(b(a(b(b(a(c),1),1)),1)),bK],aE=L(e,[0,b(a(b(b(a(a(c)),1),1)),1),bL],k);if(aE){var
 bM=[0,a(b(a(b(b(a(c),1),1)),1)),0],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(b(b(b(a(c),1),1),1),1)),bN],aF=G(e,[0,b(a(a(a(b(a(c),1)))),1),bO],ay);if(aF){var
 bP=[0,b(a(a(a(b(a(c),1)))),1),0],bQ=[0,a(a(a(a(b(a(c),1))))),bP],bR=[0,a(b(b(a(b(a(c),1)),1),1)),bQ],bS=[0,a(a(b(b(a(a(c)),1),1))),bR],bT=[0,b(a(b(b(a(a(c)),1),1)),1),bS],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],aG=G(e,[0,b(a(a(b(a(a(c)),1))),1),bU],ay);if(aG){var
-bV=0,aI=O(function(a){return co(e,a)},R,bV);if(aI){var
+bV=0,aI=O(function(a){return cp(e,a)},R,bV);if(aI){var
 T=aI[1],aJ=j(e[4],aF[1],g[1]),bW=aJ?j(e[4],aG[1],g[2]):aJ;if(m(bW))return b(a(c),1);var
-aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=ff(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
-U=aL[1],b2=function(a){return[0,a[1],0]},b3=fg(c4(u(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
-b5=0,aM=O(function(a){return j9(e,aK,a)},S,b5);if(aM){if(m(fi(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
+aK=z(T),bX=Q[2],bY=g[13],bZ=g[12],b0=g[11],b1=g[10],aL=fg(e,aK,z(aB),b1,b0,bZ,bY,bX,0);if(aL){var
+U=aL[1],b2=function(a){return[0,a[1],0]},b3=fh(c5(v(R,f),b2,U),f,R),b4=aH(e,[3,x(function(a){return aP(e,a)},b3)]);if(m(j(e[4],g[16],b4)))return a(a(c));var
+b5=0,aM=O(function(a){return j_(e,aK,a)},S,b5);if(aM){if(m(fj(e,aM[1],g[8])))return b(b(b(c,1),1),1);var
 aN=g[9],b6=aE[1],b7=aD[1];if(aN){var
 Y=aN[1],Z=Y[1],_=Z[2],E=function(c){function
 a(a){var
-b=i(f,a);return b?s(a,c):b}return function(b){return r(a,b)}},aQ=z(S),aR=Z[1],$=d(E(u(b7,f)),aR),aa=$?d(E(u(S,f)),_):$;if(aa)var
-aS=Y[2],H=d(E(u(b6,f)),aS);else
+b=i(f,a);return b?t(a,c):b}return function(b){return s(a,b)}},aQ=z(S),aR=Z[1],$=d(E(v(b7,f)),aR),aa=$?d(E(v(S,f)),_):$;if(aa)var
+aS=Y[2],H=d(E(v(b6,f)),aS);else
 var
 H=aa;var
 X=0;if(H){var
@@ -1992,7 +1992,7 @@ p=g[1],h=[0,b(b(a(b(b(a(c),1),1)),1),1),0],i=[0,b(a(a(a(b(a(c),1)))),1),h],j=[0,
 k=[0,b(b(a(b(a(a(c)),1)),1),1),0],l=[0,a(a(b(b(a(a(c)),1),1))),k],m=[0,a(a(a(a(b(a(c),1))))),l],n=[0,a(a(b(b(b(a(c),1),1),1))),m];return F(d(e[1],f[1]),n)}return 1}return 1},_));if(ab){var
 ac=ab;X=1}else
 var
-V=r(function(E){if(3===E[0]){var
+V=s(function(E){if(3===E[0]){var
 k=E[1];if(k){var
 l=k[2];if(l){var
 j=l[2];if(j){var
@@ -2045,59 +2045,59 @@ ak=o[1],M=q[1],I=d(aV,M[1]),aO=0;if(I){var
 ad=I[1];if(ad[3]){var
 J=d(aU,ak);if(J){var
 ae=J[1],af=h(ae[1],M[1]),ag=af?j(e[4],ae[2],M[2]):af;if(ag)var
-aT=fj(ad),ah=[0,[0,[0,eM(n(ak,c)),aT]]];else
+aT=fk(ad),ah=[0,[0,[0,eN(n(ak,c)),aT]]];else
 var
 ah=ag;var
 ai=ah}else
 var
 ai=J;var
-t=ai;aO=1}else
+r=ai;aO=1}else
 var
-aj=j_}else
+aj=j$}else
 var
 aj=I;if(!aO)var
-t=aj;if(t){var
-q=q[2],o=o[2],K=[0,t[1],K];continue}var
-al=t}else
+r=aj;if(r){var
+q=q[2],o=o[2],K=[0,r[1],K];continue}var
+al=r}else
 var
 al=o;var
-w=al}else
+u=al}else
 var
-w=o?0:[0,C(K,0)];if(w)var
-am=z(w[1]),aW=g[14],D=r(function(g){var
-b=g[8],a=cl;for(;;){if(b){var
-d=fk(am,b[1][1]);if(d)var
-e=d[1][1],f=a1(e,n(fl(a,e),c),a);else
+u=o?0:[0,C(K,0)];if(u)var
+am=z(u[1]),aW=g[14],D=s(function(g){var
+b=g[8],a=cm;for(;;){if(b){var
+d=fl(am,b[1][1]);if(d)var
+e=d[1][1],f=a1(e,n(fm(a,e),c),a);else
 var
 f=a;var
 b=b[2],a=f;continue}var
-i=g[8];return r(function(d){var
-b=fk(am,d[1]);if(b){var
-c=b[1],e=c[2];return h(fl(a,c[1]),e)}return 1},i)}},aW);else
+i=g[8];return s(function(d){var
+b=fl(am,d[1]);if(b){var
+c=b[1],e=c[2];return h(fm(a,c[1]),e)}return 1},i)}},aW);else
 var
-D=w;break}}else
+D=u;break}}else
 var
 D=1;return m(D)?b(a(b(c,1)),1):f}return b(b(b(c,1),1),1)}return b(a(c),1)}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}return a(b(c,1))}function
-ka(e,D,a,C){var
-u=iA(e,D,a),x=0;if(h(u[1],f)){var
-j=e$(d(e[1],a[3]),f,c,0),y=0;if(j){var
-n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?s(f,k):o;if(p){var
-q=a[4],z=a[10],v=r(function(a){var
-b=df(l,k,q,a[2],a[4],a[5]);if(b){var
-d=B(a[5],c);return m(df(l,k,q,a[2],a[4],d))}return b},z);y=1}else
+kb(e,D,a,C){var
+u=iB(e,D,a),x=0;if(h(u[1],f)){var
+j=fa(d(e[1],a[3]),f,c,0),y=0;if(j){var
+n=j[1],k=n[2],l=n[1],o=i(f,l),p=o?t(f,k):o;if(p){var
+q=a[4],z=a[10],v=s(function(a){var
+b=dg(l,k,q,a[2],a[4],a[5]);if(b){var
+d=B(a[5],c);return m(dg(l,k,q,a[2],a[4],d))}return b},z);y=1}else
 var
-t=p}else
+r=p}else
 var
-t=j;if(!y)var
-v=t;if(m(v)){var
+r=j;if(!y)var
+v=r;if(m(v)){var
 A=d(e[2],0),g=[0,b(b(c,1),1),A];x=1}}if(!x)var
 g=u;if(h(g[1],f)){var
-w=j$(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
+w=ka(e,a,C);return h(w,f)?g:[0,w,d(e[2],0)]}return g}function
 g(a,b){switch(a[0]){case
 0:return d(b,a[1]);case
 1:return[1,a[1]];default:return[2,a[1]]}}function
-y(b,a){return b?kb:[1,a]}function
-af(b,a){return b?kc:[2,a]}function
+y(b,a){return b?kc:[1,a]}function
+af(b,a){return b?kd:[2,a]}function
 l(a,b){return a?[0,a[1]]:[1,b]}function
 X(k,j){var
 d=k,e=j;for(;;){if(d){var
@@ -2106,7 +2106,7 @@ l=B(f,b(b(b(b(a(c),1),1),1),1)),m=n(I(b(a(b(c,1)),1),e),l),d=d[2],e=m;continue}r
 a2(k){if(k)var
 F=a(b(a(a(b(c,1))),1)),l=h(k[1],F)?[0,1,k[2]]:[0,0,k];else
 var
-l=kd;var
+l=ke;var
 n=l[1],j=l[2],g=0;for(;;){if(j){var
 y=j[2],z=j[1];if(!h(z,b(a(a(a(b(c,1)))),1))){var
 j=y,g=[0,z,g];continue}var
@@ -2122,16 +2122,16 @@ var
 A=1;var
 s=X(o(d,q),f);if(s){var
 t=s[1],B=r?A:r;if(B)var
-K=n?h(t,f):n,v=m(K);else
+K=n?h(t,f):n,u=m(K);else
 var
-v=B;if(v)var
-L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(u(d,f),L);else
+u=B;if(u)var
+L=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),w=i(v(d,f),L);else
 var
-w=v;if(w)var
-M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(u(q,f),M);else
+w=u;if(w)var
+M=b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),x=i(v(q,f),M);else
 var
 x=w;if(x)var
-N=u(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
+N=v(q,f),O=n?P(t):t,D=[0,[0,O,N]];else
 var
 D=x;var
 E=D}else
@@ -2139,38 +2139,38 @@ var
 E=s;return E}}function
 bi(d){var
 e=d[2],f=B(b(b(b(b(a(b(b(a(c),1),1)),1),1),1),1),e),g=R(b(a(b(c,1)),1),f);return I(d[1],g)}function
-fm(d){var
-g=di(bc(function(d){var
-e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(u(di(C(g,0)),f),j);if(e){var
-k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(u(d,f),k)}return e}function
-dj(d){var
-e=dg(d);if(e)var
+fn(d){var
+g=dj(bc(function(d){var
+e=m(h(d,a(b(a(a(b(c,1))),1))));return e?m(h(d,b(a(a(a(b(c,1)))),1))):e},d)),j=a(a(a(c))),e=i(v(dj(C(g,0)),f),j);if(e){var
+k=b(b(b(a(b(b(a(c),1),1)),1),1),1);return i(v(d,f),k)}return e}function
+dk(d){var
+e=dh(d);if(e)var
 f=e;else{var
 g=i(b(b(b(b(a(c),1),1),1),1),d);if(g)return i(d,a(b(b(a(a(c)),1),1)));var
 f=g}return f}var
-ke=b(a(b(a(a(a(c))),1)),1),kf=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ke],0],kg=a(a(a(a(a(b(c,1)))))),kh=[0,[0,a(a(a(a(a(b(c,1)))))),kg],kf],ki=b(a(b(a(a(b(c,1))),1)),1),kj=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),ki],kh],kk=a(b(b(a(a(c)),1),1)),kl=[0,[0,b(b(b(b(a(c),1),1),1),1),kk],kj];function
-fn(b,a){return A(function(b){var
+kf=b(a(b(a(a(a(c))),1)),1),kg=[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kf],0],kh=a(a(a(a(a(b(c,1)))))),ki=[0,[0,a(a(a(a(a(b(c,1)))))),kh],kg],kj=b(a(b(a(a(b(c,1))),1)),1),kk=[0,[0,a(b(b(b(b(b(c,1),1),1),1),1)),kj],ki],kl=a(b(b(a(a(c)),1),1)),km=[0,[0,b(b(b(b(a(c),1),1),1),1),kl],kk];function
+fo(b,a){return A(function(b){var
 c=i(b[1],a);return c?i(a,b[2]):c},b)}function
-fo(k,j){var
+fp(k,j){var
 e=k,d=j;for(;;){if(e){var
 g=e[1];if(i(b(b(b(b(a(c),1),1),1),1),g)&&i(g,a(b(b(a(a(c)),1),1)))){var
 l=B(g,b(b(b(b(a(c),1),1),1),1)),m=d?d[1]:f,o=[0,n(I(b(a(b(c,1)),1),m),l)],e=e[2],d=o;continue}var
 p=d?[0,[0,d[1],e]]:d,h=p}else
 var
 h=e;return h}}function
-fp(d,y,G){function
+fq(d,y,G){function
 e(ax){if(y){var
 n=y[2],o=y[1];if(h(o,a(a(b(a(a(b(c,1))),1))))){var
 j=n,d=0;for(;;){var
 L=0;if(j){var
 k=j[2],e=j[1];if(h(e,a(b(a(a(a(b(c,1)))),1))))var
 ak=d?[0,[0,d,k]]:d,H=ak;else
-if(dj(e)){if(!k){var
+if(dk(e)){if(!k){var
 j=k,d=[0,[0,e,e],d];continue}var
 B=k[2];if(!B){var
 j=k,d=[0,[0,e,e],d];continue}var
 t=B[1],al=a(b(a(a(b(c,1))),1)),ai=0;if(h(k[1],al)&&m(h(t,a(b(a(a(a(b(c,1)))),1))))){var
-O=dj(t),P=O?i(e,t):O;if(P){var
+O=dk(t),P=O?i(e,t):O;if(P){var
 j=B[2],d=[0,[0,e,t],d];continue}var
 H=P;ai=1}if(!ai){var
 j=k,d=[0,[0,e,e],d];continue}}else{var
@@ -2184,13 +2184,13 @@ if(h(o,b(b(a(a(a(b(c,1)))),1),1)))if(n){var
 I=n[2],s=n[1];if(h(s,b(b(a(b(b(a(c),1),1)),1),1)))var
 aD=a(b(b(a(a(c)),1),1)),J=[0,[0,[0,[0,b(b(b(b(a(c),1),1),1),1),aD],0],I]];else
 if(h(s,a(a(a(b(a(a(c)),1))))))var
-J=[0,[0,kl,I]];else
+J=[0,[0,km,I]];else
 var
 aE=[0,b(b(a(b(b(c,1),1)),1),1),0],aF=[0,b(a(a(a(a(b(c,1))))),1),aE],aG=[0,a(a(a(a(b(c,1))))),aF],aH=[0,b(b(a(a(a(a(c)))),1),1),aG],aI=[0,a(b(a(a(a(a(c)))),1)),aH],aJ=[0,a(a(b(a(a(a(c))),1))),aI],aK=[0,a(b(a(a(a(b(c,1)))),1)),aJ],aL=[0,a(a(b(a(a(b(c,1))),1))),aK],aM=[0,a(b(b(a(b(c,1)),1),1)),aL],aN=[0,b(b(b(a(b(c,1)),1),1),1),aM],aO=[0,a(a(a(a(a(c))))),aN],aP=[0,b(a(b(a(b(c,1)),1)),1),aO],aQ=[0,a(a(b(a(b(c,1)),1))),aP],aR=[0,a(b(a(a(b(c,1))),1)),aQ],aS=[0,b(a(a(a(b(c,1)))),1),aR],ah=A(function(a){return h(s,a)},aS),J=ah?[0,[0,[0,[0,s,s],0],I]]:ah;var
 p=J}else
 var
 p=n;else{var
-S=dj(o);if(S)var
+S=dk(o);if(S)var
 K=S;else
 var
 an=[0,a(a(b(b(b(c,1),1),1))),0],ao=[0,b(b(b(b(b(b(c,1),1),1),1),1),1),an],ap=[0,b(b(a(a(b(c,1))),1),1),ao],aq=[0,a(a(a(a(b(c,1))))),ap],ar=[0,b(a(b(a(a(c)),1)),1),aq],as=[0,a(b(a(a(b(c,1))),1)),ar],at=[0,b(b(b(b(b(c,1),1),1),1),1),as],K=A(function(a){return h(o,a)},at);var
@@ -2203,14 +2203,14 @@ g=[0,[0,[0,c,0],u]];else
 if(h(v,a(a(a(a(a(c)))))))var
 g=[0,[0,[0,f,[0,c]],u]];else
 if(h(v,a(a(b(a(a(a(c))),1))))){var
-D=fo(u,0),M=0;if(D){var
+D=fp(u,0),M=0;if(D){var
 T=D[1],w=T[2],N=0;if(w){var
 l=w[2],U=w[1],q=T[1];if(h(U,a(b(a(a(a(a(c)))),1)))){var
 g=[0,[0,[0,q,[0,q]],l]];N=1}else{var
 V=h(U,b(b(a(a(b(c,1))),1),1)),aj=0;if(V)if(l){var
 au=a(b(a(a(a(a(c)))),1));if(h(l[1],au)){var
 g=[0,[0,[0,q,0],l[2]]];N=1;aj=1}else{var
-E=fo(l,0);if(E){var
+E=fp(l,0);if(E){var
 W=E[1],x=W[2];if(x)var
 X=W[1],av=a(b(a(a(a(a(c)))),1)),Y=h(x[1],av),Z=Y?i(q,X):Y,aw=Z?[0,[0,[0,q,[0,X]],x[2]]]:Z,_=aw;else
 var
@@ -2236,38 +2236,38 @@ g=[0,[0,[0,c,[0,c]],r]];if(g){var
 ad=g[1],ae=ad[1],z=ad[2];if(z)var
 ay=[0,a(a(b(a(a(a(c))),1))),0],az=[0,a(a(a(a(a(c))))),ay],aA=[0,a(a(b(a(b(c,1)),1))),az],aB=[0,b(a(b(a(b(c,1)),1)),1),aA],aC=z[1],af=A(function(a){return h(aC,a)},aB);else
 var
-af=z;return af?0:fp(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
+af=z;return af?0:fq(ax,z,[0,[0,ac[1],ae[1],ae[2]],G])}var
 ag=g}else
 var
 ag=p;return ag}return[0,C(G,0)]}return 0===d?y?0:[0,C(G,0)]:e(d-1|0)}function
-fq(d,b,a){if(b)if(a)var
-f=fq(d,b[2],a[2]),e=b[1],g=e?fn(d,a[1]):e,c=[0,g,f];else
+fr(d,b,a){if(b)if(a)var
+f=fr(d,b[2],a[2]),e=b[1],g=e?fo(d,a[1]):e,c=[0,g,f];else
 var
 c=a;else
 var
 c=b;return c}function
-fr(d,g,b,a){if(b){var
+fs(d,g,b,a){if(b){var
 h=b[1],c=h||g;if(a)var
-i=a[2],j=b[2],k=c?fn(d,a[1]):c,e=fr(d,k,j,i);else
+i=a[2],j=b[2],k=c?fo(d,a[1]):c,e=fs(d,k,j,i);else
 var
 e=a;var
 f=[0,c,e]}else
 var
 f=b;return f}function
-fs(b,a){if(b){if(a){var
-c=fs(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
-ft(n,m,l,k,j,h){var
+ft(b,a){if(b){if(a){var
+c=ft(b[2],a[2]),d=b[1],e=d||a[1];return[0,e,c]}return b}return a?a:b}function
+fu(n,m,l,k,j,h){var
 e=n,d=l,b=k,a=j;for(;;){var
-g=i(d,f)?fs(a,b):a;if(0===e)return g;var
-o=[0,0,fq(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
-cr(f,e){var
+g=i(d,f)?ft(a,b):a;if(0===e)return g;var
+o=[0,0,fr(m,b,h)],e=e-1|0,d=B(d,c),b=o,a=g;continue}}function
+cs(f,e){var
 b=f,a=e;for(;;){if(b){if(a){var
 c=h(b[1],a[1]);if(c){var
 b=b[2],a=a[2];continue}var
 d=c}else
 var
 d=a;return d}return[0,a]}}function
-dk(e){if(e){var
+dl(e){if(e){var
 r=e[2],B=b(a(b(b(b(c,1),1),1)),1),s=h(e[1],B);if(s){var
 l=bG(r),d=r,k=0;for(;;){if(0===l)var
 f=0;else{var
@@ -2292,7 +2292,7 @@ g=d[2],f=d[1];if(h(f,a(b(a(b(a(a(c)),1)),1)))){if(g){var
 k=g[2];if(k){var
 i=k[2];if(i){var
 j=i[2];if(j)var
-q=j[2],r=e2(j[1]),s=e2(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
+q=j[2],r=e3(j[1]),s=e3(i[1]),l=[0,[0,n(I(b(b(b(b(c,1),1),1),1),s),r),q]];else
 var
 l=j;var
 m=l}else
@@ -2305,14 +2305,14 @@ p=o}else
 var
 p=g;return p}var
 t=h(f,b(a(b(b(b(a(c),1),1),1)),1))?b(b(b(c,1),1),1):h(f,b(b(a(b(a(a(c)),1)),1),1))?a(b(b(c,1),1)):h(f,b(a(a(a(b(a(c),1)))),1))?b(a(b(c,1)),1):h(f,b(a(a(b(b(a(c),1),1))),1))?b(b(a(c),1),1):h(f,b(a(b(b(a(a(c)),1),1)),1))?a(b(a(c),1)):f;return[0,[0,t,g]]}return[0,[0,e,d]]}function
-i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c3(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
+i(a){return[0,[0,e,d]]}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)},i,g,f)},i,g,f)},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}return Q(function(a){return[0,[0,e,d]]},i,g,f)}}(j,g),i=c4(function(a,b){return function(c){return[0,[0,b,a]]}}(j,g),y,x,g);else
 var
 i=d;if(i){var
 p=i[1],l=A,d=p[2],k=[0,p[1],k];continue}var
 q=i;o=1}}else{var
 q=d;o=1}if(o)var
 f=q}if(f)var
-t=f[1],m=cr(cf(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
+t=f[1],m=cs(cg(t),e),D=m?[0,[0,t,m[1]]]:m,u=D;else
 var
 u=f;var
 v=u;break}}else
@@ -2321,9 +2321,9 @@ v=s;var
 w=v}else
 var
 w=e;return w}function
-fu(k,j){var
+fv(k,j){var
 b=k,a=j;for(;;){if(b){if(a){var
-c=a[1],d=b[1],e=s(d,c);if(e)var
+c=a[1],d=b[1],e=t(d,c);if(e)var
 f=e;else{var
 i=h(d,c);if(i){var
 b=b[2],a=a[2];continue}var
@@ -2332,13 +2332,13 @@ g=f}else
 var
 g=a;return g}var
 l=a?1:a;return l}}function
-bM(t,r,d){if(0===t)return[1,a(b(a(b(b(c,1),1)),1))];var
-K=t-1|0;if(d){var
+bM(s,r,d){if(0===s)return[1,a(b(a(b(b(c,1),1)),1))];var
+K=s-1|0;if(d){var
 l=d[1];if(!h(l,a(a(b(a(a(b(c,1))),1))))&&!h(l,a(a(b(a(a(a(c))),1))))){var
-m=dk(d);if(m)return[0,m[1][2]];var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cr([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
-z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cr([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
-F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cr([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
+m=dl(d);if(m)return[0,m[1][2]];var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],n=cs([0,b(b(a(b(a(a(c)),1)),1),1),y],d);if(n)return[0,n[1]];var
+z=[0,a(b(a(b(b(a(c),1),1)),1)),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],D=[0,b(b(a(a(b(a(c),1))),1),1),A],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],o=cs([0,b(a(a(b(b(a(c),1),1))),1),E],d);if(o)return[0,o[1]];var
+F=[0,b(b(a(a(b(a(c),1))),1),1),0],G=[0,b(b(a(a(b(a(c),1))),1),1),F],H=[0,a(b(a(b(a(a(c)),1)),1)),G],p=cs([0,b(a(a(a(b(a(c),1)))),1),H],d);if(p)return[0,p[1]];var
 e=d,j=0;for(;;){if(e){var
 g=e[1],u=0;if(!i(b(b(b(b(a(c),1),1),1),1),g)||!i(g,a(b(b(a(a(c)),1),1))))u=1;var
 v=0;if(u&&!h(g,a(b(a(a(b(c,1))),1)))&&!h(g,b(a(a(a(b(c,1)))),1))){var
@@ -2346,49 +2346,49 @@ k=[0,C(j,0),e];v=1}if(!v){var
 e=e[2],j=[0,g,j];continue}}else
 var
 k=[0,C(j,0),0];var
-q=k[1];return a2(q)?fm(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(s(f,r)){var
+q=k[1];return a2(q)?fn(q)?[0,k[2]]:[2,a(b(b(b(c,1),1),1))]:[1,a(b(a(b(b(c,1),1)),1))]}}if(t(f,r)){var
 I=d[2],J=h(l,a(a(b(a(a(a(c))),1))));return bN(K,B(r,c),J,0,1,I)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
 bN(n,d,f,j,v,i){if(0===n)return[1,a(b(a(b(b(c,1),1)),1))];var
 e=n-1|0;if(i){var
 k=i[2],o=i[1],w=f?a(b(a(a(a(a(c)))),1)):a(b(a(a(a(b(c,1)))),1));if(h(o,w))return[0,k];if(v){if(f){var
-p=dk(i);if(p){var
+p=dl(i);if(p){var
 q=p[1],l=q[2],r=q[1];if(l){var
 x=b(a(b(a(a(c)),1)),1);if(h(l[1],x)){var
-y=j?fu(j[1],r):1;if(y){var
+y=j?fv(j[1],r):1;if(y){var
 z=0,A=[0,r],B=function(a){return bN(e,d,f,A,z,a)};return g(bM(e,d,l[2]),B)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
 C=0,D=0,E=function(a){return bN(e,d,f,D,C,a)};return g(bM(e,d,i),E)}if(h(o,b(b(a(a(b(c,1))),1),1))){if(f){var
-s=dk(k);if(s){var
+s=dl(k);if(s){var
 t=s[1],m=t[2],u=t[1];if(m){var
 F=b(a(b(a(a(c)),1)),1);if(h(m[1],F)){var
-G=j?fu(j[1],u):1;if(G){var
+G=j?fv(j[1],u):1;if(G){var
 H=0,I=[0,u],J=function(a){return bN(e,d,f,I,H,a)};return g(bM(e,d,m[2]),J)}}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}var
 K=0,L=0,M=function(a){return bN(e,d,f,L,K,a)};return g(bM(e,d,k),M)}return[1,a(b(a(b(b(c,1),1)),1))]}return[1,a(b(a(b(b(c,1),1)),1))]}function
-dl(e,d,c){var
-a=v(e,d,c);if(a){var
+dm(e,d,c){var
+a=w(e,d,c);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
-fv(a,b){var
+fw(a,b){var
 c=bd(32,d(a[1],b));return d(a[2],c)}function
-fw(b,a){return d(b,a)?c:f}function
-ko(a){switch(a[0]){case
-6:return kq;case
+fx(b,a){return d(b,a)?c:f}function
+kp(a){switch(a[0]){case
+6:return kr;case
 7:var
 b=a[1];return[1,x(function(a){return 0},b)];case
 0:case
-1:return[0,f];default:return kp}}function
-fx(b,a,e){if(b)if(a)var
-g=fx(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
+1:return[0,f];default:return kq}}function
+fy(b,a,e){if(b)if(a)var
+g=fy(b[2],a[2],e),f=a[1],h=f?d(b[1],e):f,c=[0,h,g];else
 var
 c=a;else
 var
 c=b;return c}function
-fy(q,f,e){if(q){if(f){var
+fz(q,f,e){if(q){if(f){var
 b=f[1],c=q[1];switch(c[0]){case
 0:if(0===b[0])var
 T=d(c[1],e),y=n(b[1],T),z=i(y,c[2]),U=z?[0,[0,y]]:z,a=U;else
 var
 a=0;break;case
 1:if(0===b[0])var
-V=fw(c[1],e),W=n(b[1],V),a=[0,[0,eI(c[2],W)]];else
+V=fx(c[1],e),W=n(b[1],V),a=[0,[0,eJ(c[2],W)]];else
 var
 a=0;break;case
 2:if(0===b[0])var
@@ -2416,7 +2416,7 @@ a=0;else{var
 j=b[1],u=0;if(j)if(j[2])var
 a=0;else{var
 p=j[1];if(d(c[2],e))var
-_=p?kr:p,a=_;else{var
+_=p?ks:p,a=_;else{var
 $=0,aa=p||d(c[1],e),G=[0,[1,[0,aa,$]]];u=1}}else{var
 G=j;u=1}if(u)var
 a=G}break;case
@@ -2444,55 +2444,55 @@ M=l;w=1}if(w)var
 a=M}break;default:if(0===b[0])var
 a=0;else
 var
-N=fx(c[1],[0,1,b[1]],e),a=eQ(N,0)?0:[0,[1,N]]}if(a)var
-r=fy(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
+N=fy(c[1],[0,1,b[1]],e),a=eR(N,0)?0:[0,[1,N]]}if(a)var
+r=fz(q[2],f[2],e),af=r?[0,[0,a[1],r[1]]]:r,O=af;else
 var
 O=a;var
 P=O}else
 var
-P=f;return P}return f?0:ks}function
-fz(g,l,k,d,b){if(b){var
+P=f;return P}return f?0:kt}function
+fA(g,l,k,d,b){if(b){var
 m=b[1],n=m[1],e=n[2],a=n[1],o=m[2],p=b[2];if(h(k,f)){if(typeof
 e==="number"&&2<=e){var
-q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cy(g,a,d,o)]]:q;return v}return 0}var
-i=fz(g,l,B(k,c),d,p);if(i)var
-r=i[1],s=r[2],w=cy(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
+q=j(l,a,d),v=q?[0,[0,[0,[0,[0,a,d],o],p],cz(g,a,d,o)]]:q;return v}return 0}var
+i=fA(g,l,B(k,c),d,p);if(i)var
+r=i[1],s=r[2],w=cz(g,a,e,s),t=[0,[0,[0,[0,[0,a,e],s],r[1]],w]];else
 var
 t=i;var
 u=t}else
 var
 u=b;return u}function
-cs(g,p,o,n,m,l){var
+ct(g,p,o,n,m,l){var
 a=n,c=m,b=l;for(;;){if(b){var
 h=b[2],d=b[1];if(0===d[0]){var
 e=d[1],i=j(p,e,a);if(i){var
-q=[0,[0,[0,e,2],a],c],a=cy(g,e,2,a),c=q,b=h;continue}return i}var
-f=fz(g,o,d[1],d[2],c);if(f){var
+q=[0,[0,[0,e,2],a],c],a=cz(g,e,2,a),c=q,b=h;continue}return i}var
+f=fA(g,o,d[1],d[2],c);if(f){var
 k=f[1],a=k[2],c=k[1],b=h;continue}return f}return[0,[0,a,c]]}}function
-fA(c,b,a){return a?j(c,b,a[1]):a}function
-fB(f,e,d){var
+fB(c,b,a){return a?j(c,b,a[1]):a}function
+fC(f,e,d){var
 a=e,b=d;for(;;){if(b){var
 c=b[1],g=b[2],h=A(function(b){return function(a){return b?a?j(f,b[1],a[1]):a:a?0:1}}(c),a)?a:[0,c,a],a=h,b=g;continue}return a}}function
-fC(c,a,b){var
-d=a[2]?0:kt,e=a[1];return o(x(function(a){return fA(c,a,b)},e),d)}function
-fD(d,c,e,b,a){if(typeof
+fD(c,a,b){var
+d=a[2]?0:ku,e=a[1];return o(x(function(a){return fB(c,a,b)},e),d)}function
+fE(d,c,e,b,a){if(typeof
 b==="number"){if(2<=b){var
-f=e[1];return fB(d,a,as(function(a){return fC(c,f,a)},a))}return a}var
-g=[0,b[1],b[2]];return fB(d,0,as(function(a){return fC(c,g,a)},a))}function
-ku(b,a){if(typeof
+f=e[1];return fC(d,a,as(function(a){return fD(c,f,a)},a))}return a}var
+g=[0,b[1],b[2]];return fC(d,0,as(function(a){return fD(c,g,a)},a))}function
+kv(b,a){if(typeof
 a==="number")return 1;var
-f=a[1],c=r(function(a){var
+f=a[1],c=s(function(a){var
 c=b[1][1];return A(function(b){return h(a,b)},c)},f);if(c){var
 d=a[2];if(!d)return m(b[1][2]);var
 e=d}else
 var
 e=c;return e}function
-dm(g,f,e){var
+dn(g,f,e){var
 a=d(g,e);if(a)var
 i=a[1][8],b=bH(function(a){return h(a[1],f)},i),j=b?[0,b[1][2]]:b,c=j;else
 var
 c=a;return c}function
-fE(m,l){var
+fF(m,l){var
 n=h(m[1],l[1]);if(n){var
 e=m[2],b=l[2];for(;;){if(e){if(b){var
 f=b[1],g=e[1];if(0===g[0])var
@@ -2500,7 +2500,7 @@ c=0===f[0]?h(g[1],f[1]):0;else
 if(0===f[0])var
 c=0;else{var
 d=g[1],a=f[1];for(;;){if(d){if(a){var
-i=eO(d[1],a[1]);if(i){var
+i=eP(d[1],a[1]);if(i){var
 d=d[2],a=a[2];continue}var
 j=i}else
 var
@@ -2512,22 +2512,22 @@ e=e[2],b=b[2];continue}var
 k=c}else
 var
 k=b;return k}return b?0:1}}return n}function
-fF(e,k,j,i,g){var
+fG(e,k,j,i,g){var
 b=i,a=g;for(;;){if(a){var
-l=a[1][8],f=r(function(n){return function(c){var
+l=a[1][8],f=s(function(n){return function(c){var
 b=m(d(k,c[1]));if(b)var
 f=b;else{var
 a=d(e,c[2]);if(a){var
-g=a[1][8];return r(function(f){var
+g=a[1][8];return s(function(f){var
 i=m(d(j,f[1]));if(i)return i;var
-k=f[2],l=c[1],a=dm(e,f[1],n);if(a){var
-b=dm(e,l,a[1]);if(b)return h(b[1],k);var
+k=f[2],l=c[1],a=dn(e,f[1],n);if(a){var
+b=dn(e,l,a[1]);if(b)return h(b[1],k);var
 g=b}else
 var
 g=a;return g},g)}var
 f=a}return f}}(b),l);if(f){var
 o=a[2],b=n(b,c),a=o;continue}return f}return 1}}function
-fG(h,g,f,a){return A(function(a){var
+fH(h,g,f,a){return A(function(a){var
 b=a[8];return A(function(b){var
 c=d(g,b[1]);if(c){var
 a=d(h,b[2]);if(a){var
@@ -2535,97 +2535,97 @@ i=a[1][8];return A(function(a){return d(f,a[1])},i)}var
 e=a}else
 var
 e=c;return e},b)},a)}function
-fH(a){return aG(f,a[4])}function
-fI(b,k){var
+fI(a){return aG(f,a[4])}function
+fJ(b,k){var
 a=k;for(;;){if(a){var
-c=a[1],d=a[2],e=c[1],g=s(e,f)?0:c7(av(e),b,0);if(g){var
+c=a[1],d=a[2],e=c[1],g=t(e,f)?0:c8(av(e),b,0);if(g){var
 l=c[2],m=g[1];if(A(function(b){return function(a){return h(b,a)}}(m),l)){var
 a=d;continue}return 1}var
-i=fI(b,d);if(i)return i;var
+i=fJ(b,d);if(i)return i;var
 j=2}else
 var
 j=a;return j}}function
-ct(a){var
-b=a[2],c=a[3]?[0,a[1],kv]:[0,a[1],0];return[0,0,c,b]}function
-fK(c,b){var
+cu(a){var
+b=a[2],c=a[3]?[0,a[1],kw]:[0,a[1],0];return[0,0,c,b]}function
+fL(c,b){var
 a=bL(b,c),d=a?a[1]:a;return d}function
 bO(b,c,a){return b?a1(b[1],c,a):a}function
-dn(b){var
+dp(b){var
 a=b[2],c=a?a[1]:a;return c}function
-fL(b,a){return 1}function
-fM(c,b){var
+fM(b,a){return 1}function
+fN(c,b){var
 a=bL(b,c);return a?a[1]:f}function
-kx(e,d,a){var
+ky(e,d,a){var
 g=0;if(typeof
 d==="number"){var
 c=2<=d?1:0;if(!c){var
 b=c;g=1}}if(!g)var
 b=e[2];if(b){var
-f=b[1],h=fH(e);return a1(f,n(fM(a,f),h),a)}return a}function
-ky(c,b,a){if(typeof
+f=b[1],h=fI(e);return a1(f,n(fN(a,f),h),a)}return a}function
+kz(c,b,a){if(typeof
 b==="number"&&1===b){var
 d=a[2],e=d||c[2],f=a[1],g=f||c[1];return[0,g,e]}return a}function
-kz(b,a){return 1}function
-fN(e,f){var
+kA(b,a){return 1}function
+fO(e,f){var
 g=be(d(e[1],f)),h=[1,d(e[2],g)],i=[0,b(a(a(a(a(a(c))))),1),0];return[0,d(e[2],i),h]}var
-kB=cd(f,32);function
-kC(d){var
+kC=ce(f,32);function
+kD(d){var
 e=i(b(b(b(b(a(c),1),1),1),1),d),f=e?i(d,a(b(b(a(a(c)),1),1))):e;if(f)var
 g=f;else{var
 h=i(a(b(b(b(b(a(c),1),1),1),1)),d);if(h)return i(d,b(a(a(b(b(a(c),1),1))),1));var
 g=h}return g}function
 ax(b,f,a){if(1===a[0]){var
-c=a[1],e=h(d(b[3],c),f);return e?r(kC,d(b[1],c)):e}return 0}function
+c=a[1],e=h(d(b[3],c),f);return e?s(kD,d(b[1],c)):e}return 0}function
 al(a){return 1===a[0]?1:0}function
-cu(e,d,a){if(0===a[0]){var
+cv(e,d,a){if(0===a[0]){var
 b=a[1],c=i(e,b);return c?i(b,d):c}return 0}function
-fO(a){return 2===a[0]?a[1]:0}function
-kD(a){return 2===a[0]?1:0}function
-fP(b,a){return 3===a[0]?r(b,a[1]):0}function
-fQ(b){if(4===b[0]){var
+fP(a){return 2===a[0]?a[1]:0}function
+kE(a){return 2===a[0]?1:0}function
+fQ(b,a){return 3===a[0]?s(b,a[1]):0}function
+fR(b){if(4===b[0]){var
 a=b[1];if(a){var
-c=[0,a[1],a[2]];return r(function(a){return al(a[2])},c)}return a}return 0}function
-fR(a){return 1}var
-kE=a(b(a(b(a(c),1)),1)),dp=B(R(b(c,1),kE),c);function
+c=[0,a[1],a[2]];return s(function(a){return al(a[2])},c)}return a}return 0}function
+fS(a){return 1}var
+kF=a(b(a(b(a(c),1)),1)),dq=B(R(b(c,1),kF),c);function
 am(d,c,b){var
-a=v(d,c,[4,b]),e=a?1:a;return e}function
+a=w(d,c,[4,b]),e=a?1:a;return e}function
 bj(c,b,a){return G(c,b,[4,a])}function
-cv(e,d,c){var
-a=v(e,d,[4,c]);if(a){var
+cw(e,d,c){var
+a=w(e,d,[4,c]);if(a){var
 b=a[1];return 0===b[0]?[0,b[1]]:0}return a}function
 ag(a,f,e,c){var
 b=bj(a,f,c);if(b){var
 g=d(a[2],e);return j(a[4],b[1],g)}return b}function
-fS(a,c,f,b){var
-e=r(function(c){return am(a,c[1],b)},c);return e?r(function(b){var
+fT(a,c,f,b){var
+e=s(function(c){return am(a,c[1],b)},c);return e?s(function(b){var
 e=o(c,f);return A(function(c){var
 f=d(a[2],c[1]),e=j(a[4],b[1],f);return e?d(c[2],b[2]):e},e)},b):e}function
-fT(e,l,h){function
-t(a){return cu(c,dp,a)}var
-u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],t],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
-m(a){return cu(f,x,a)}function
+fU(e,l,h){function
+s(a){return cv(c,dq,a)}var
+u=[0,a(b(b(b(a(a(c)),1),1),1)),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],k=[0,[0,a(a(b(b(a(a(c)),1),1))),v],s],w=b(b(b(b(a(c),1),1),1),1),x=B(R(b(c,1),w),c);function
+m(a){return cv(f,x,a)}function
 j(a){var
 b=l?a:l;return b}var
 y=[0,b(a(a(a(b(a(c),1)))),1),0],z=[0,a(a(a(a(b(a(c),1))))),y],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],C=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D];if(F(h,[0,a(a(b(b(a(a(c)),1),1))),E]))var
-G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fR],ai],au=function(a){return fP(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
+G=0,H=b(b(b(b(b(b(c,1),1),1),1),1),1),I=function(a){return ax(e,H,a)},J=[0,b(b(a(a(b(a(c),1))),1),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,b(b(b(b(a(a(c)),1),1),1),1),K],M=[0,a(b(b(a(b(a(c),1)),1),1)),L],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,b(a(a(a(b(a(c),1)))),1),N],Q=[0,a(b(b(a(b(a(c),1)),1),1)),O],S=[0,b(a(b(b(a(a(c)),1),1)),1),Q],T=j([0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),S],I],G]),U=0,V=b(b(b(b(b(b(c,1),1),1),1),1),1),W=function(a){return ax(e,V,a)},X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,b(a(a(a(b(a(c),1)))),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,b(b(a(b(a(a(c)),1)),1),1),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(a(a(b(a(c),1))),1)),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(a(b(b(b(a(c),1),1),1))),ad],af=[0,a(a(a(a(a(b(c,1)))))),ae],ag=[0,a(b(b(a(a(a(c))),1),1)),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),ah],W],U],ak=[0,a(a(b(b(a(a(c)),1),1))),0],am=[0,b(b(a(b(a(a(c)),1)),1),1),ak],an=[0,b(a(a(a(b(a(c),1)))),1),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,a(b(a(a(b(a(c),1))),1)),ao],aq=[0,a(b(a(b(a(a(c)),1)),1)),ap],ar=[0,a(a(a(b(b(a(c),1),1)))),aq],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),as],fS],ai],au=function(a){return fQ(al,a)},av=[0,a(a(b(b(a(a(c)),1),1))),0],aw=[0,b(a(b(b(a(a(c)),1),1)),1),av],ay=[0,a(a(a(a(b(a(c),1))))),aw],az=[0,b(b(a(b(a(a(c)),1)),1),1),ay],aA=[0,a(b(b(a(b(a(c),1)),1),1)),az],aB=[0,b(a(a(a(b(a(c),1)))),1),aA],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),aC],au],at],aE=b(b(b(b(b(b(c,1),1),1),1),1),1),aF=function(a){return ax(e,aE,a)},aG=[0,a(b(a(b(b(a(c),1),1)),1)),0],aH=[0,b(b(a(b(a(a(c)),1)),1),1),aG],aI=[0,a(b(b(b(b(a(c),1),1),1),1)),aH],aJ=[0,b(b(a(b(a(a(c)),1)),1),1),aI],aK=[0,a(a(b(b(a(a(c)),1),1))),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(a(a(b(a(c),1))))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),aO],aF],aD],aQ=[0,b(a(a(a(b(a(c),1)))),1),0],aR=[0,a(a(a(a(b(a(c),1))))),aQ],aS=[0,a(b(b(a(b(a(c),1)),1),1)),aR],aT=[0,a(a(b(b(a(a(c)),1),1))),aS],aU=[0,b(a(b(b(a(a(c)),1),1)),1),aT],aV=[0,a(b(a(b(b(a(c),1),1)),1)),aU],aW=[0,b(a(a(b(a(a(c)),1))),1),aV],aX=[0,a(a(a(a(a(b(c,1)))))),aW],aY=[0,b(a(b(b(a(a(c)),1),1)),1),aX],aZ=[0,a(b(b(b(b(a(c),1),1),1),1)),aY],a0=[0,a(b(a(a(b(a(c),1))),1)),aZ],a1=[0,a(b(a(a(b(a(c),1))),1)),a0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,b(a(b(b(a(a(c)),1),1)),1),a2],a4=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a3],al],aP],a5=[0,b(a(b(b(a(a(c)),1),1)),1),0],a6=[0,a(b(b(b(b(a(c),1),1),1),1)),a5],a7=[0,a(b(a(a(b(a(c),1))),1)),a6],a8=[0,a(b(a(a(b(a(c),1))),1)),a7],a9=[0,a(b(b(b(b(a(c),1),1),1),1)),a8],a_=[0,b(a(b(b(a(a(c)),1),1)),1),a9],a$=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a_],al],a4],ba=b(b(b(b(b(b(c,1),1),1),1),1),1),bb=function(a){return ax(e,ba,a)},bc=[0,b(b(a(b(a(a(c)),1)),1),1),0],bd=[0,a(a(b(b(b(a(c),1),1),1))),bc],be=[0,a(b(b(b(b(a(c),1),1),1),1)),bd],bf=[0,b(a(a(b(b(a(c),1),1))),1),be],bg=[0,a(b(b(a(b(a(c),1)),1),1)),bf],bh=[0,b(b(a(b(a(a(c)),1)),1),1),bg],bi=[0,b(a(b(b(a(a(c)),1),1)),1),bh],bj=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),bi],bb],a$],bk=b(b(b(b(b(c,1),1),1),1),1),bl=function(a){return ax(e,bk,a)},bm=[0,a(b(a(b(b(a(c),1),1)),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,b(a(a(a(b(a(c),1)))),1),bn],bp=[0,a(a(a(a(b(a(c),1))))),bo],bq=[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bp],bl],bj],br=[0,a(a(b(b(a(a(c)),1),1))),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(a(a(a(a(b(c,1)))))),bs],bu=[0,b(b(a(b(b(a(c),1),1)),1),1),bt],bv=[0,a(b(a(b(b(a(c),1),1)),1)),bu],bw=[0,b(b(a(b(a(a(c)),1)),1),1),bv],bx=[0,b(a(b(b(a(a(c)),1),1)),1),bw],by=[0,a(b(b(b(b(a(c),1),1),1),1)),bx],bz=[0,b(b(a(b(a(a(c)),1)),1),1),by],bA=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bz],m],bq],bB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bC=[0,a(b(b(a(b(a(c),1)),1),1)),bB],bD=[0,a(a(a(a(a(b(c,1)))))),bC],bE=[0,b(a(a(a(b(a(c),1)))),1),bD],bF=[0,a(a(a(a(b(a(c),1))))),bE],bG=[0,a(b(b(a(b(a(c),1)),1),1)),bF],bH=[0,a(a(b(b(a(a(c)),1),1))),bG],bI=[0,a(a(b(b(a(a(c)),1),1))),bH],bJ=[0,a(b(a(b(b(a(c),1),1)),1)),bI],bK=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bJ],al],bA],bL=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bM=[0,a(b(a(a(b(a(c),1))),1)),bL],bN=[0,a(b(a(b(b(a(c),1),1)),1)),bM],bO=[0,b(b(b(a(b(a(c),1)),1),1),1),bN],bP=[0,a(a(b(b(b(a(c),1),1),1))),bO],g=[0,[0,[0,[0,[0,a(a(b(b(a(a(c)),1),1))),bP],al],bK],T]];else{var
 b1=[0,b(b(a(a(b(a(c),1))),1),1),0],b2=[0,b(b(a(a(b(a(c),1))),1),1),b1],b3=[0,a(b(b(b(b(a(c),1),1),1),1)),b2];if(F(h,[0,a(a(b(b(b(a(c),1),1),1))),b3]))var
-b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cu(ce,dp,a)},cg=function(a){return fP(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fR],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
-cv=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cv],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
-cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fO],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fO],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fQ],c0],c9=0,c_=function(a){return cu(f,dp,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
+b4=0,b5=b(b(b(b(b(b(c,1),1),1),1),1),1),b6=function(a){return ax(e,b5,a)},b7=[0,b(a(a(b(b(a(c),1),1))),1),0],b8=[0,a(b(a(b(b(a(c),1),1)),1)),b7],b9=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),b8],b6],b4],b_=0,b$=b(b(b(b(b(c,1),1),1),1),1),ca=function(a){return ax(e,b$,a)},cb=[0,a(b(b(a(a(a(c))),1),1)),0],cc=[0,a(b(a(b(b(a(c),1),1)),1)),cb],cd=[0,[0,[0,a(a(b(a(b(a(c),1)),1))),cc],ca],b_],ce=P(c),cf=function(a){return cv(ce,dq,a)},cg=function(a){return fQ(cf,a)},ch=[0,a(a(b(b(a(a(c)),1),1))),0],ci=[0,a(b(a(b(b(a(c),1),1)),1)),ch],cj=[0,b(b(a(b(a(a(c)),1)),1),1),ci],ck=[0,a(b(b(b(b(a(c),1),1),1),1)),cj],cl=[0,b(b(a(b(a(a(c)),1)),1),1),ck],cm=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),cl],cg],cd],cn=[0,b(a(a(a(b(a(c),1)))),1),0],co=[0,a(b(a(b(b(a(c),1),1)),1)),cn],cp=[0,b(b(b(b(a(a(c)),1),1),1),1),co],cq=[0,[0,[0,a(a(a(a(b(a(c),1))))),cp],fS],cm],cr=[0,b(b(a(a(b(a(c),1))),1),1),0],cs=[0,b(b(a(a(b(a(c),1))),1),1),cr],ct=[0,a(b(b(b(b(a(c),1),1),1),1)),cs],g=[0,[0,[0,k,[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),ct],al],cq]],b9]];else{var
+cu=[0,a(b(a(b(b(a(c),1),1)),1)),0],cw=[0,a(b(a(a(b(a(c),1))),1)),cu],cx=[0,a(a(a(a(b(a(c),1))))),cw],cy=[0,a(a(b(b(b(a(c),1),1),1))),cx],cz=[0,b(b(a(b(a(a(c)),1)),1),1),cy],cA=[0,a(b(a(b(a(a(c)),1)),1)),cz];if(F(h,[0,a(a(a(a(b(a(c),1))))),cA]))var
+cB=[0,b(b(a(b(b(a(c),1),1)),1),1),0],cC=[0,a(b(a(b(b(a(c),1),1)),1)),cB],cD=[0,b(a(b(b(a(a(c)),1),1)),1),cC],cE=[0,a(b(a(b(b(a(c),1),1)),1)),cD],cF=[0,a(a(a(b(a(a(c)),1)))),cE],cG=[0,a(a(b(b(a(a(c)),1),1))),cF],cH=[0,b(a(a(a(b(a(c),1)))),1),cG],cI=j([0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),cH],fP],0]),cJ=b(b(b(b(b(b(c,1),1),1),1),1),1),cK=function(a){return ax(e,cJ,a)},cL=[0,b(b(a(b(a(a(c)),1)),1),1),0],cM=[0,b(b(a(a(b(a(c),1))),1),1),cL],cN=[0,a(b(a(b(a(a(c)),1)),1)),cM],cO=[0,a(a(b(b(a(a(c)),1),1))),cN],cP=[0,a(b(a(b(b(a(c),1),1)),1)),cO],cQ=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),cP],cK],cI],cR=[0,b(a(a(a(b(a(c),1)))),1),0],cS=[0,a(b(a(b(b(a(c),1),1)),1)),cR],cT=[0,a(b(a(b(b(a(c),1),1)),1)),cS],cU=[0,a(a(b(b(a(a(c)),1),1))),cT],cV=[0,a(b(a(b(b(a(c),1),1)),1)),cU],cW=[0,b(a(b(b(a(a(c)),1),1)),1),cV],cX=[0,a(a(a(a(b(a(c),1))))),cW],cY=[0,b(a(a(b(b(a(c),1),1))),1),cX],cZ=[0,b(a(a(a(b(a(c),1)))),1),cY],c0=[0,[0,[0,a(b(a(b(a(a(c)),1)),1)),cZ],fP],cQ],c1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],c2=[0,a(b(a(b(b(a(c),1),1)),1)),c1],c3=[0,b(a(a(b(a(a(c)),1))),1),c2],c4=[0,b(a(b(b(a(a(c)),1),1)),1),c3],c5=[0,a(b(a(b(b(a(c),1),1)),1)),c4],c6=[0,a(a(b(b(a(a(c)),1),1))),c5],c7=[0,b(a(b(b(b(a(c),1),1),1)),1),c6],c8=[0,[0,[0,a(a(a(a(b(a(c),1))))),c7],fR],c0],c9=0,c_=function(a){return cv(f,dq,a)},c$=[0,a(a(b(b(a(a(c)),1),1))),0],da=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),c$],c_],c9],db=[0,a(b(a(b(b(a(c),1),1)),1)),0],dc=[0,a(b(a(a(b(a(c),1))),1)),db],dd=[0,a(a(a(a(b(a(c),1))))),dc],de=[0,a(a(b(b(b(a(c),1),1),1))),dd],df=[0,b(b(a(b(a(a(c)),1)),1),1),de],dg=[0,a(b(a(b(a(a(c)),1)),1)),df],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dg],al],da]],c8]];else{var
 dh=[0,a(b(a(b(b(a(c),1),1)),1)),0],di=[0,b(a(a(b(a(a(c)),1))),1),dh],dj=[0,b(b(a(a(b(a(c),1))),1),1),di],dk=[0,a(a(a(a(b(a(c),1))))),dj],dl=[0,a(a(b(b(a(a(c)),1),1))),dk],dm=[0,a(b(a(b(b(a(c),1),1)),1)),dl];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dm]))var
-dn=[0,a(a(b(b(a(a(c)),1),1))),0],dq=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dq],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
-k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fQ],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
+dn=[0,a(a(b(b(a(a(c)),1),1))),0],dp=[0,a(b(a(a(b(a(c),1))),1)),dn],dr=[0,a(a(a(a(a(b(c,1)))))),dp],ds=[0,b(b(a(b(a(a(c)),1)),1),1),dr],dt=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ds],m],0],du=function(j){if(1===j[0]){var
+k=d(e[1],j[1]),g=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},k,f),h=i(c,g);return h?i(g,a(a(a(a(a(a(a(c)))))))):h}return 0},dv=[0,a(a(a(a(b(a(c),1))))),0],dw=[0,b(b(b(a(b(a(c),1)),1),1),1),dv],dx=j([0,[0,[0,a(a(a(b(a(a(c)),1)))),dw],du],dt]),dy=[0,b(b(a(b(b(a(c),1),1)),1),1),0],dz=[0,a(b(a(b(b(a(c),1),1)),1)),dy],dA=[0,b(a(a(b(a(a(c)),1))),1),dz],dB=[0,b(a(b(b(a(a(c)),1),1)),1),dA],dC=[0,a(b(a(b(b(a(c),1),1)),1)),dB],dD=[0,a(a(b(b(a(a(c)),1),1))),dC],dE=[0,b(a(b(b(b(a(c),1),1),1)),1),dD],dF=[0,[0,[0,a(a(a(a(b(a(c),1))))),dE],fR],dx],dG=[0,a(b(a(b(b(a(c),1),1)),1)),0],dH=[0,a(b(a(a(b(a(c),1))),1)),dG],dI=[0,a(a(a(a(b(a(c),1))))),dH],dJ=[0,a(a(b(b(b(a(c),1),1),1))),dI],dK=[0,b(b(a(b(a(a(c)),1)),1),1),dJ],dL=[0,a(b(a(b(a(a(c)),1)),1)),dK],g=[0,[0,[0,k,[0,[0,[0,a(a(a(a(b(a(c),1))))),dL],al],0]],dF]];else{var
 dM=[0,b(b(a(a(b(a(c),1))),1),1),0],dN=[0,a(b(b(b(b(a(c),1),1),1),1)),dM],dO=[0,a(a(b(b(a(a(c)),1),1))),dN],dP=[0,a(b(a(b(a(a(c)),1)),1)),dO],dQ=[0,b(a(a(b(b(a(c),1),1))),1),dP],dR=[0,a(b(a(b(b(a(c),1),1)),1)),dQ];if(F(h,[0,b(a(b(b(a(a(c)),1),1)),1),dR]))var
 dS=[0,a(b(a(b(b(a(c),1),1)),1)),0],dT=[0,b(b(a(b(b(a(c),1),1)),1),1),dS],dU=[0,a(a(a(a(b(a(c),1))))),dT],dV=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),dU],al],0],dW=[0,b(b(a(a(b(a(c),1))),1),1),0],dX=[0,a(a(a(a(b(a(c),1))))),dW],dY=[0,a(a(a(a(b(a(c),1))))),dX],g=[0,[0,[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),dY],al],dV],0]];else{var
 dZ=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d0=[0,b(a(a(a(b(a(c),1)))),1),dZ],r=F(h,[0,a(b(a(b(b(a(c),1),1)),1)),d0]);if(r)var
-d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kD],0],0]];else
+d1=[0,b(b(a(b(b(a(c),1),1)),1),1),0],d2=[0,a(b(a(b(b(a(c),1),1)),1)),d1],d3=[0,b(a(a(a(b(a(c),1)))),1),d2],d4=[0,a(a(a(a(b(a(c),1))))),d3],d5=[0,b(b(a(b(b(a(c),1),1)),1),1),d4],d6=[0,b(a(a(a(b(a(c),1)))),1),d5],d7=[0,a(b(b(b(b(a(c),1),1),1),1)),d6],d8=[0,b(a(b(b(b(a(c),1),1),1)),1),d7],g=[0,[0,[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),d8],kE],0],0]];else
 var
 g=r}}}}}if(g)var
 p=g[1],bQ=p[2],bR=p[1],bS=0,bT=b(b(b(b(b(c,1),1),1),1),1),bU=function(a){return ax(e,bT,a)},bV=[0,a(a(b(b(b(a(c),1),1),1))),0],bW=[0,a(b(b(b(b(a(c),1),1),1),1)),bV],bX=o(j([0,[0,[0,a(b(a(a(b(a(c),1))),1)),bW],bU],bS]),bR),bY=[0,b(b(a(b(b(a(c),1),1)),1),1),0],bZ=[0,b(a(a(a(b(a(c),1)))),1),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],q=[0,[0,[0,[0,[0,a(a(b(a(b(a(c),1)),1))),b0],al],bX],bQ]];else
 var
 q=g;return q}var
-kF=[0,a(b(a(b(b(a(c),1),1)),1)),0],kG=[0,b(b(a(b(b(a(c),1),1)),1),1),kF],kH=[0,a(b(b(b(b(a(c),1),1),1),1)),kG],kI=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kH],c],0],kJ=b(c,1),kK=[0,a(a(b(b(a(a(c)),1),1))),0],kL=[0,b(a(b(b(a(a(c)),1),1)),1),kK],kM=[0,a(b(a(b(b(a(c),1),1)),1)),kL],kN=[0,a(a(a(b(a(a(c)),1)))),kM],kO=[0,a(a(b(b(a(a(c)),1),1))),kN],kP=[0,b(a(a(a(b(a(c),1)))),1),kO],kQ=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kP],kJ],kI],kR=b(a(c),1),kS=[0,a(a(b(a(b(a(c),1)),1))),0],kT=[0,a(a(a(a(b(a(c),1))))),kS],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kU],kR],kQ],kW=b(a(c),1),kX=[0,a(b(a(b(b(a(c),1),1)),1)),0],kY=[0,b(b(a(b(a(a(c)),1)),1),1),kX],kZ=[0,a(b(a(b(a(a(c)),1)),1)),kY],k0=[0,a(a(b(b(b(a(c),1),1),1))),kZ],k1=[0,a(b(a(b(b(a(c),1),1)),1)),k0],k2=[0,b(b(b(a(a(a(c))),1),1),1),k1],k3=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k2],kW],kV],k4=a(b(c,1)),k5=[0,a(a(b(b(a(a(c)),1),1))),0],k6=[0,a(a(b(b(a(a(c)),1),1))),k5],k7=[0,a(a(a(a(b(a(c),1))))),k6],k8=[0,b(a(b(b(a(a(c)),1),1)),1),k7],k9=[0,a(a(b(b(b(a(c),1),1),1))),k8],k_=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k9],k4],k3],k$=b(b(c,1),1),la=[0,a(a(b(b(a(a(c)),1),1))),0],lb=[0,a(b(a(a(b(a(c),1))),1)),la],lc=[0,a(a(a(a(a(b(c,1)))))),lb],ld=[0,b(b(a(b(a(a(c)),1)),1),1),lc],le=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),ld],k$],k_],lf=a(c),lg=[0,b(b(a(b(a(a(c)),1)),1),1),0],lh=[0,b(a(a(a(b(a(c),1)))),1),lg],li=[0,a(b(a(b(b(a(c),1),1)),1)),lh],lj=[0,b(a(b(b(a(a(c)),1),1)),1),li],lk=[0,a(b(b(b(b(a(c),1),1),1),1)),lj],ll=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),lk],lf],le],lm=b(c,1),ln=[0,a(a(b(b(a(a(c)),1),1))),0],lo=[0,b(b(a(b(a(a(c)),1)),1),1),ln],lp=[0,b(a(a(a(b(a(c),1)))),1),lo],lq=[0,a(b(b(b(b(a(c),1),1),1),1)),lp],lr=[0,b(b(a(b(a(a(c)),1)),1),1),lq],ls=[0,a(a(b(b(a(a(c)),1),1))),lr],lt=[0,b(a(a(a(b(a(c),1)))),1),ls],lu=[0,a(a(a(a(b(a(c),1))))),lt],lv=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lu],lm],ll],lw=b(c,1),lx=[0,b(a(a(a(b(a(c),1)))),1),0],ly=[0,a(b(a(b(b(a(c),1),1)),1)),lx],lz=[0,b(a(a(b(a(a(c)),1))),1),ly],lA=[0,a(b(b(a(b(a(c),1)),1),1)),lz],lB=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lA],lw],lv],lC=[0,a(a(a(b(a(a(c)),1)))),0],lD=[0,a(a(a(a(b(a(c),1))))),lC],lE=[0,b(b(a(b(b(a(c),1),1)),1),1),lD],lF=[0,a(b(b(b(b(a(c),1),1),1),1)),lE],lG=[0,b(b(b(a(b(a(c),1)),1),1),1),lF],lH=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lG],c],lB];function
-fU(j,d,i){var
+kG=[0,a(b(a(b(b(a(c),1),1)),1)),0],kH=[0,b(b(a(b(b(a(c),1),1)),1),1),kG],kI=[0,a(b(b(b(b(a(c),1),1),1),1)),kH],kJ=[0,[0,[0,a(b(a(a(b(a(c),1))),1)),kI],c],0],kK=b(c,1),kL=[0,a(a(b(b(a(a(c)),1),1))),0],kM=[0,b(a(b(b(a(a(c)),1),1)),1),kL],kN=[0,a(b(a(b(b(a(c),1),1)),1)),kM],kO=[0,a(a(a(b(a(a(c)),1)))),kN],kP=[0,a(a(b(b(a(a(c)),1),1))),kO],kQ=[0,b(a(a(a(b(a(c),1)))),1),kP],kR=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),kQ],kK],kJ],kS=b(a(c),1),kT=[0,a(a(b(a(b(a(c),1)),1))),0],kU=[0,a(a(a(a(b(a(c),1))))),kT],kV=[0,a(a(a(a(b(a(c),1))))),kU],kW=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),kV],kS],kR],kX=b(a(c),1),kY=[0,a(b(a(b(b(a(c),1),1)),1)),0],kZ=[0,b(b(a(b(a(a(c)),1)),1),1),kY],k0=[0,a(b(a(b(a(a(c)),1)),1)),kZ],k1=[0,a(a(b(b(b(a(c),1),1),1))),k0],k2=[0,a(b(a(b(b(a(c),1),1)),1)),k1],k3=[0,b(b(b(a(a(a(c))),1),1),1),k2],k4=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),k3],kX],kW],k5=a(b(c,1)),k6=[0,a(a(b(b(a(a(c)),1),1))),0],k7=[0,a(a(b(b(a(a(c)),1),1))),k6],k8=[0,a(a(a(a(b(a(c),1))))),k7],k9=[0,b(a(b(b(a(a(c)),1),1)),1),k8],k_=[0,a(a(b(b(b(a(c),1),1),1))),k9],k$=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),k_],k5],k4],la=b(b(c,1),1),lb=[0,a(a(b(b(a(a(c)),1),1))),0],lc=[0,a(b(a(a(b(a(c),1))),1)),lb],ld=[0,a(a(a(a(a(b(c,1)))))),lc],le=[0,b(b(a(b(a(a(c)),1)),1),1),ld],lf=[0,[0,[0,a(b(b(b(b(a(c),1),1),1),1)),le],la],k$],lg=a(c),lh=[0,b(b(a(b(a(a(c)),1)),1),1),0],li=[0,b(a(a(a(b(a(c),1)))),1),lh],lj=[0,a(b(a(b(b(a(c),1),1)),1)),li],lk=[0,b(a(b(b(a(a(c)),1),1)),1),lj],ll=[0,a(b(b(b(b(a(c),1),1),1),1)),lk],lm=[0,[0,[0,b(b(b(b(a(a(c)),1),1),1),1),ll],lg],lf],ln=b(c,1),lo=[0,a(a(b(b(a(a(c)),1),1))),0],lp=[0,b(b(a(b(a(a(c)),1)),1),1),lo],lq=[0,b(a(a(a(b(a(c),1)))),1),lp],lr=[0,a(b(b(b(b(a(c),1),1),1),1)),lq],ls=[0,b(b(a(b(a(a(c)),1)),1),1),lr],lt=[0,a(a(b(b(a(a(c)),1),1))),ls],lu=[0,b(a(a(a(b(a(c),1)))),1),lt],lv=[0,a(a(a(a(b(a(c),1))))),lu],lw=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),lv],ln],lm],lx=b(c,1),ly=[0,b(a(a(a(b(a(c),1)))),1),0],lz=[0,a(b(a(b(b(a(c),1),1)),1)),ly],lA=[0,b(a(a(b(a(a(c)),1))),1),lz],lB=[0,a(b(b(a(b(a(c),1)),1),1)),lA],lC=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),lB],lx],lw],lD=[0,a(a(a(b(a(a(c)),1)))),0],lE=[0,a(a(a(a(b(a(c),1))))),lD],lF=[0,b(b(a(b(b(a(c),1),1)),1),1),lE],lG=[0,a(b(b(b(b(a(c),1),1),1),1)),lF],lH=[0,b(b(b(a(b(a(c),1)),1),1),1),lG],lI=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),lH],c],lC];function
+fV(j,d,i){var
 f=[0,b(b(a(b(a(a(c)),1)),1),1),0],g=[0,a(b(a(b(b(a(c),1),1)),1)),f],h=[0,a(a(a(b(b(a(c),1),1)))),g],k=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,a(b(a(b(a(a(c)),1)),1)),k];if(!F(d,[0,b(a(b(b(b(a(c),1),1),1)),1),l])){var
 n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(a(b(a(c),1)),1))),o],q=[0,a(a(b(b(a(a(c)),1),1))),p];if(!F(d,[0,a(b(b(b(b(a(c),1),1),1),1)),q])){var
 e=bH(function(e){var
@@ -2633,9 +2633,9 @@ f=am(j,e[1],i);if(f){var
 k=[0,a(b(a(b(b(a(c),1),1)),1)),0],l=[0,b(a(a(b(a(a(c)),1))),1),k],n=[0,b(b(a(a(b(a(c),1))),1),1),l],o=[0,a(a(a(a(b(a(c),1))))),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=F(d,[0,b(a(b(b(a(a(c)),1),1)),1),q]);if(g)var
 r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(b(a(b(a(a(c)),1)),1),1),t],v=[0,a(b(b(b(b(a(c),1),1),1),1)),u],h=F(e[1],v);else
 var
-h=g;return m(h)}return f},lH),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
-fV(h,g){var
-k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=v(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
+h=g;return m(h)}return f},lI),r=e?[0,e[1][2]]:e;return r}}return[0,b(a(c),1)]}function
+fW(h,g){var
+k=[0,b(b(a(a(b(a(c),1))),1),1),0],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,a(a(a(a(b(a(c),1))))),l],d=w(h,[0,b(b(a(b(a(a(c)),1)),1),1),m],g);if(d){var
 i=d[1];if(0===i[0]){var
 n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(a(b(b(a(c),1),1)),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],e=L(h,[0,a(a(a(b(a(a(c)),1)))),q],g);if(e)var
 r=0,s=e[1],f=O(function(d){if(3===d[0]){var
@@ -2645,33 +2645,33 @@ f=b[1];if(3===f[0]){if(b[2])return 0;var
 h=f[1],g=0,c=O(function(a){return 0===a[0]?[0,a[1]]:0},h,g),i=c?[0,[0,e[1],c[1]]]:c;return i}return 0}return b}return 0}return a}return 0},s,r),t=f?[0,[0,i[1],f[1]]]:f,j=t;else
 var
 j=e;return j}return 0}return d}function
-lI(f,l){function
+lJ(f,l){function
 e(c,b){var
 a=G(f,c,l);if(a){var
 e=d(f[2],b);return j(f[4],a[1],e)}return a}var
 m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(b(a(b(a(c),1)),1),1)),n],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,a(b(b(b(a(a(c)),1),1),1)),p],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(b(a(b(b(a(c),1),1)),1),1),0],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(b(b(a(b(a(c),1)),1),1)),u];if(e([0,a(a(b(a(b(a(c),1)),1))),v],s)){var
-w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lJ;var
-H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lK:g;return P}var
+w=[0,a(b(a(b(b(a(c),1),1)),1)),0],x=[0,b(a(b(b(a(a(c)),1),1)),1),w],y=[0,a(a(a(a(b(a(c),1))))),x],z=[0,b(a(a(b(b(a(c),1),1))),1),y],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,b(a(b(b(b(a(c),1),1),1)),1),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(b(a(b(b(a(c),1),1)),1),1),D],F=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(e([0,a(a(a(a(b(a(c),1))))),F],B))return lK;var
+H=[0,b(b(b(a(b(a(c),1)),1),1),1),0],I=[0,a(a(b(b(b(a(c),1),1),1))),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[0,a(b(a(b(b(a(c),1),1)),1)),J],L=[0,b(a(b(b(a(a(c)),1),1)),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],N=[0,b(b(a(b(b(a(c),1),1)),1),1),M],O=[0,b(a(b(b(a(a(c)),1),1)),1),N],g=e([0,a(a(a(a(b(a(c),1))))),O],K),P=g?lL:g;return P}var
 Q=[0,b(b(a(b(b(a(c),1),1)),1),1),0],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(a(b(b(b(a(c),1),1),1)),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],V=[0,b(a(a(b(b(a(c),1),1))),1),U],W=[0,b(b(a(b(b(a(c),1),1)),1),1),0],X=[0,b(a(a(a(b(a(c),1)))),1),W],Y=[0,a(b(b(a(b(a(c),1)),1),1)),X],h=e([0,a(a(b(a(b(a(c),1)),1))),Y],V);if(h){var
-Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lL;var
-ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lM:i}else
+Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,b(a(a(b(b(a(c),1),1))),1),$],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),0],ae=[0,a(b(a(b(b(a(c),1),1)),1)),ad],af=[0,b(b(a(b(b(a(c),1),1)),1),1),ae],ag=[0,b(a(b(b(a(a(c)),1),1)),1),af];if(e([0,a(a(a(a(b(a(c),1))))),ag],ac))return lM;var
+ah=[0,b(b(b(a(b(a(c),1)),1),1),1),0],ai=[0,b(b(a(b(a(a(c)),1)),1),1),ah],aj=[0,a(b(b(a(b(a(c),1)),1),1)),ai],ak=[0,a(a(a(b(a(a(c)),1)))),aj],al=[0,b(a(b(b(a(a(c)),1),1)),1),0],am=[0,a(b(a(b(b(a(c),1),1)),1)),al],an=[0,b(b(a(b(b(a(c),1),1)),1),1),am],ao=[0,b(a(b(b(a(a(c)),1),1)),1),an],i=e([0,a(a(a(a(b(a(c),1))))),ao],ak),k=i?lN:i}else
 var
 k=h;return k}function
 bk(a,b){var
-c=dh(d(a[1],b));return d(a[2],c)}function
-fW(e,r,q){if(q){var
+c=di(d(a[1],b));return d(a[2],c)}function
+fX(e,r,q){if(q){var
 V=q[2],W=function(a){function
-b(b){return[0,[0,a,b]]}return g(fW(e,r,V),b)},h=q[1],s=function(g){var
+b(b){return[0,[0,a,b]]}return g(fX(e,r,V),b)},h=q[1],s=function(g){var
 i=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,b(a(a(a(b(a(c),1)))),1),i],l=[0,a(b(b(a(b(a(c),1)),1),1)),k],f=G(e,[0,a(a(b(a(b(a(c),1)),1))),l],h);if(f){var
 m=d(e[2],g);return j(e[4],f[1],m)}return f},o=function(i){var
-a=v(e,i,h);if(a){var
-d=a[1],b=fV(e,d);if(b)var
-c=fh(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
+a=w(e,i,h);if(a){var
+d=a[1],b=fW(e,d);if(b)var
+c=fi(e,r,d),j=c?[0,[0,b[1],c[1]]]:c,f=j;else
 var
 f=b;var
 g=f}else
 var
-g=a;return g},k=function(a){return d(e[6],a)},t=lI(e,h);if(t)var
+g=a;return g},k=function(a){return d(e[6],a)},t=lJ(e,h);if(t)var
 m=t[1],y=function(i){function
 f(n){function
 f(f){function
@@ -2690,7 +2690,7 @@ S=[0,b(b(b(b(b(c,1),1),1),1),1),0],T=[0,b(b(b(a(b(a(c),1)),1),1),1),S],U=[0,a(a(
 2:var
 ac=[0,b(b(b(b(b(c,1),1),1),1),1),0],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,b(a(b(b(a(a(c)),1),1)),1),ad],af=[0,a(a(a(a(b(a(c),1))))),ae],ag=[0,b(a(a(b(b(a(c),1),1))),1),af],ah=[0,a(b(a(b(b(a(c),1),1)),1)),ag],ai=[0,b(a(b(b(b(a(c),1),1),1)),1),ah],f=[0,b(b(b(b(b(c,1),1),1),1),1),ai];break;default:var
 aj=[0,b(b(b(b(b(c,1),1),1),1),1),0],ak=[0,b(b(b(a(b(a(c),1)),1),1),1),aj],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(a(b(a(c),1)),1),1)),al],an=[0,a(a(a(b(a(a(c)),1)))),am],f=[0,b(b(b(b(b(c,1),1),1),1),1),an]}var
-D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cp(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
+D=x(l,h),E=[0,b(b(b(b(b(c,1),1),1),1),1),0],F=[0,b(b(a(a(b(c,1))),1),1),E],G=cq(d(e[2],F),D),H=[0,b(b(b(b(b(c,1),1),1),1),1),0],I=[0,a(b(a(b(b(a(c),1),1)),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=[0,b(b(b(b(b(c,1),1),1),1),1),L],N=[0,d(e[2],M),G],O=[0,n[2],N],P=[0,d(e[2],f),O],Q=[0,i[2],P],R=k([0,d(e[2],g),Q]);return[0,[0,[0,m,i[1],n[1],h],R]]}var
 o=b(b(a(b(c,1)),1),1),p=0;return g(l(O(function(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(1===d[0]){if(b){var
@@ -2703,7 +2703,7 @@ m(m){function
 n(l){if(0===l[0]){var
 h=l[1],n=function(L){var
 f=bJ(h),g=[0,d(e[2],f),0],i=[0,b(b(b(b(b(c,1),1),1),1),1),0],l=[0,a(b(a(a(a(c))),1)),i],n=[0,b(b(a(a(a(c))),1),1),l],o=[0,b(b(b(b(b(c,1),1),1),1),1),n],p=[0,d(e[2],o),g],q=[0,bk(e,m),p],r=[0,b(b(b(b(b(c,1),1),1),1),1),0],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,b(b(b(b(b(c,1),1),1),1),1),u],w=[0,a(b(b(a(b(c,1)),1),1)),v],x=[0,d(e[2],w),q],y=[0,j[2],x],z=[0,b(b(b(a(b(c,1)),1),1),1),0],A=[0,a(a(b(b(a(a(c)),1),1))),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,a(b(a(b(a(a(c)),1)),1)),C],E=[0,b(b(b(b(b(c,1),1),1),1),1),D],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,a(b(b(a(b(a(c),1)),1),1)),F],H=[0,a(b(a(a(b(a(c),1))),1)),G],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,b(b(a(a(b(a(c),1))),1),1),I],K=k([0,d(e[2],J),y]);return[0,[0,[1,j[1],m,h],K]]},o=a(b(a(c),1));return g(af(i(f,h),o),n)}return[2,a(b(a(c),1))]}var
-o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(v(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
+o=b(b(a(b(c,1)),1),1),p=[0,a(b(a(b(b(a(c),1),1)),1)),0],q=[0,a(b(a(b(a(a(c)),1)),1)),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r];return g(l(w(e,[0,b(a(a(b(a(a(c)),1))),1),s],h),o),n)}var
 n=b(b(a(b(c,1)),1),1),o=[0,b(a(b(b(a(a(c)),1),1)),1),0],p=[0,a(b(a(b(b(a(c),1),1)),1)),o];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),p],h),n),m)},J=b(b(a(b(c,1)),1),1),K=[0,b(a(a(b(b(a(c),1),1))),1),0],n=g(l(o([0,a(a(a(a(b(a(c),1))))),K]),J),I);else{var
 M=[0,a(b(a(a(b(a(c),1))),1)),0],N=[0,a(b(a(b(a(a(c)),1)),1)),M];if(s([0,a(a(b(b(a(a(c)),1),1))),N])){var
 P=function(f){function
@@ -2715,22 +2715,22 @@ l=[0,b(b(b(b(b(c,1),1),1),1),1),0],m=[0,a(b(a(a(a(c))),1)),l],n=[0,b(b(a(a(a(c))
 n=b(b(a(b(c,1)),1),1);return g(l(a2(d(e[1],h)),n),m)}var
 n=b(b(a(b(c,1)),1),1),o=[0,a(b(a(b(b(a(c),1),1)),1)),0],p=[0,a(b(a(b(a(a(c)),1)),1)),o],q=[0,b(b(a(a(b(a(c),1))),1),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),r],h),n),m)}var
 m=b(b(a(b(c,1)),1),1),n=[0,a(b(a(a(b(a(c),1))),1)),0],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(a(b(b(a(a(c)),1),1)),1),o],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(G(e,[0,b(b(b(b(a(a(c)),1),1),1),1),q],h),m),i)}var
-j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=v(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
-u=p[1],U=0===u[0]?[0,u[1]]:0,w=U;else
+j=b(b(a(b(c,1)),1),1);return g(l(d(r,f),j),i)},Q=b(b(a(b(c,1)),1),1),R=[0,b(b(a(a(b(a(c),1))),1),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(a(a(a(b(a(c),1))))),S],p=w(e,[0,b(b(a(b(a(a(c)),1)),1),1),T],h);if(p)var
+u=p[1],U=0===u[0]?[0,u[1]]:0,v=U;else
 var
-w=p;var
-n=g(l(w,Q),P)}else
+v=p;var
+n=g(l(v,Q),P)}else
 var
-n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lN}function
-lO(c){if(3===c[0]){var
+n=[2,b(b(b(c,1),1),1)]}}return g(n,W)}return lO}function
+lP(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2],d=a[1];if(0===d[0]){if(b){var
 e=b[1];return 0===e[0]?b[2]?0:[0,[0,d[1],e[1]]]:0}return b}return 0}return a}return 0}function
-dq(e,b){if(0===b[0]){var
+dr(e,b){if(0===b[0]){var
 a=d(e,b[1]);if(a){var
-c=a[1];return 3===c[0]?O(lO,c[1],0):0}return a}return 0}function
-fX(e,P,t){function
-g(a){return dq(P,a)}if(3===t[0]){var
+c=a[1];return 3===c[0]?O(lP,c[1],0):0}return a}return 0}function
+fY(e,P,t){function
+g(a){return dr(P,a)}if(3===t[0]){var
 k=t[1];if(k){var
 l=k[2],u=k[1];if(1===u[0]){if(l){var
 f=l[2],i=l[1],h=u[1];switch(i[0]){case
@@ -2774,11 +2774,11 @@ A=z}else
 var
 A=f;return A}}return l}return 0}return k}return 0}function
 bP(b,a){return A(function(b){var
-c=i(b[1],a);return c?s(a,b[2]):c},b)}function
-dr(b){if(3===b[0]){var
+c=i(b[1],a);return c?t(a,b[2]):c},b)}function
+ds(b){if(3===b[0]){var
 a=b[1];if(a){var
 c=a[1];return 0===c[0]?[0,c[1]]:0}return a}return 0}function
-fY(c){if(3===c[0]){var
+fZ(c){if(3===c[0]){var
 a=c[1];if(a){var
 b=a[2];if(b){var
 d=b[1];return 3===d[0]?[0,d[1]]:0}var
@@ -2787,35 +2787,35 @@ var
 e=a;return e}return 0}function
 bQ(e,c,b){var
 a=d(e,b);return a?bP(c,a[1]):a}function
-ds(k,j,i,g){var
+dt(k,j,i,g){var
 b=k,a=j;for(;;){if(a){var
 d=h(a[1],g),e=d?bP(i,b):d;if(!e){var
 l=a[2],b=n(b,c),a=l;continue}var
 f=e}else
 var
 f=a;return f}}function
-fZ(k,e,d,c,b){function
-a(a,b){return ds(f,k,a,b)}var
+f0(k,e,d,c,b){function
+a(a,b){return dt(f,k,a,b)}var
 g=a(e,c),h=g?a(d,b):g;if(h)var
 i=h;else{var
 j=a(e,b);if(j)return a(d,c);var
 i=j}return i}function
-lP(g,j,$,S,l,e,k){var
-s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),s],w=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),w];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
+lQ(g,j,$,S,l,e,k){var
+r=[0,b(b(b(a(b(a(c),1)),1),1),1),0],u=[0,b(b(a(b(a(a(c)),1)),1),1),r],v=[0,b(b(b(b(a(a(c)),1),1),1),1),u],y=[0,a(b(a(b(b(a(c),1),1)),1)),v];if(F(e,[0,b(b(a(b(b(a(c),1),1)),1),1),y]))return[0,x(function(a){return c},l)];var
 C=[0,a(b(a(b(b(a(c),1),1)),1)),0],D=[0,a(a(b(b(b(a(c),1),1),1))),C],E=[0,a(b(b(a(b(a(c),1)),1),1)),D],G=[0,b(a(b(b(a(a(c)),1),1)),1),E];if(F(e,[0,b(b(b(b(a(a(c)),1),1),1),1),G]))return[0,j[11]];var
 H=[0,a(b(b(a(a(a(c))),1),1)),0],J=[0,a(a(b(b(b(a(c),1),1),1))),H],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(a(b(b(a(c),1),1)),1)),K],M=[0,b(b(a(b(a(a(c)),1)),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M];if(F(e,[0,b(b(a(a(b(a(c),1))),1),1),N]))return[0,j[12]];var
 P=[0,b(a(a(a(b(a(c),1)))),1),0],Q=[0,a(a(a(a(b(a(c),1))))),P],T=[0,b(b(a(a(b(a(c),1))),1),1),Q],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],V=[0,a(a(b(b(a(a(c)),1),1))),U],W=[0,b(b(b(b(a(a(c)),1),1),1),1),V];if(F(e,[0,a(b(a(b(b(a(c),1),1)),1)),W]))return[0,j[13]];var
 X=[0,b(b(a(b(a(a(c)),1)),1),1),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(a(a(a(b(a(c),1))))),Y];if(F(e,[0,a(a(b(b(b(a(c),1),1),1))),Z])){var
 _=j[10];return[0,x(function(a){return a[3]},_)]}if(k){var
 t=k[1],aa=[0,a(a(b(b(a(a(c)),1),1))),0],ab=[0,a(b(a(b(b(a(c),1),1)),1)),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab];if(F(e,[0,a(b(a(b(a(a(c)),1)),1)),ac])){var
-n=fV(g,t);if(n){var
+n=fW(g,t);if(n){var
 o=n[1],ad=0;return O(function(l){var
 a=d(S,l);if(a){var
-e=a[1],b=dr(e);if(b){var
-c=fY(e);if(c)var
-j=c[1],k=b[1],f=[0,fw(function(b){var
+e=a[1],b=ds(e);if(b){var
+c=fZ(e);if(c)var
+j=c[1],k=b[1],f=[0,fx(function(b){var
 a=h(b,o[1]);if(a){var
-c=o[2];return r(function(b){var
+c=o[2];return s(function(b){var
 e=b[1],a=d(z(j),e);if(a){var
 c=a[1];if(0===c[0]){var
 f=b[2],g=c[1];return A(function(a){return h(g,a)},f)}return 0}return a},c)}return a},k)];else
@@ -2829,13 +2829,13 @@ var
 i=a;return i},l,ad)}return n}var
 ae=[0,a(b(a(a(b(a(c),1))),1)),0],af=[0,a(b(a(b(a(a(c)),1)),1)),ae],p=F(e,[0,a(a(b(b(a(a(c)),1),1))),af]);if(p){var
 ag=0;return O(function(aa){var
-U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=v(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
+U=[0,b(b(a(a(b(a(c),1))),1),1),0],V=[0,a(a(a(a(b(a(c),1))))),U],W=[0,a(a(a(a(b(a(c),1))))),V],j=w(g,[0,b(b(a(b(a(a(c)),1)),1),1),W],t);if(j){var
 E=j[1];if(0===E[0]){var
-F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=v(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
+F=E[1],X=[0,a(b(a(a(b(a(c),1))),1)),0],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X],Z=[0,b(a(b(b(a(a(c)),1),1)),1),Y],_=[0,a(b(b(b(b(a(c),1),1),1),1)),Z],k=w(g,[0,b(b(b(b(a(a(c)),1),1),1),1),_],t);if(k){var
 G=k[1];if(0===G[0]){var
 H=G[1],l=d(S,aa);if(l){var
-J=l[1],n=dr(J);if(n){var
-o=fY(J);if(o){var
+J=l[1],n=ds(J);if(n){var
+o=fZ(J);if(o){var
 p=d($,F);if(p){if(m(h(n[1],F)))return[0,f];var
 q=d(z(p[1][2]),H);if(q){var
 r=d(z(o[1]),H);if(r){var
@@ -2843,8 +2843,8 @@ K=r[1];if(0===K[0]){var
 s=d(q[1][2],K[1]);if(s){var
 L=s[1];if(h(d(g[3],L),f))return[0,f];var
 e=a2(d(g[1],L));if(e){var
-u=e[1],w=u[2],x=u[1],y=i(f,x),A=y?i(w,a(b(b(c,1),1))):y;if(A)var
-T=B(a(b(b(c,1),1)),w),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
+u=e[1],v=u[2],x=u[1],y=i(f,x),A=y?i(v,a(b(b(c,1),1))):y;if(A)var
+T=B(a(b(b(c,1),1)),v),C=[0,I(x,R(b(a(b(c,1)),1),T))];else
 var
 C=A;var
 D=C}else
@@ -2868,21 +2868,21 @@ Q=l;return Q}return 0}return k}return 0}return j},l,ag)}var
 q=p}else
 var
 q=k;return q}function
-cw(h,f,e){if(e){var
+cx(h,f,e){if(e){var
 i=e[2],j=function(a){function
 b(a){function
-b(b){return[0,[0,a,b]]}return g(cw(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lQ}function
-f0(b,a){if(b){if(a){var
+b(b){return[0,[0,a,b]]}return g(cx(h,f,i),b)}return g(d(h,a),b)},k=b(b(a(b(c,1)),1),1);return g(l(d(f,e[1]),k),j)}return lR}function
+f1(b,a){if(b){if(a){var
 d=a[1];if(0===d[0]){var
-c=f0(b[2],a[2]);if(c)var
+c=f1(b[2],a[2]);if(c)var
 e=c[1],g=b[1][4]?[0,d[1],e]:e,f=[0,g];else
 var
-f=c;return f}return 0}return a}return a?0:lT}var
-lU=[0,b(a(a(a(b(a(c),1)))),1),0],lV=[0,a(a(a(a(b(a(c),1))))),lU],lW=[0,a(b(b(a(b(a(c),1)),1),1)),lV],lX=[0,a(a(b(b(a(a(c)),1),1))),lW],lY=[0,b(a(b(b(a(a(c)),1),1)),1),lX],lZ=[0,a(b(a(b(b(a(c),1),1)),1)),lY],l0=[0,[0,b(a(a(b(a(a(c)),1))),1),lZ],0],l1=[0,a(a(b(b(a(a(c)),1),1))),0],l2=[0,b(b(a(a(b(a(c),1))),1),1),l1],l3=[0,a(a(a(a(b(a(c),1))))),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l4],l0],l6=[0,b(b(a(b(a(a(c)),1)),1),1),0],l7=[0,b(a(b(b(a(a(c)),1),1)),1),l6],l8=[0,a(b(b(b(b(a(c),1),1),1),1)),l7],l9=[0,b(b(a(b(a(a(c)),1)),1),1),l8],l_=[0,[0,a(a(b(b(a(a(c)),1),1))),l9],l5],l$=[0,a(a(b(b(a(a(c)),1),1))),0],ma=[0,a(b(a(b(b(a(c),1),1)),1)),l$],mb=[0,b(b(a(a(b(a(c),1))),1),1),ma],mc=[0,a(b(a(b(a(a(c)),1)),1)),mb],md=[0,[0,b(a(b(b(a(a(c)),1),1)),1),mc],l_],me=[0,a(a(b(b(a(a(c)),1),1))),0],mf=[0,a(b(a(b(b(a(c),1),1)),1)),me],mg=[0,b(a(b(b(a(a(c)),1),1)),1),mf],mh=[0,a(b(b(a(b(a(c),1)),1),1)),mg],mi=[0,a(b(a(b(a(a(c)),1)),1)),mh],mj=[0,a(b(b(b(a(a(c)),1),1),1)),mi],mk=[0,a(b(a(b(b(a(c),1),1)),1)),mj],ml=[0,[0,b(a(b(b(a(a(c)),1),1)),1),mk],md],mm=[0,b(a(a(a(b(a(c),1)))),1),0],mn=[0,a(b(b(b(b(a(c),1),1),1),1)),mm],mo=[0,b(b(a(a(b(a(c),1))),1),1),mn],mp=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mo],ml],mq=[0,a(a(b(b(a(a(c)),1),1))),0],mr=[0,b(a(a(a(b(a(c),1)))),1),mq],ms=[0,b(a(b(b(a(a(c)),1),1)),1),mr],mt=[0,a(b(a(b(b(a(c),1),1)),1)),ms],mu=[0,b(b(a(b(a(a(c)),1)),1),1),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,a(b(b(b(b(a(c),1),1),1),1)),mv],mx=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mw],mp],my=[0,a(a(b(b(a(a(c)),1),1))),0],mz=[0,a(a(b(b(a(a(c)),1),1))),my],mA=[0,a(b(b(b(b(a(c),1),1),1),1)),mz],mB=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mA],mx],mC=[0,a(a(b(b(a(a(c)),1),1))),0],mD=[0,b(a(b(b(a(a(c)),1),1)),1),mC],mE=[0,a(a(a(a(b(a(c),1))))),mD],mF=[0,b(b(a(b(a(a(c)),1)),1),1),mE],mG=[0,a(b(b(a(b(a(c),1)),1),1)),mF],mH=[0,b(a(a(a(b(a(c),1)))),1),mG],mI=[0,a(a(a(a(b(a(c),1))))),mH],mJ=[0,[0,a(b(a(a(b(a(c),1))),1)),mI],mB],mK=[0,a(a(b(b(a(a(c)),1),1))),0],mL=[0,b(b(a(b(a(a(c)),1)),1),1),mK],mM=[0,a(b(b(a(b(a(c),1)),1),1)),mL],mN=[0,a(b(a(a(b(a(c),1))),1)),mM],mO=[0,a(b(b(a(b(a(c),1)),1),1)),mN],mP=[0,[0,b(b(a(a(b(a(c),1))),1),1),mO],mJ],mQ=[0,b(a(b(b(a(a(c)),1),1)),1),0],mR=[0,a(b(b(b(b(a(c),1),1),1),1)),mQ],mS=[0,a(b(a(a(b(a(c),1))),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(b(b(b(a(c),1),1),1),1)),mT],mV=[0,b(a(b(b(a(a(c)),1),1)),1),mU],mW=[0,[0,a(a(a(b(b(a(c),1),1)))),mV],mP],mX=[0,a(a(b(b(a(a(c)),1),1))),0],mY=[0,b(b(a(a(b(a(c),1))),1),1),mX],mZ=[0,a(b(b(b(b(a(c),1),1),1),1)),mY],m0=[0,a(a(a(a(b(a(c),1))))),mZ],m1=[0,[0,a(a(a(b(b(a(c),1),1)))),m0],mW],m2=[0,b(b(a(b(a(a(c)),1)),1),1),0],m3=[0,a(b(b(b(b(a(c),1),1),1),1)),m2],m4=[0,a(b(a(a(b(a(c),1))),1)),m3],m5=[0,b(a(b(b(a(a(c)),1),1)),1),m4],m6=[0,a(a(a(a(b(a(c),1))))),m5],m7=[0,[0,b(a(a(b(b(a(c),1),1))),1),m6],m1],m8=[0,a(a(b(b(a(a(c)),1),1))),0],m9=[0,b(b(a(b(b(a(c),1),1)),1),1),m8],m_=[0,a(b(b(a(b(a(c),1)),1),1)),m9],m$=[0,b(a(b(b(b(a(c),1),1),1)),1),m_],na=[0,b(a(b(b(a(a(c)),1),1)),1),m$],nb=[0,a(a(a(a(b(a(c),1))))),na],nc=[0,[0,b(a(a(b(b(a(c),1),1))),1),nb],m7],nd=[0,a(a(b(b(a(a(c)),1),1))),0],ne=[0,b(b(a(a(b(a(c),1))),1),1),nd],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,a(b(b(b(b(a(c),1),1),1),1)),nf],nh=[0,[0,a(a(b(b(b(a(c),1),1),1))),ng],nc];function
-f1(e,k,p){var
+f=c;return f}return 0}return a}return a?0:lU}var
+lV=[0,b(a(a(a(b(a(c),1)))),1),0],lW=[0,a(a(a(a(b(a(c),1))))),lV],lX=[0,a(b(b(a(b(a(c),1)),1),1)),lW],lY=[0,a(a(b(b(a(a(c)),1),1))),lX],lZ=[0,b(a(b(b(a(a(c)),1),1)),1),lY],l0=[0,a(b(a(b(b(a(c),1),1)),1)),lZ],l1=[0,[0,b(a(a(b(a(a(c)),1))),1),l0],0],l2=[0,a(a(b(b(a(a(c)),1),1))),0],l3=[0,b(b(a(a(b(a(c),1))),1),1),l2],l4=[0,a(a(a(a(b(a(c),1))))),l3],l5=[0,a(a(a(a(b(a(c),1))))),l4],l6=[0,[0,b(b(a(b(a(a(c)),1)),1),1),l5],l1],l7=[0,b(b(a(b(a(a(c)),1)),1),1),0],l8=[0,b(a(b(b(a(a(c)),1),1)),1),l7],l9=[0,a(b(b(b(b(a(c),1),1),1),1)),l8],l_=[0,b(b(a(b(a(a(c)),1)),1),1),l9],l$=[0,[0,a(a(b(b(a(a(c)),1),1))),l_],l6],ma=[0,a(a(b(b(a(a(c)),1),1))),0],mb=[0,a(b(a(b(b(a(c),1),1)),1)),ma],mc=[0,b(b(a(a(b(a(c),1))),1),1),mb],md=[0,a(b(a(b(a(a(c)),1)),1)),mc],me=[0,[0,b(a(b(b(a(a(c)),1),1)),1),md],l$],mf=[0,a(a(b(b(a(a(c)),1),1))),0],mg=[0,a(b(a(b(b(a(c),1),1)),1)),mf],mh=[0,b(a(b(b(a(a(c)),1),1)),1),mg],mi=[0,a(b(b(a(b(a(c),1)),1),1)),mh],mj=[0,a(b(a(b(a(a(c)),1)),1)),mi],mk=[0,a(b(b(b(a(a(c)),1),1),1)),mj],ml=[0,a(b(a(b(b(a(c),1),1)),1)),mk],mm=[0,[0,b(a(b(b(a(a(c)),1),1)),1),ml],me],mn=[0,b(a(a(a(b(a(c),1)))),1),0],mo=[0,a(b(b(b(b(a(c),1),1),1),1)),mn],mp=[0,b(b(a(a(b(a(c),1))),1),1),mo],mq=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mp],mm],mr=[0,a(a(b(b(a(a(c)),1),1))),0],ms=[0,b(a(a(a(b(a(c),1)))),1),mr],mt=[0,b(a(b(b(a(a(c)),1),1)),1),ms],mu=[0,a(b(a(b(b(a(c),1),1)),1)),mt],mv=[0,b(b(a(b(a(a(c)),1)),1),1),mu],mw=[0,b(b(a(b(a(a(c)),1)),1),1),mv],mx=[0,a(b(b(b(b(a(c),1),1),1),1)),mw],my=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mx],mq],mz=[0,a(a(b(b(a(a(c)),1),1))),0],mA=[0,a(a(b(b(a(a(c)),1),1))),mz],mB=[0,a(b(b(b(b(a(c),1),1),1),1)),mA],mC=[0,[0,b(b(b(b(a(a(c)),1),1),1),1),mB],my],mD=[0,a(a(b(b(a(a(c)),1),1))),0],mE=[0,b(a(b(b(a(a(c)),1),1)),1),mD],mF=[0,a(a(a(a(b(a(c),1))))),mE],mG=[0,b(b(a(b(a(a(c)),1)),1),1),mF],mH=[0,a(b(b(a(b(a(c),1)),1),1)),mG],mI=[0,b(a(a(a(b(a(c),1)))),1),mH],mJ=[0,a(a(a(a(b(a(c),1))))),mI],mK=[0,[0,a(b(a(a(b(a(c),1))),1)),mJ],mC],mL=[0,a(a(b(b(a(a(c)),1),1))),0],mM=[0,b(b(a(b(a(a(c)),1)),1),1),mL],mN=[0,a(b(b(a(b(a(c),1)),1),1)),mM],mO=[0,a(b(a(a(b(a(c),1))),1)),mN],mP=[0,a(b(b(a(b(a(c),1)),1),1)),mO],mQ=[0,[0,b(b(a(a(b(a(c),1))),1),1),mP],mK],mR=[0,b(a(b(b(a(a(c)),1),1)),1),0],mS=[0,a(b(b(b(b(a(c),1),1),1),1)),mR],mT=[0,a(b(a(a(b(a(c),1))),1)),mS],mU=[0,a(b(a(a(b(a(c),1))),1)),mT],mV=[0,a(b(b(b(b(a(c),1),1),1),1)),mU],mW=[0,b(a(b(b(a(a(c)),1),1)),1),mV],mX=[0,[0,a(a(a(b(b(a(c),1),1)))),mW],mQ],mY=[0,a(a(b(b(a(a(c)),1),1))),0],mZ=[0,b(b(a(a(b(a(c),1))),1),1),mY],m0=[0,a(b(b(b(b(a(c),1),1),1),1)),mZ],m1=[0,a(a(a(a(b(a(c),1))))),m0],m2=[0,[0,a(a(a(b(b(a(c),1),1)))),m1],mX],m3=[0,b(b(a(b(a(a(c)),1)),1),1),0],m4=[0,a(b(b(b(b(a(c),1),1),1),1)),m3],m5=[0,a(b(a(a(b(a(c),1))),1)),m4],m6=[0,b(a(b(b(a(a(c)),1),1)),1),m5],m7=[0,a(a(a(a(b(a(c),1))))),m6],m8=[0,[0,b(a(a(b(b(a(c),1),1))),1),m7],m2],m9=[0,a(a(b(b(a(a(c)),1),1))),0],m_=[0,b(b(a(b(b(a(c),1),1)),1),1),m9],m$=[0,a(b(b(a(b(a(c),1)),1),1)),m_],na=[0,b(a(b(b(b(a(c),1),1),1)),1),m$],nb=[0,b(a(b(b(a(a(c)),1),1)),1),na],nc=[0,a(a(a(a(b(a(c),1))))),nb],nd=[0,[0,b(a(a(b(b(a(c),1),1))),1),nc],m8],ne=[0,a(a(b(b(a(a(c)),1),1))),0],nf=[0,b(b(a(a(b(a(c),1))),1),1),ne],ng=[0,b(b(a(a(b(a(c),1))),1),1),nf],nh=[0,a(b(b(b(b(a(c),1),1),1),1)),ng],ni=[0,[0,a(a(b(b(b(a(c),1),1),1))),nh],nd];function
+f2(e,k,p){var
 h=p[1];function
 n(q){function
-n(t){function
+n(r){function
 n(C){function
 n(H){function
 n(n){function
@@ -2891,7 +2891,7 @@ I(M){function
 u(K){function
 m(I){function
 E(I){var
-w=z(t),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
+v=z(r),m=z(p[2]),N=aY(e,x(bF,D)),u=z(H);function
 y(R){function
 y(S){function
 y(T){function
@@ -2900,17 +2900,17 @@ h(h){function
 O(f){var
 o=z(q);function
 g(m){var
-f=d(w,m);if(f){var
+f=d(v,m);if(f){var
 i=f[1];if(3===i[0]){var
 g=i[1];if(g){var
 j=g[1];if(0===j[0]){var
 h=d(o,j[1]);if(h)var
-n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=v(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
+n=h[1],p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(a(b(b(a(a(c)),1),1)),1),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(a(b(b(a(a(c)),1),1)),1),r],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],k=w(e,[0,a(b(a(b(b(a(c),1),1)),1)),t],n),u=k?1:k,l=u;else
 var
 l=h;return l}return 0}return g}return 0}return f}function
 h(j){var
 a=d(m,j);if(a){var
-b=d(w,a[1]);if(b){var
+b=d(v,a[1]);if(b){var
 f=b[1];if(3===f[0]){var
 c=f[1];if(c){var
 e=c[2];if(e){var
@@ -2922,19 +2922,19 @@ i=b}else
 var
 i=a;return i}var
 i=z(D),j=z(n);return[0,[0,q,z(q),j,i,h,N,R,g,S,M,f]]}var
-V=p[2],W=z(n),t=k[9];if(t)var
-y=t[1],B=y[1],H=B[1],I=y[2],J=function(i){function
+V=p[2],W=z(n),r=k[9];if(r)var
+y=r[1],B=y[1],H=B[1],I=y[2],J=function(i){function
 k(d){function
 j(a){return[0,o(i,o(d,a))]}var
-k=z(C);return g(cw(function(v){var
-i=fX(e,u,v);if(i){var
+k=z(C);return g(cx(function(v){var
+i=fY(e,u,v);if(i){var
 d=i[1];if(0===d[0]){var
-j=d[3],k=d[2],q=function(a,b){return fZ(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
+j=d[3],k=d[2],q=function(a,b){return f0(h,k,j,a,b)},l=function(a){return bQ(m,k,a)},n=function(a){return bQ(m,j,a)},r=d[1]?[6,l,n]:[5,l,n];return[0,[0,r,q]]}var
 g=d[1];if(g){var
 o=g[2],p=g[1],s=function(d,c){var
 a=[0,p,o];return A(function(a){var
-b=ds(f,h,a,d);return b?b:ds(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
-n=z(U);return g(cw(function(p){if(3===p[0]){var
+b=dt(f,h,a,d);return b?b:dt(f,h,a,c)},a)},t=[0,p,o];return[0,[0,[7,x(function(a,b){return bQ(m,a,b)},t)],s]]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},k,H),j)}var
+n=z(U);return g(cx(function(p){if(3===p[0]){var
 f=p[1];if(f){var
 i=f[2],o=f[1];if(1===o[0]){var
 k=o[1];if(i){var
@@ -2948,9 +2948,9 @@ v=[0,b(a(b(b(a(a(c)),1),1)),1),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(b(a(b
 f=function(b,a){return[3,b,a]};else{var
 B=[0,b(b(b(a(b(a(c),1)),1),1),1),0],C=[0,a(a(b(b(b(a(c),1),1),1))),B],D=[0,a(b(b(b(b(a(c),1),1),1),1)),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=d(e[2],E);if(!j(e[4],k,F))return[1,b(b(a(b(c,1)),1),1)];var
 f=function(b,a){return[4,b,a]}}}function
-t(a,b){return fZ(h,i,g,a,b)}function
+t(a,b){return f0(h,i,g,a,b)}function
 u(a){return bQ(m,g,a)}return[0,[0,f(function(a){return bQ(m,i,a)},u),t]]}var
-n=b(b(a(b(c,1)),1),1);return g(l(dq(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dq(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cw(function(o){function
+n=b(b(a(b(c,1)),1),1);return g(l(dr(u,q),n),f)},s=b(b(a(b(c,1)),1),1);return g(l(dr(u,i[1]),s),r)}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return[1,b(b(a(b(c,1)),1),1)]},n,I),k)},K=B[2],L=z(T),E=g(cx(function(o){function
 h(A){function
 h(B){function
 I(h){function
@@ -2962,10 +2962,10 @@ a=d(l,b);return a?a[1]:f}function
 i(b,a){return 0}var
 m=[0,a(b(a(a(a(c))),1)),0],n=[0,b(b(a(a(a(c))),1),1),m],o=d(e[2],n);if(j(e[4],B,o))return[0,[0,[0,g,h],i]];var
 p=[0,a(b(a(a(a(c))),1)),0],q=[0,b(a(a(a(a(c)))),1),p],r=d(e[2],q);if(j(e[4],B,r)){var
-t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return s(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
-n=a(a(c)),l=r(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
-n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=v(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lP(e,k,W,w,V,d(e[1],A),q),n),m)}var
-J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=v(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
+s=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),s],v=[0,a(a(b(b(a(a(c)),1),1))),u],w=[0,a(b(a(b(a(a(c)),1)),1)),v];if(F(d(e[1],A),w))return[0,[0,[1,function(a){return t(f,g(a))},h],i]]}return[1,b(b(a(b(c,1)),1),1)]}var
+n=a(a(c)),l=s(function(a){return i(f,a)},k),o=l?i(f,h):l;return g(af(o,n),m)}var
+n=b(b(a(b(c,1)),1),1),p=[0,b(a(a(b(b(a(c),1),1))),1),0],q=w(e,[0,a(a(a(a(b(a(c),1))))),p],o);return g(l(lQ(e,k,W,v,V,d(e[1],A),q),n),m)}var
+J=b(b(a(b(c,1)),1),1),K=[0,a(b(a(b(b(a(c),1),1)),1)),0],L=[0,a(b(a(b(a(a(c)),1)),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],q=w(e,[0,b(a(a(b(a(a(c)),1))),1),N],o);if(q){var
 n=q[1];switch(n[0]){case
 0:var
 m=[0,n[1]];break;case
@@ -2984,12 +2984,12 @@ e(d){return X([0,a(b(a(a(c)),1)),h],f)}function
 g(c){function
 d(c){var
 a=X(h,f),b=a?[0,P(a[1])]:a;return b}function
-e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c3(function(a){return X([0,f,h],f)},H,G,E);else
+e(c){return X([0,a(b(a(a(b(b(c,1),1))),1)),h],f)}return Q(function(c){return X([0,a(b(a(a(b(a(c),1))),1)),h],f)},e,d,c)}return Q(function(c){return X([0,a(b(a(a(a(c))),1)),h],f)},g,e,d)},g,e,d)},g,e,d)}return Q(function(b){return X([0,a(a(b)),h],f)},g,e,d)},g,e,d)},y=c4(function(a){return X([0,f,h],f)},H,G,E);else
 var
 y=X(0,f);var
 m=y;break;default:var
 m=0}if(m)var
-t=m[1],u=bh(e,n,t),D=u?[0,t]:u,x=D;else
+r=m[1],u=bh(e,n,r),D=u?[0,r]:u,x=D;else
 var
 x=m;var
 C=x}else
@@ -2998,18 +2998,18 @@ C=q;return g(l(C,J),I)}var
 m=b(b(a(b(c,1)),1),1),n=[0,b(b(b(b(a(a(c)),1),1),1),1),0];return g(l(G(e,[0,a(a(a(a(b(a(c),1))))),n],o),m),h)}var
 m=b(b(a(b(c,1)),1),1),n=[0,b(b(a(b(b(a(c),1),1)),1),1),0],p=[0,b(a(a(a(b(a(c),1)))),1),n],q=[0,a(b(b(a(b(a(c),1)),1),1)),p];return g(l(G(e,[0,a(a(b(a(b(a(c),1)),1))),q],o),m),h)},L,K),J);else
 var
-E=lR;return g(E,O)}var
-y=b(b(a(b(c,1)),1),1);return g(l(O(dr,t,0),y),h)}var
+E=lS;return g(E,O)}var
+y=b(b(a(b(c,1)),1),1);return g(l(O(ds,r,0),y),h)}var
 B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,a(b(a(b(b(a(c),1),1)),1)),E],I=[0,b(a(b(b(a(a(c)),1),1)),1),H],J=[0,a(b(b(a(b(a(c),1)),1),1)),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],U=[0,a(b(b(b(a(a(c)),1),1),1)),K],V=[0,a(b(a(b(b(a(c),1),1)),1)),U];return g(l(L(e,[0,b(a(b(b(a(a(c)),1),1)),1),V],h),B),y)}var
 B=b(b(a(b(c,1)),1),1),E=[0,a(a(b(b(a(a(c)),1),1))),0],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,a(b(b(a(b(a(c),1)),1),1)),H],J=[0,a(b(a(a(b(a(c),1))),1)),I],K=[0,a(b(b(a(b(a(c),1)),1),1)),J];return g(l(L(e,[0,b(b(a(a(b(a(c),1))),1),1),K],h),B),y)}var
 B=b(b(a(b(c,1)),1),1),E=0,H=z(n);return g(l(O(function(h){if(3===h[0]){var
 a=h[1];if(a){var
 b=a[2],f=a[1];if(0===f[0]){if(b){var
 g=b[1];if(3===g[0]){var
-c=d(H,f[1]);return c?cq(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},t,E),B),y)}var
-B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fX(e,u,a)},C,E),B),y)}function
+c=d(H,f[1]);return c?cr(e,0,c[1],g[1]):c}return 0}return b}return 0}return a}return 0},r,E),B),y)}var
+B=b(b(a(b(c,1)),1),1),E=0;return g(l(O(function(a){return fY(e,u,a)},C,E),B),y)}function
 u(_){var
-W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
+W=b(b(a(b(c,1)),1),1),X=[0,a(a(b(b(a(a(c)),1),1))),0],Y=[0,a(a(b(b(a(a(c)),1),1))),X],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),Y],q=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),Z],h);if(q){var
 r=q[1];if(3===r[0]){var
 k=r[1];if(k){var
 n=f,g=[0,k[1],k[2]];for(;;){if(g){var
@@ -3020,58 +3020,58 @@ E=[0,a(a(b(b(a(a(c)),1),1))),0],F=[0,b(b(a(b(a(a(c)),1)),1),1),E],G=[0,b(b(b(b(a
 i=b(c,1);else
 var
 M=[0,a(a(b(b(a(a(c)),1),1))),0],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],O=[0,a(a(b(b(b(a(c),1),1),1))),N],P=[0,b(a(b(b(a(a(c)),1),1)),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,b(a(b(b(a(a(c)),1),1)),1),T],V=d(e[2],U),i=j(e[4],l,V)?a(c):f}var
-p=s(n,i);if(p){var
+p=t(n,i);if(p){var
 n=i,g=g[2];continue}var
 m=p}else
 var
 m=0}else
 var
 m=1;var
-w=m;break}}else
+v=m;break}}else
 var
-w=k;var
-t=w}else
+v=k;var
+s=v}else
 var
-t=0;var
-u=t}else
+s=0;var
+u=s}else
 var
 u=1;return y(u,W)}var
-w=a(a(a(c)));if(4===h[0])var
-B=h[1],m=r(function(a){return A(function(b){var
-c=d(e[2],b);return j(e[4],a[1],c)},nh)},B);else
+v=a(a(a(c)));if(4===h[0])var
+B=h[1],m=s(function(a){return A(function(b){var
+c=d(e[2],b);return j(e[4],a[1],c)},ni)},B);else
 var
-m=0;return g(g(af(m,w),u),E)}var
-u=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),w],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=v(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
-w=b(a(a(c)),1);return g(af(m(k[7]),w),u)}var
-J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=v(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
-w=u[1];if(3===w[0])var
-U=w[1],B=fW(e,z(n),U);else
+m=0;return g(g(af(m,v),u),E)}var
+u=b(c,1),v=[0,b(a(a(a(b(a(c),1)))),1),0],B=[0,a(b(a(b(b(a(c),1),1)),1)),v],E=[0,b(a(a(b(a(a(c)),1))),1),B],I=[0,a(b(b(a(b(a(c),1)),1),1)),E],J=w(e,[0,a(a(a(b(b(a(c),1),1)))),I],h)?0:1;return g(af(J,u),m)}var
+v=b(a(a(c)),1);return g(af(m(k[7]),v),u)}var
+J=[0,a(a(b(b(a(a(c)),1),1))),0],K=[0,b(a(b(b(a(a(c)),1),1)),1),J],M=[0,a(a(a(a(b(a(c),1))))),K],N=[0,b(b(a(b(a(a(c)),1)),1),1),M],R=[0,a(b(b(a(b(a(c),1)),1),1)),N],S=[0,b(a(a(a(b(a(c),1)))),1),R],T=[0,a(a(a(a(b(a(c),1))))),S],u=w(e,[0,a(b(a(a(b(a(c),1))),1)),T],h);if(u){var
+v=u[1];if(3===v[0])var
+U=v[1],B=fX(e,z(n),U);else
 var
 B=[1,b(b(a(b(c,1)),1),1)];var
 E=B}else
 var
-E=ni;return g(E,I)}var
-w=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(t);return g(l(ff(e,z(n),K,J,I,E,D,B,0),w),u)}var
-u=b(b(a(b(c,1)),1),1),w=0;return g(l(O(function(a){return co(e,a)},q,w),u),n)}var
-u=b(b(a(b(c,1)),1),1),w=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),w],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
-u=b(b(a(b(c,1)),1),1),w=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),w],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
-t=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),w],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),t),n)}var
-q=b(b(a(b(c,1)),1),1),t=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),t],w=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),w];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
-f2(e,g,f){var
+E=nj;return g(E,I)}var
+v=b(b(a(b(c,1)),1),1),B=p[2],D=k[13],E=k[12],I=k[11],J=k[10],K=z(r);return g(l(fg(e,z(n),K,J,I,E,D,B,0),v),u)}var
+u=b(b(a(b(c,1)),1),1),v=0;return g(l(O(function(a){return cp(e,a)},q,v),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(a(a(a(b(a(c),1)))),1),v],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],H=[0,b(b(a(b(a(a(c)),1)),1),1),E],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I];return g(l(L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),J],h),u),n)}var
+u=b(b(a(b(c,1)),1),1),v=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(b(a(c),1),1)),1),1),v],C=[0,a(b(b(a(b(a(c),1)),1),1)),B],D=[0,b(a(b(b(b(a(c),1),1),1)),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],H=[0,a(a(a(a(b(a(c),1))))),E];return g(l(L(e,[0,b(a(a(b(b(a(c),1),1))),1),H],h),u),n)}var
+r=b(b(a(b(c,1)),1),1),u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,b(b(a(a(b(a(c),1))),1),1),u],B=[0,b(b(a(a(b(a(c),1))),1),1),v],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B];return g(l(L(e,[0,a(a(b(b(b(a(c),1),1),1))),C],h),r),n)}var
+q=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,b(b(a(a(b(a(c),1))),1),1),r],v=[0,a(a(a(a(b(a(c),1))))),u],B=[0,a(a(a(a(b(a(c),1))))),v];return g(l(L(e,[0,b(b(a(b(a(a(c)),1)),1),1),B],h),q),n)}function
+f3(e,g,f){var
 h=[0,a(b(a(b(b(a(c),1),1)),1)),0],i=[0,a(b(a(a(b(a(c),1))),1)),h],k=[0,a(b(b(b(b(a(c),1),1),1),1)),i],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);return d?j(e[4],d[1],f):d}function
-dt(f,e){var
+du(f,e){var
 g=[0,b(a(a(a(b(a(c),1)))),1),0],h=[0,a(b(a(b(b(a(c),1),1)),1)),g],i=[0,b(b(b(b(a(a(c)),1),1),1),1),h],d=L(f,[0,a(a(a(a(b(a(c),1))))),i],e),j=d?d[1]:d;return j}function
-f3(e,h,g){var
+f4(e,h,g){var
 i=[0,a(b(a(b(b(a(c),1),1)),1)),0],j=[0,a(b(a(a(b(a(c),1))),1)),i],k=[0,a(b(b(b(b(a(c),1),1),1),1)),j],f=G(e,[0,b(a(a(a(b(a(c),1)))),1),k],g);if(f){var
 l=[0,bk(e,f[1]),0],m=[0,b(a(a(a(b(c,1)))),1),0],n=[0,d(e[2],m),l];return d(e[6],[0,h[1],n])}return d(e[2],0)}function
-f4(e,C,r,q,k){if(k){var
+f5(e,C,r,q,k){if(k){var
 B=k[2],D=function(a){function
-b(b){return[0,o(a,b)]}return g(f4(e,C,r,q,B),b)},p=k[1],t=function(k){function
+b(b){return[0,o(a,b)]}return g(f5(e,C,r,q,B),b)},p=k[1],s=function(k){function
 o(o){function
 r(I){var
-r=f3(e,C,k),t=p[2];if(4===t[0]){var
-w=t[1];if(w){var
-z=w[2];if(z){var
+r=f4(e,C,k),s=p[2];if(4===s[0]){var
+u=s[1];if(u){var
+z=u[2];if(z){var
 B=z[2];if(B){if(B[2])return[1,a(b(a(a(c)),1))];var
 D=function(A){function
 m(q){function
@@ -3082,27 +3082,27 @@ o(a){var
 b=d(e[2],a);return j(e[4],r,b)}function
 p(f){var
 g=a(b(a(b(b(c,1),1)),1)),h=d(e[2],f);return y(j(e[4],q,h),g)}var
-t=[0,b(b(a(b(a(a(c)),1)),1),1),0],w=[0,b(b(b(a(a(a(c))),1),1),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),w];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
+s=[0,b(b(a(b(a(a(c)),1)),1),1),0],u=[0,b(b(b(a(a(a(c))),1),1),1),s],z=[0,a(b(a(b(b(a(c),1),1)),1)),u];if(o([0,b(b(a(b(a(a(c)),1)),1),1),z])){var
 A=function(q){function
 h(o){function
 h(p){var
-l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&s(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
+l=d(e[1],m),h=aj(function(e,d){if(i(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),d)&&t(d,b(b(b(b(b(b(a(c),1),1),1),1),1),1)))return e;return n(e,c)},l,f);function
 q(I){var
-t=[0,b(a(a(a(b(a(c),1)))),1),0],w=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),w],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=v(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
+t=[0,b(a(a(a(b(a(c),1)))),1),0],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],z=[0,a(b(a(b(b(a(c),1),1)),1)),u],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],j=w(e,[0,b(b(b(b(a(a(c)),1),1),1),1),C],k);if(j){var
 l=j[1];if(1===l[0]){var
-o=l[1],h=d(e[1],m),D=d(e[1],o),p=fp(bG(d(e[1],o))+1|0,D,0);if(p){var
+o=l[1],h=d(e[1],m),D=d(e[1],o),p=fq(bG(d(e[1],o))+1|0,D,0);if(p){var
 q=p[1],E=function(g){var
-f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eQ(aj(function(c,a){var
+f=a(b(a(b(b(c,1),1)),1)),d=0,e=[0,1,x(function(a){return 0},h)];return y(eR(aj(function(c,a){var
 b=a[3];if(b){var
-d=a[2],e=a[1];return ft(av(b[1]),e,d,c,0,h)}var
-f=a[2],g=a[1],i=ft(av(a[2]),g,f,c,0,h);return fr(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(u(h,f),G);if(r)var
+d=a[2],e=a[1];return fu(av(b[1]),e,d,c,0,h)}var
+f=a[2],g=a[1],i=fu(av(a[2]),g,f,c,0,h);return fs(a[1],0,i,h)},q,e),d),f)},F=b(b(b(b(c,1),1),1),1),G=b(b(b(b(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),1),1),1),1),r=i(v(h,f),G);if(r)var
 H=b(b(b(a(b(a(a(a(a(c)))),1)),1),1),1),s=i(aj(function(d,b){var
 a=b[3],e=a?aG(c,a[1]):aG(c,b[2]);return n(d,e)},q,f),H);else
 var
-s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return km}var
-r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),t=j?i(h,p):j;return g(y(t,r),q)}var
-j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
-j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
+s=r;return g(af(s,F),E)}return[2,b(b(b(b(c,1),1),1),1)]}return[1,b(b(a(b(c,1)),1),1)]}return kn}var
+r=a(b(a(b(b(c,1),1)),1)),j=i(o,h),s=j?i(h,p):j;return g(y(s,r),q)}var
+j=b(b(a(b(c,1)),1),1),p=[0,b(b(b(a(a(a(c))),1),1),1),0],q=[0,a(b(b(b(b(a(c),1),1),1),1)),p];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),q],k),j),h)}var
+j=b(b(a(b(c,1)),1),1),o=[0,b(a(a(a(b(a(c),1)))),1),0],p=[0,a(b(b(a(b(a(c),1)),1),1)),o];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),p],k),j),h)};return g(p([0,a(a(b(b(a(a(c)),1),1))),0]),A)}var
 B=[0,a(a(a(b(b(a(c),1),1)))),0],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),C];if(o([0,b(a(a(b(b(a(c),1),1))),1),D])){var
 E=function(v){var
 h=a(b(a(b(b(c,1),1)),1)),i=[0,a(b(a(b(b(a(c),1),1)),1)),0],k=[0,a(b(a(b(a(a(c)),1)),1)),i],l=[0,b(a(b(b(a(a(c)),1),1)),1),k],n=[0,b(b(a(b(a(a(c)),1)),1),1),l],o=d(e[2],n),f=j(e[4],m,o);if(f)var
@@ -3118,15 +3118,15 @@ h(j){var
 f=d(e[1],m);function
 h(d){var
 e=a(b(a(b(b(c,1),1)),1)),f=d?0:1;return y(f,e)}var
-i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c5(eN(2,bG(f)),2),i,f),h)}var
+i=b(b(b(b(b(b(c,1),1),1),1),1),1);return g(bM(c6(eO(2,bG(f)),2),i,f),h)}var
 j=a(b(a(b(b(c,1),1)),1));return g(y(i(d(e[3],m),f),j),h)}var
-h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dl(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
+h=b(b(a(b(c,1)),1),1),j=[0,b(b(b(a(a(a(c))),1),1),1),0],n=[0,a(b(b(b(b(a(c),1),1),1),1)),j];return g(l(dm(e,[0,a(b(a(a(b(a(c),1))),1)),n],k),h),f)};return g(p([0,b(a(b(a(b(a(c),1)),1)),1),0]),V)}return[2,b(c,1)]}}function
 L(q){var
 n=d(e[1],m);function
 j(j){function
 m(D){function
 p(e){var
-d=a(b(b(b(c,1),1),1));return af(fm(n),d)}var
+d=a(b(b(b(c,1),1),1));return af(fn(n),d)}var
 q=[0,a(a(a(b(a(a(c)),1)))),0],r=[0,a(a(a(a(b(a(c),1))))),q],f=G(e,[0,b(b(a(a(b(a(c),1))),1),1),r],k);if(f){var
 s=[0,b(b(b(a(b(a(c),1)),1),1),1),0],t=[0,a(a(a(b(b(a(c),1),1)))),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),u],k);if(h)var
 v=h[1],w=function(f){function
@@ -3140,16 +3140,16 @@ var
 m=[1,b(b(a(b(c,1)),1),1)];var
 o=m}else
 var
-z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:kn,o=C;return g(o,p)}var
+z=[0,b(b(b(a(b(a(c),1)),1),1),1),0],A=[0,a(a(a(b(b(a(c),1),1)))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=G(e,[0,b(b(b(a(b(a(c),1)),1),1),1),B],k)?[1,b(b(a(b(c,1)),1),1)]:ko,o=C;return g(o,p)}var
 p=a(b(a(b(b(c,1),1)),1)),q=[0,b(a(b(b(a(a(c)),1),1)),1),0],r=[0,a(b(a(b(b(a(c),1),1)),1)),q],s=[0,b(a(b(b(b(a(c),1),1),1)),1),r],t=[0,a(b(a(a(b(a(c),1))),1)),s],u=[0,a(b(a(b(a(a(c)),1)),1)),t],v=o([0,b(a(a(a(b(a(c),1)))),1),u]),w=v||h(j[2],f);return g(y(w,p),m)}var
 p=a(b(a(b(b(c,1),1)),1));return g(l(a2(n),p),j)}return g(p([0,b(a(a(a(b(a(c),1)))),1),0]),L)}var
-r=b(b(a(b(c,1)),1),1),t=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),w];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
-r=a(b(a(a(c)),1)),t=p[2],w=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),w],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],t),r),m)}var
-q=a(b(a(a(c)),1)),r=p[2],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,b(b(b(b(a(a(c)),1),1),1),1),t],z=[0,a(b(b(a(a(a(c))),1),1)),w];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
-F=function(a){return nj},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
-t=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),t),r)}var
-r=a(b(a(a(c)),1)),t=p[2],w=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),w],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],t),r),o)},w=a(b(a(a(c)),1)),z=dt(e,r);return g(g(l(bH(function(a){return f2(e,a,p[1])},z),w),t),D)}return nk}function
-du(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
+r=b(b(a(b(c,1)),1),1),s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],k),r),p),A)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],z=[0,a(b(a(b(a(a(c)),1)),1)),u],A=[0,b(b(a(a(b(a(c),1))),1),1),z],B=[0,a(b(b(b(b(a(c),1),1),1),1)),A];return g(l(G(e,[0,b(a(a(b(a(a(c)),1))),1),B],s),r),m)}var
+q=a(b(a(a(c)),1)),r=p[2],s=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),s],z=[0,a(b(b(a(a(a(c))),1),1)),u];return g(l(G(e,[0,b(b(a(b(a(a(c)),1)),1),1),z],r),q),m)},E=a(b(a(a(c)),1));return g(y(A(function(a){return j(e[4],a,r)},q),E),D)}return[1,a(b(a(a(c)),1))]}var
+F=function(a){return nk},H=a(b(a(a(c)),1));return g(y(m(A(function(a){return j(e[4],a,r)},q)),H),F)}return[1,a(b(a(a(c)),1))]}return[1,a(b(a(a(c)),1))]}var
+s=a(b(a(a(c)),1));return g(y(ax(e,b(b(b(b(b(b(c,1),1),1),1),1),1),[1,o]),s),r)}var
+r=a(b(a(a(c)),1)),s=p[2],u=[0,b(b(a(b(a(a(c)),1)),1),1),0],z=[0,a(a(b(b(a(a(c)),1),1))),u],B=[0,a(b(a(b(b(a(c),1),1)),1)),z],D=[0,a(a(a(b(b(a(c),1),1)))),B],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),E],s),r),o)},u=a(b(a(a(c)),1)),z=du(e,r);return g(g(l(bH(function(a){return f3(e,a,p[1])},z),u),s),D)}return nl}function
+dv(e,O,N,M,f){return aH(e,aP(e,[3,x(function(t){var
 h=O,g=N;for(;;){var
 m=0;if(h)if(g){var
 o=g[1],p=h[1];if(0===o[0]){var
@@ -3171,28 +3171,28 @@ s=g;m=1}else{var
 s=h;m=1}if(m)var
 f=s;if(f)var
 u=f[1];else{var
-w=v(e,d(e[1],t),[4,M]);if(w)var
-P=w[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
+v=w(e,d(e[1],t),[4,M]);if(v)var
+P=v[1],Q=[0,b(b(a(b(a(a(c)),1)),1),1),0],R=[0,a(a(b(b(a(a(c)),1),1))),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(a(b(b(a(c),1),1)))),S],U=[0,a(b(b(a(b(a(c),1)),1),1)),T],x=G(e,[0,b(b(a(b(b(a(c),1),1)),1),1),U],P),V=x?x[1]:d(e[2],0),y=V;else
 var
 y=d(e[2],0);var
 u=y}return[1,u]}},f)]))}function
-f5(h,g,f){var
+f6(h,g,f){var
 e=d(z(g),f);if(e){var
-i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(v(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
-dv(j,i,g,c,a){var
+i=e[1],j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(a(a(b(a(a(c)),1))),1),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,a(b(a(b(b(a(c),1),1)),1)),m],o=[0,a(a(b(b(a(a(c)),1),1))),n],p=[0,b(a(b(b(b(a(c),1),1),1)),1),o];return aQ(w(h,[0,a(a(a(a(b(a(c),1))))),p],i))}return e}function
+dw(j,i,g,c,a){var
 b=h(a[1],c);if(b){var
-e=a[2];return r(function(a){var
-c=f5(j,i,a[1]);if(c)var
+e=a[2];return s(function(a){var
+c=f6(j,i,a[1]);if(c)var
 e=c;else{var
 k=a[1],b=d(z(g),k);if(b){var
 f=b[1];if(0===f[0]){var
 l=a[2],m=f[1];return A(function(a){return h(m,a)},l)}return 0}var
 e=b}return e},e)}return b}function
-f6(e,q,w,k,p){var
-B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],t=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(t)var
+f7(e,q,u,k,p){var
+B=[0,b(b(a(b(b(a(c),1),1)),1),1),0],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(b(a(a(c)),1))),1),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(b(b(a(a(c)),1),1))),F],J=[0,b(a(b(b(b(a(c),1),1),1)),1),H],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),J],k));if(r)var
 K=[0,b(a(a(a(b(a(c),1)))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K],N=[0,a(b(a(b(b(a(c),1),1)),1)),M],P=[0,a(a(b(b(a(a(c)),1),1))),N],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,b(a(a(b(b(a(c),1),1))),1),S],U=[0,b(a(a(a(b(a(c),1)))),1),T],o=m(am(e,[0,a(b(a(b(a(a(c)),1)),1)),U],k));else
 var
-o=t;var
+o=r;var
 V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,b(a(a(a(b(a(c),1)))),1),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(ag(e,[0,a(a(a(a(b(a(c),1))))),ac],Y,k)){var
 ad=function(B){function
 z(a){return[0,[0,a]]}var
@@ -3202,22 +3202,22 @@ M(p){if(C)var
 D=[0,b(a(a(a(b(a(c),1)))),1),0],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],G=[0,a(a(b(b(a(a(c)),1),1))),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],J=[0,b(a(b(b(a(a(c)),1),1)),1),H],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(a(a(b(b(a(c),1),1))),1),K],M=[0,b(a(a(a(b(a(c),1)))),1),L],d=am(e,[0,a(b(a(b(a(a(c)),1)),1)),M],k);else
 var
 d=C;var
-N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=v(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
+N=[0,b(b(a(b(b(a(c),1),1)),1),1),0],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],Q=[0,b(a(a(b(a(a(c)),1))),1),P],R=[0,b(a(b(b(a(a(c)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),R],T=[0,a(a(b(b(a(a(c)),1),1))),S],U=[0,b(a(b(b(b(a(c),1),1),1)),1),T],q=w(e,[0,a(a(a(a(b(a(c),1))))),U],[4,k]);if(q)var
 z=q[1],V=4===z[0]?z[1]:0,o=V;else
 var
 o=q;function
-W(v){var
-k=u(p,f);function
+W(w){var
+k=v(p,f);function
 m(q){function
 k(r){function
 k(d){var
-b=w[2],a=bc(function(g){var
+b=u[2],a=bc(function(g){var
 i=g[2],b=x(aO,d),a=i;for(;;){if(b){if(a){var
 c=b[1],e=c?h(c[1],a[1]):1;if(e){var
 b=b[2],a=a[2];continue}var
 f=e}else
 var
-f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,u(a,f));return[0,[0,x(aO,a),j,g]]}var
+f=a;return f}return a?0:1}},b),e=aj(function(b,a){return I(b,a[2])},d,c),g=x(aO,d),j=i(e,v(a,f));return[0,[0,x(aO,a),j,g]]}var
 m=b(a(a(b(c,1))),1),q=0;return g(l(O(function(h){var
 i=bH(function(a){return j(e[4],a[1],h[1])},o);if(i){var
 k=i[1][2];if(1===k[0]){var
@@ -3227,26 +3227,26 @@ b=[0,g]}else
 var
 b=a;var
 p=b?[0,[0,[0,b[1]],c]]:b;return p}}return 0}var
-q=d?[0,[0,0,u(h[2],f)]]:d;return q},p,q),m),k)}var
-m=b(a(a(b(c,1))),1);return g(y(r(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
-q=b(a(a(b(c,1))),1),t=d?s(u(o,f),k):h(u(o,f),k);return g(y(t,q),m)}var
+q=d?[0,[0,0,v(h[2],f)]]:d;return q},p,q),m),k)}var
+m=b(a(a(b(c,1))),1);return g(y(s(function(a){return A(function(b){return j(e[4],a[1],b[1])},p)},o),m),k)}var
+q=b(a(a(b(c,1))),1),r=d?t(v(o,f),k):h(v(o,f),k);return g(y(r,q),m)}var
 X=b(a(a(b(c,1))),1);if(p)var
-t=1;else{var
+r=1;else{var
 B=m(d);if(B)var
-Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],t=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
+Y=[0,b(b(a(b(b(a(c),1),1)),1),1),0],Z=[0,a(b(a(b(b(a(c),1),1)),1)),Y],_=[0,b(a(a(b(a(a(c)),1))),1),Z],$=[0,b(a(b(b(a(a(c)),1),1)),1),_],aa=[0,a(b(a(b(b(a(c),1),1)),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,b(a(b(b(b(a(c),1),1),1)),1),ab],r=m(am(e,[0,a(a(a(a(b(a(c),1))))),ac],k));else
 var
-t=B}return g(y(t,X),W)}var
-N=b(b(a(b(c,1)),1),1),t=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),t],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
+r=B}return g(y(r,X),W)}var
+N=b(b(a(b(c,1)),1),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],z=[0,a(b(a(a(b(a(c),1))),1)),r],B=[0,a(b(b(b(b(a(c),1),1),1),1)),z],D=[0,b(a(b(b(a(a(c)),1),1)),1),B],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],d=L(e,[0,b(b(b(b(a(a(c)),1),1),1),1),E],K);if(d){var
 F=0,H=d[1],o=O(function(h){var
-k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(v(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
+k=[0,b(b(a(b(b(a(c),1),1)),1),1),0],l=[0,a(b(a(b(b(a(c),1),1)),1)),k],m=[0,b(a(a(b(a(a(c)),1))),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],o=[0,a(b(a(b(b(a(c),1),1)),1)),n],p=[0,a(a(b(b(a(a(c)),1),1))),o],q=[0,b(a(b(b(b(a(c),1),1),1)),1),p];if(aQ(w(e,[0,a(a(a(a(b(a(c),1))))),q],h))){var
 r=[0,a(b(a(b(b(a(c),1),1)),1)),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],d=G(e,[0,b(a(a(a(b(a(c),1)))),1),t],h);if(d){var
-u=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),w],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
-g=O(cn,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
+u=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),u],x=[0,a(b(a(b(a(a(c)),1)),1)),v],y=[0,b(b(a(a(b(a(c),1))),1),1),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],f=L(e,[0,b(a(a(b(a(a(c)),1))),1),z],h);if(f)var
+g=O(co,f[1],0),A=g?[0,[0,[0,d[1],g[1]]]]:g,i=A;else
 var
 i=f;var
 j=i}else
 var
-j=d;return j}return lS},H,F);if(o)var
+j=d;return j}return lT},H,F);if(o)var
 J=o[1],p=[0,as(function(a){var
 b=a?[0,a[1],0]:a;return b},J)];else
 var
@@ -3254,14 +3254,14 @@ p=o;var
 q=p}else
 var
 q=d;return g(l(q,N),M)}var
-t=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],w[1]),t),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
+r=b(b(a(b(c,1)),1),1);return g(g(l(d(q[2],u[1]),r),o),z)},ae=a(a(a(b(c,1)))),af=[0,b(b(a(b(b(a(c),1),1)),1),1),0],ah=[0,a(b(a(b(b(a(c),1),1)),1)),af],ai=[0,b(a(b(b(a(a(c)),1),1)),1),ah],ak=[0,a(b(a(b(b(a(c),1),1)),1)),ai],al=[0,a(a(a(b(a(a(c)),1)))),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,b(a(a(a(b(a(c),1)))),1),an];return g(y(m(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),ao],k)),ae),ad)}function
 ap(ah){var
-j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],u=[0,a(b(a(b(b(a(c),1),1)),1)),0],v=[0,a(b(a(a(b(a(c),1))),1)),u],x=[0,a(a(a(a(b(a(c),1))))),v],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
+j=[0,b(b(a(b(b(a(c),1),1)),1),1),0],n=[0,a(b(a(b(b(a(c),1),1)),1)),j],o=[0,b(b(a(a(b(a(c),1))),1),1),n],r=[0,a(b(b(a(b(a(c),1)),1),1)),o],s=[0,a(b(b(b(b(a(c),1),1),1),1)),r],t=[0,b(a(a(b(b(a(c),1),1))),1),s],v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(b(a(a(b(a(c),1))),1)),v],x=[0,a(a(a(a(b(a(c),1))))),w],z=[0,a(a(b(b(b(a(c),1),1),1))),x],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(a(a(c)),1)),1)),A];if(ag(e,[0,a(a(a(a(b(a(c),1))))),B],t,k)){var
 C=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,b(a(b(b(a(a(c)),1),1)),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,a(a(a(b(a(a(c)),1)))),F],I=[0,a(a(b(b(a(a(c)),1),1))),H],J=[0,b(a(a(a(b(a(c),1)))),1),I];if(am(e,[0,a(b(b(b(b(a(c),1),1),1),1)),J],k)){var
 K=function(f){function
-h(a){return nl}var
-i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],w[1]),L),K)}return nm}function
-M(a){return nn}var
+h(a){return nm}var
+i=a(a(a(b(c,1)))),j=[0,a(a(b(b(a(a(c)),1),1))),0],k=[0,b(a(b(b(a(a(c)),1),1)),1),j],l=[0,a(a(a(a(b(a(c),1))))),k],m=[0,b(a(b(b(a(a(c)),1),1)),1),l],n=[0,b(a(b(b(a(a(c)),1),1)),1),m],d=G(e,[0,a(b(a(b(b(a(c),1),1)),1)),n],f),o=d?1:d;return g(y(o,i),h)},L=b(b(a(b(c,1)),1),1);return g(l(d(q[2],u[1]),L),K)}return nn}function
+M(a){return no}var
 N=a(a(a(b(c,1)))),h=m(p);if(h)var
 O=[0,b(a(a(a(b(a(c),1)))),1),0],P=[0,a(a(a(b(a(a(c)),1)))),O],Q=[0,a(a(a(a(b(a(c),1))))),P],R=[0,b(a(a(a(b(a(c),1)))),1),Q],S=[0,a(a(b(a(b(a(c),1)),1))),R],T=[0,b(a(a(a(b(a(c),1)))),1),S],U=[0,a(b(a(b(a(a(c)),1)),1)),T],V=[0,a(b(a(b(b(a(c),1),1)),1)),0],W=[0,a(b(a(a(b(a(c),1))),1)),V],X=[0,a(a(a(a(b(a(c),1))))),W],Y=[0,a(a(b(b(b(a(c),1),1),1))),X],Z=[0,b(b(a(b(a(a(c)),1)),1),1),Y],_=[0,a(b(a(b(a(a(c)),1)),1)),Z],f=ag(e,[0,a(a(a(a(b(a(c),1))))),_],U,k);else
 var
@@ -3273,18 +3273,18 @@ aq=a(a(a(b(c,1))));if(o)var
 ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],at=[0,b(b(a(a(b(a(c),1))),1),1),ar],au=[0,a(b(a(b(a(a(c)),1)),1)),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],z=m(am(e,[0,b(a(b(b(a(a(c)),1),1)),1),aw],k));else
 var
 z=o;return g(y(z,aq),ap)}function
-dw(a,d,c,b){var
+dx(a,d,c,b){var
 e=a[12],f=n(a[11],b),g=o(c,a[10]);return[0,a[1],a[2],a[3],d,a[5],a[6],a[7],a[8],a[9],g,f,e]}function
-f7(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
-f8(j,i){var
-g=B(j[2],i);if(!s(i,c)&&!s(g,f)){var
+f8(b,a){return bc(function(a){return m(h(a[1],b))},a)}function
+f9(j,i){var
+g=B(j[2],i);if(!t(i,c)&&!t(g,f)){var
 m=av(g),d=j[3],e=m;for(;;){if(0===e)var
 k=d?[0,d[1]]:d,h=k;else{var
 l=e-1|0;if(d){var
 d=d[2],e=l;continue}var
 h=d}return h?[0,[0,h[1],g]]:[1,b(b(b(a(c),1),1),1)]}}return[1,b(b(b(a(c),1),1),1)]}var
-np=[0,b(b(b(a(a(c)),1),1),1),0],nq=[0,b(b(b(b(a(c),1),1),1),1),np],nr=[0,a(a(b(b(a(c),1),1))),nq],ns=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nr],0],nt=[0,a(a(a(b(a(c),1)))),0],nu=[0,b(b(b(b(a(c),1),1),1),1),nt],nv=[0,a(a(b(b(a(c),1),1))),nu],nw=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nv],ns],nx=[0,a(b(a(b(a(c),1)),1)),0],ny=[0,b(b(b(b(a(c),1),1),1),1),nx],nz=[0,a(a(b(b(a(c),1),1))),ny],nA=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nz],nw],nB=[0,b(b(a(b(a(c),1)),1),1),0],nC=[0,b(b(b(b(a(c),1),1),1),1),nB],nD=[0,a(a(b(b(a(c),1),1))),nC],nE=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nD],nA],nF=[0,b(a(b(b(a(c),1),1)),1),0],nG=[0,b(b(b(b(a(c),1),1),1),1),nF],nH=[0,a(a(b(b(a(c),1),1))),nG],nI=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nH],nE],nJ=[0,a(b(b(b(a(c),1),1),1)),0],nK=[0,b(b(b(b(a(c),1),1),1),1),nJ],nL=[0,a(a(b(b(a(c),1),1))),nK],nM=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nL],nI],nN=[0,a(a(a(b(a(c),1)))),0],nO=[0,b(b(b(b(a(c),1),1),1),1),nN],nP=[0,b(a(b(b(a(c),1),1)),1),nO],nQ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nP],nM],nR=[0,a(a(b(b(a(c),1),1))),0],nS=[0,b(b(b(b(a(c),1),1),1),1),nR],nT=[0,b(a(b(b(a(c),1),1)),1),nS],nU=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nT],nQ],nV=[0,b(a(b(b(a(c),1),1)),1),0],nW=[0,b(b(b(b(a(c),1),1),1),1),nV],nX=[0,b(a(b(b(a(c),1),1)),1),nW],nY=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nX],nU],nZ=[0,a(b(b(b(a(c),1),1),1)),0],n0=[0,b(b(b(b(a(c),1),1),1),1),nZ],n1=[0,b(a(b(b(a(c),1),1)),1),n0],n2=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n1],nY],n3=[0,b(a(a(b(a(c),1))),1),0],n4=[0,b(b(b(b(a(c),1),1),1),1),n3],n5=[0,a(b(b(b(a(c),1),1),1)),n4],n6=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n5],n2],n7=[0,a(b(a(b(a(c),1)),1)),0],n8=[0,b(b(b(b(a(c),1),1),1),1),n7],n9=[0,a(b(b(b(a(c),1),1),1)),n8],n_=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n9],n6],n$=[0,b(b(a(b(a(c),1)),1),1),0],oa=[0,b(b(b(b(a(c),1),1),1),1),n$],ob=[0,a(b(b(b(a(c),1),1),1)),oa],oc=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ob],n_],od=[0,a(a(b(b(a(c),1),1))),0],oe=[0,b(b(b(b(a(c),1),1),1),1),od],of=[0,a(b(b(b(a(c),1),1),1)),oe],og=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),of],oc],oh=[0,b(a(b(b(a(c),1),1)),1),0],oi=[0,b(b(b(b(a(c),1),1),1),1),oh],oj=[0,a(b(b(b(a(c),1),1),1)),oi],ok=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oj],og],ol=[0,a(b(b(b(a(c),1),1),1)),0],om=[0,b(b(b(b(a(c),1),1),1),1),ol],on=[0,a(b(b(b(a(c),1),1),1)),om],oo=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),on],ok];function
-op(d,o,n,e){var
+nq=[0,b(b(b(a(a(c)),1),1),1),0],nr=[0,b(b(b(b(a(c),1),1),1),1),nq],ns=[0,a(a(b(b(a(c),1),1))),nr],nt=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ns],0],nu=[0,a(a(a(b(a(c),1)))),0],nv=[0,b(b(b(b(a(c),1),1),1),1),nu],nw=[0,a(a(b(b(a(c),1),1))),nv],nx=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nw],nt],ny=[0,a(b(a(b(a(c),1)),1)),0],nz=[0,b(b(b(b(a(c),1),1),1),1),ny],nA=[0,a(a(b(b(a(c),1),1))),nz],nB=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nA],nx],nC=[0,b(b(a(b(a(c),1)),1),1),0],nD=[0,b(b(b(b(a(c),1),1),1),1),nC],nE=[0,a(a(b(b(a(c),1),1))),nD],nF=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nE],nB],nG=[0,b(a(b(b(a(c),1),1)),1),0],nH=[0,b(b(b(b(a(c),1),1),1),1),nG],nI=[0,a(a(b(b(a(c),1),1))),nH],nJ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nI],nF],nK=[0,a(b(b(b(a(c),1),1),1)),0],nL=[0,b(b(b(b(a(c),1),1),1),1),nK],nM=[0,a(a(b(b(a(c),1),1))),nL],nN=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nM],nJ],nO=[0,a(a(a(b(a(c),1)))),0],nP=[0,b(b(b(b(a(c),1),1),1),1),nO],nQ=[0,b(a(b(b(a(c),1),1)),1),nP],nR=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nQ],nN],nS=[0,a(a(b(b(a(c),1),1))),0],nT=[0,b(b(b(b(a(c),1),1),1),1),nS],nU=[0,b(a(b(b(a(c),1),1)),1),nT],nV=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nU],nR],nW=[0,b(a(b(b(a(c),1),1)),1),0],nX=[0,b(b(b(b(a(c),1),1),1),1),nW],nY=[0,b(a(b(b(a(c),1),1)),1),nX],nZ=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),nY],nV],n0=[0,a(b(b(b(a(c),1),1),1)),0],n1=[0,b(b(b(b(a(c),1),1),1),1),n0],n2=[0,b(a(b(b(a(c),1),1)),1),n1],n3=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n2],nZ],n4=[0,b(a(a(b(a(c),1))),1),0],n5=[0,b(b(b(b(a(c),1),1),1),1),n4],n6=[0,a(b(b(b(a(c),1),1),1)),n5],n7=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n6],n3],n8=[0,a(b(a(b(a(c),1)),1)),0],n9=[0,b(b(b(b(a(c),1),1),1),1),n8],n_=[0,a(b(b(b(a(c),1),1),1)),n9],n$=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),n_],n7],oa=[0,b(b(a(b(a(c),1)),1),1),0],ob=[0,b(b(b(b(a(c),1),1),1),1),oa],oc=[0,a(b(b(b(a(c),1),1),1)),ob],od=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oc],n$],oe=[0,a(a(b(b(a(c),1),1))),0],of=[0,b(b(b(b(a(c),1),1),1),1),oe],og=[0,a(b(b(b(a(c),1),1),1)),of],oh=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),og],od],oi=[0,b(a(b(b(a(c),1),1)),1),0],oj=[0,b(b(b(b(a(c),1),1),1),1),oi],ok=[0,a(b(b(b(a(c),1),1),1)),oj],ol=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),ok],oh],om=[0,a(b(b(b(a(c),1),1),1)),0],on=[0,b(b(b(b(a(c),1),1),1),1),om],oo=[0,a(b(b(b(a(c),1),1),1)),on],op=[0,[0,b(a(b(b(a(b(c,1)),1),1)),1),oo],ol];function
+oq(d,o,n,e){var
 p=[0,b(b(a(a(b(a(c),1))),1),1),0],q=[0,a(a(a(a(b(a(c),1))))),p],r=[0,a(a(a(a(b(a(c),1))))),q],s=[0,b(b(a(b(a(a(c)),1)),1),1),r],t=[0,b(b(b(b(b(c,1),1),1),1),1),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(b(a(a(c)),1)))),u],w=[0,a(a(a(a(b(a(c),1))))),v],x=[0,b(a(a(a(b(a(c),1)))),1),w],z=[0,a(a(b(a(b(a(c),1)),1))),x],B=[0,b(a(a(a(b(a(c),1)))),1),z],C=[0,a(b(a(b(a(a(c)),1)),1)),B],D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,a(a(a(a(b(a(c),1))))),E],k=ag(d,[0,b(b(a(b(a(a(c)),1)),1),1),F],C,e),H=[0,b(b(a(a(b(a(c),1))),1),1),0],I=[0,a(a(a(a(b(a(c),1))))),H],J=[0,a(a(a(a(b(a(c),1))))),I],h=bj(d,[0,b(b(a(b(a(a(c)),1)),1),1),J],e);if(h)var
 K=h[1],L=o[1],i=A(function(f){var
 g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,a(b(a(a(b(a(c),1))),1)),g],i=[0,a(b(b(b(b(a(c),1),1),1),1)),h],e=G(d,[0,b(a(a(a(b(a(c),1)))),1),i],f);return e?j(d[4],e[1],K):e},L);else
@@ -3292,7 +3292,7 @@ var
 i=h;function
 M(a){return[0,n]}var
 N=b(a(a(a(c))),1),l=A(function(f){var
-g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},oo);if(l)if(k)var
+g=[0,a(b(a(b(b(a(c),1),1)),1)),0],h=[0,b(b(a(b(b(a(c),1),1)),1),1),g],i=[0,a(a(a(a(b(a(c),1))))),h];return ag(d,[0,a(a(b(b(b(a(c),1),1),1))),i],f,e)},op);if(l)if(k)var
 f=k;else
 if(i)var
 O=[0,a(b(b(b(a(c),1),1),1)),0],P=[0,b(b(b(b(a(c),1),1),1),1),O],Q=[0,a(b(b(b(a(c),1),1),1)),P],R=[0,b(a(b(b(a(b(c,1)),1),1)),1),Q],S=[0,a(b(a(b(b(a(c),1),1)),1)),0],T=[0,b(b(a(b(b(a(c),1),1)),1),1),S],U=[0,a(a(a(a(b(a(c),1))))),T],f=m(ag(d,[0,a(a(b(b(b(a(c),1),1),1))),U],R,e));else
@@ -3300,23 +3300,23 @@ var
 f=i;else
 var
 f=l;return g(y(f,N),M)}function
-f9(j,p,e,w,q){if(q){var
-E=q[2],H=function(a){return f9(j,p,a,n(w,c),E)},k=q[1],t=function(H){function
+f_(j,p,e,u,q){if(q){var
+E=q[2],H=function(a){return f_(j,p,a,n(u,c),E)},k=q[1],r=function(H){function
 q(z){var
 q=d(j[1],z);function
 D(D){function
-t(t){function
+r(r){function
 z(au){var
 W=[0,b(b(a(a(b(a(c),1))),1),1),0],X=[0,b(b(a(a(b(a(c),1))),1),1),W],Y=[0,a(b(b(b(b(a(c),1),1),1),1)),X];if(F(q,[0,a(a(b(b(b(a(c),1),1),1))),Y])){var
-t=function(D){function
+r=function(D){function
 i(I){var
-t=n(e[2],c);function
+r=n(e[2],c);function
 q(J){function
 H(i){function
 J(K){function
 z(m){function
 z(l){var
-p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],u=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=v(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
+p=l[1],q=[0,a(a(b(b(a(a(c)),1),1))),0],v=[0,a(b(a(b(b(a(c),1),1)),1)),q],y=[0,b(b(a(b(a(a(c)),1)),1),1),v],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],B=[0,b(b(a(b(a(a(c)),1)),1),1),z],f=w(j,[0,a(a(b(b(a(a(c)),1),1))),B],[4,k]);if(f){var
 g=f[1];if(3===g[0])var
 n=g[1],d=as(function(a){return 0===a[0]?[0,a[1],0]:0},n);else
 var
@@ -3326,37 +3326,37 @@ d=f;function
 E(l){function
 f(a){return a?a[1][1]:P(c)}var
 g=P(b(c,1)),a=d;for(;;){if(a){var
-i=a[1],j=s(g,i);if(j){var
+i=a[1],j=t(g,i);if(j){var
 g=i,a=a[2];continue}var
 e=j}else
 var
 e=1;var
-k=e?r(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?r(function(a){var
+k=e?s(function(a){return A(function(b){return h(f(b),a)},l)},d):e;return k?s(function(a){var
 b=f(a);return A(function(a){return h(b,a)},d)},l):k}}var
-F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,t,[0,i[1],w]],0]);return[0,[0,e[1],t,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
+F=e[12],G=e[11],H=[0,[0,[0,[0,i[3],E],[0,p,D]]],e[10]],J=C(l[2],e[9]),K=e[8],L=[0,b(a(a(b(b(a(c),1),1))),1),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),L],m=bj(j,[0,b(a(b(b(a(a(c)),1),1)),1),M],k),N=m?[0,m[1],e[7]]:e[7],O=[0,I,e[6]],Q=e[5],R=e[4],S=o(x(function(a){return[0,a[2][1],i[1]]},R),Q),T=o(e[4],[0,[0,r,[0,i[1],u]],0]);return[0,[0,e[1],r,[0,i,e[3]],T,S,O,N,K,J,H,G,F]]}var
 B=e[8];function
 n(k){function
 e(n){function
 o(o){function
 e(q){var
-r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],w=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),w],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
+r=[0,a(a(b(b(a(a(c)),1),1))),0],s=[0,a(b(a(a(b(a(c),1))),1)),r],t=[0,a(b(b(b(b(a(c),1),1),1),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],y=[0,a(b(b(b(b(a(c),1),1),1),1)),u],n=L(j,[0,b(b(b(b(a(a(c)),1),1),1),1),y],k),e=n?n[1]:n;function
 z(k){var
 g=p[10];return[0,[0,x(function(P){var
 g=P[1],n=i[1];switch(g[0]){case
 0:var
-q=g[4],r=g[2],l=dv(j,e,k,n,r);if(l)var
+q=g[4],r=g[2],l=dw(j,e,k,n,r);if(l)var
 B=r[2],s=as(function(d){var
-g=f5(j,e,d[1]);if(g)var
-k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,u(bc(function(d){var
-e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(v(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
+g=f6(j,e,d[1]);if(g)var
+k=d[2],i=0,l=bd(av(d[1]),e),h=[0,[0,v(bc(function(d){var
+e=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),e],g=[0,b(a(a(b(a(a(c)),1))),1),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],k=[0,a(a(b(b(a(a(c)),1),1))),i],l=[0,b(a(b(b(b(a(c),1),1),1)),1),k];return aQ(w(j,[0,a(a(a(a(b(a(c),1))))),l],d))},l),f),k],i];else
 var
 h=g;return h},B);else
 var
 s=l;var
-t=dv(j,e,k,n,g[3]),C=t?[0,du(j,e,k,m,x(bF,q))]:t,D=l?[0,du(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
+t=dw(j,e,k,n,g[3]),C=t?[0,dv(j,e,k,m,x(bF,q))]:t,D=l?[0,dv(j,e,k,m,x(aO,q))]:l;return[0,D,C,s,f];case
 1:var
-w=dv(j,e,k,n,g[1]),E=0,F=w?[0,du(j,e,k,m,[0,g[2],0])]:w;return[0,0,F,E,c];default:var
-o=v(j,d(j[1],g[2]),[4,m]);if(o)var
+u=dw(j,e,k,n,g[1]),E=0,F=u?[0,dv(j,e,k,m,[0,g[2],0])]:u;return[0,0,F,E,c];default:var
+o=w(j,d(j[1],g[2]),[4,m]);if(o)var
 H=o[1],I=[0,a(b(a(b(b(a(c),1),1)),1)),0],J=[0,a(b(a(b(a(a(c)),1)),1)),I],K=[0,b(b(a(a(b(a(c),1))),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],p=G(j,[0,b(a(a(b(a(a(c)),1))),1),L],H);else
 var
 p=o;if(p)var
@@ -3364,21 +3364,21 @@ y=a2(d(j[1],p[1])),M=y?bi(y[1]):f,z=M;else
 var
 z=f;var
 A=h(g[1],n),N=0,O=A?[0,d(j[2],0)]:A;return[0,0,O,N,z]}},g),q]]}var
-A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f4(j,n,k,B,m),e)}var
-q=a(b(a(a(c)),1)),e=dt(j,k);return g(y(r(function(d){var
-f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(v(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f2(j,d,a[1])},m)},e),q),o)}var
+A=b(b(a(b(c,1)),1),1),o=i[3][1],B=o?d(p[5],o[1]):o;return g(l(B,A),z)}return g(f5(j,n,k,B,m),e)}var
+q=a(b(a(a(c)),1)),e=du(j,k);return g(y(s(function(d){var
+f=[0,b(b(a(a(b(a(c),1))),1),1),0],g=[0,a(b(b(b(b(a(c),1),1),1),1)),f],h=[0,b(a(a(a(b(a(c),1)))),1),g],i=[0,a(a(a(a(b(a(c),1))))),h],k=[0,a(b(b(a(b(a(c),1)),1),1)),i],l=[0,b(b(a(b(a(a(c)),1)),1),1),k],n=[0,b(b(b(b(a(a(c)),1),1),1),1),l],e=aQ(w(j,[0,a(a(a(a(b(a(c),1))))),n],d));return e?e:A(function(a){return f3(j,d,a[1])},m)},e),q),o)}var
 n=b(b(a(b(c,1)),1),1);return g(l(d(p[3],i[1]),n),e)}var
 q=b(b(a(b(c,1)),1),1);return g(g(l(d(p[2],i[1]),q),n),z)}var
-B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=v(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
+B=a(b(a(a(c)),1)),E=[0,b(a(a(a(b(a(c),1)))),1),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],H=[0,b(b(b(b(a(a(c)),1),1),1),1),F],m=w(j,[0,a(a(a(a(b(a(c),1))))),H],[4,k]);if(m)var
 n=m[1],J=4===n[0]?[0,n[1]]:0,q=J;else
 var
 q=m;return g(l(q,B),z)}var
 K=a(b(b(a(c),1),1)),q=e[4];if(q){var
 z=e[1];if(z)var
-E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=s(u(e[4],f),E);else
+E=b(b(b(b(b(b(c,1),1),1),1),1),1),m=t(v(e[4],f),E);else
 var
 m=z;if(m)var
-F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=s(B(B(w,c),H),F);else
+F=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),H=q[1][2][2],n=t(B(B(u,c),H),F);else
 var
 n=m}else
 var
@@ -3391,81 +3391,81 @@ n(n){function
 t(G){function
 m(b){var
 a=L(j,b,k),c=a?a[1]:a;return c}function
-s(r){function
+r(r){function
 j(a){var
-b=fj(n);return[0,[0,e,a,[0,[0,i,q],h(u([0,i,q],f),b)]]]}var
+b=fk(n);return[0,[0,e,a,[0,[0,i,q],h(v([0,i,q],f),b)]]]}var
 k=b(b(a(b(c,1)),1),1),m=0,o=[0,i,q];return g(l(O(function(c){var
 a=d(p[5],c);if(a)var
-b=f0(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
+b=f1(n[2],a[1]),f=b?[0,[0,c,b[1]]]:b,e=f;else
 var
 e=a;return e},o,m),k),j)}var
-t=b(c,1),w=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),w],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(r(function(d){var
-e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),s)}var
-w=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],s=v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=s?1:s;return g(af(m(D),w),t)}var
-s=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),s),n)}var
-s=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),s),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
+t=b(c,1),u=[0,b(a(a(a(b(a(c),1)))),1),0],x=[0,a(b(a(b(b(a(c),1),1)),1)),u],y=[0,b(b(b(b(a(a(c)),1),1),1),1),x],z=m([0,a(a(a(a(b(a(c),1))))),y]),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,a(b(a(a(b(a(c),1))),1)),A],C=[0,a(b(b(b(b(a(c),1),1),1),1)),B],D=[0,b(a(b(b(a(a(c)),1),1)),1),C],E=[0,a(b(b(b(b(a(c),1),1),1),1)),D],F=o(m([0,b(b(b(b(a(a(c)),1),1),1),1),E]),z);return g(af(s(function(d){var
+e=[0,b(b(a(b(a(a(c)),1)),1),1),0];return w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),e],d)?0:1},F),t),r)}var
+u=b(c,1),x=[0,a(a(b(b(a(a(c)),1),1))),0],y=[0,b(a(b(b(a(a(c)),1),1)),1),x],z=[0,a(b(a(b(b(a(c),1),1)),1)),y],A=[0,a(a(a(b(a(a(c)),1)))),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],r=w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),C],k),D=r?1:r;return g(af(m(D),u),t)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[3],e),r),n)}var
+r=b(b(a(b(c,1)),1),1);return g(l(d(p[2],e),r),n)},F=b(b(a(b(c,1)),1),1),z=g(l(d(p[4],i),F),E);else
 var
 z=[1,a(b(a(b(c,1)),1))];return g(z,H)}var
-z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cv(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],t):i;return g(y(H,z),q)}var
-q=b(a(b(a(c),1)),1),t=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),t];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),t)}var
+z=b(b(b(a(c),1),1),1),E=[0,a(b(b(b(a(a(c)),1),1),1)),0],F=[0,a(b(a(b(b(a(c),1),1)),1)),E],i=cw(j,[0,a(a(b(b(a(a(c)),1),1))),F],k),H=i?h(i[1],r):i;return g(y(H,z),q)}var
+q=b(a(b(a(c),1)),1),r=[0,a(b(b(a(a(a(c))),1),1)),0],z=[0,a(b(a(b(b(a(c),1),1)),1)),r];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),z],k),q),i)},z=b(a(b(a(c),1)),1),D=[0,b(b(a(a(b(a(c),1))),1),1),0],E=[0,b(b(a(a(b(a(c),1))),1),1),D],H=[0,a(b(b(b(b(a(c),1),1),1),1)),E];return g(l(bj(j,[0,a(a(b(b(b(a(c),1),1),1))),H],k),z),r)}var
 Z=[0,a(b(a(b(b(a(c),1),1)),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(a(b(b(b(a(c),1),1),1))),$],ab=[0,b(b(a(b(a(a(c)),1)),1),1),aa],ac=[0,a(b(a(b(a(a(c)),1)),1)),ab];if(F(q,[0,a(a(a(a(b(a(c),1))))),ac])){var
 I=function(d){function
 i(b){function
 a(a){function
 b(b){var
-c=f7(d,e[4]),g=b?dw(e,c,[0,[1,a[2],b[1]],0],a[2]):dw(e,c,0,f);return[0,g]}return g(f6(j,p,a[1],k,0),b)}return g(f8(e,d),a)}var
-l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cv(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
+c=f8(d,e[4]),g=b?dx(e,c,[0,[1,a[2],b[1]],0],a[2]):dx(e,c,0,f);return[0,g]}return g(f7(j,p,a[1],k,0),b)}return g(f9(e,d),a)}var
+l=a(b(b(a(c),1),1)),m=e[4];return g(y(A(function(a){return h(a[1],d)},m),l),i)},J=b(a(b(a(c),1)),1),K=[0,a(b(b(b(a(a(c)),1),1),1)),0],M=[0,a(b(a(b(b(a(c),1),1)),1)),K];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),M],k),J),I)}var
 ad=[0,a(b(a(b(b(a(c),1),1)),1)),0],ae=[0,b(a(a(b(a(a(c)),1))),1),ad],ag=[0,b(b(a(a(b(a(c),1))),1),1),ae],ah=[0,a(a(a(a(b(a(c),1))))),ag],ai=[0,a(a(b(b(a(a(c)),1),1))),ah],aj=[0,a(b(a(b(b(a(c),1),1)),1)),ai];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aj])){var
 N=function(f){function
 d(h){function
 d(d){function
 h(g){var
-h=f7(f,e[4]);return g?[0,dw(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f6(j,p,d[1],k,1),h)}return g(f8(e,f),d)}var
-h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eO(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cv(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
-ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return op(j,p,e,k);var
+h=f8(f,e[4]);return g?[0,dx(e,h,[0,[1,d[2],g[1]],0],d[2])]:[1,a(a(a(b(c,1))))]}return g(f7(j,p,d[1],k,1),h)}return g(f9(e,f),d)}var
+h=b(a(b(a(c),1)),1),i=[0,a(a(b(b(a(a(c)),1),1))),0],l=[0,a(b(a(a(b(a(c),1))),1)),i],m=[0,a(a(a(a(a(b(c,1)))))),l],n=[0,b(b(a(b(a(a(c)),1)),1),1),m],o=am(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],k),q=[0,a(a(a(a(b(a(c),1))))),0],r=[0,b(b(b(a(b(a(c),1)),1),1),1),q];return g(y(eP(am(j,[0,a(a(a(b(a(a(c)),1)))),r],k),o),h),d)},Q=b(a(b(a(c),1)),1),R=[0,a(b(b(b(a(a(c)),1),1),1)),0],S=[0,a(b(a(b(b(a(c),1),1)),1)),R];return g(l(cw(j,[0,a(a(b(b(a(a(c)),1),1))),S],k),Q),N)}var
+ak=[0,b(b(a(a(b(a(c),1))),1),1),0],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],an=[0,a(a(b(b(a(a(c)),1),1))),al],ao=[0,a(b(a(b(a(a(c)),1)),1)),an],ap=[0,b(a(a(b(b(a(c),1),1))),1),ao],aq=[0,a(b(a(b(b(a(c),1),1)),1)),ap];if(F(q,[0,b(a(b(b(a(a(c)),1),1)),1),aq]))return oq(j,p,e,k);var
 ar=[0,b(b(a(b(b(a(c),1),1)),1),1),0],at=[0,b(a(a(a(b(a(c),1)))),1),ar];if(F(q,[0,a(b(a(b(b(a(c),1),1)),1)),at])){var
 T=function(p){var
-d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(v(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(u(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
-D=b(a(b(a(c),1)),1);return g(y(fS(j,t[1],t[2],k),D),z)}var
-z=b(a(b(a(c),1)),1);return g(l(fT(j,e[1],q),z),t)}var
-t=fU(j,q,k),E=t?[2,t[1]]:oq;return g(E,D)}var
-t=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),t),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),t),H)}return[0,e]}function
-f_(b,a){var
-c=aY(b,a);return r(function(e){var
+d=[0,b(b(a(b(b(a(c),1),1)),1),1),0],f=[0,a(b(a(b(b(a(c),1),1)),1)),d],g=[0,b(a(a(a(b(a(c),1)))),1),f],h=[0,a(a(a(a(b(a(c),1))))),g],i=[0,b(b(a(b(b(a(c),1),1)),1),1),h],l=[0,b(a(a(a(b(a(c),1)))),1),i],m=[0,a(b(b(b(b(a(c),1),1),1),1)),l],n=[0,b(a(b(b(b(a(c),1),1),1)),1),m],o=[0,aQ(w(j,[0,a(b(b(b(b(a(c),1),1),1),1)),n],[4,k]))];return[0,[0,e[1],e[2],e[3],0,e[5],e[6],e[7],e[8],e[9],e[10],e[11],o]]},U=a(b(b(a(c),1),1)),V=e[1]?f:c;return g(y(i(v(e[4],f),V),U),T)}return[1,a(b(b(a(c),1),1))]}var
+D=b(a(b(a(c),1)),1);return g(y(fT(j,r[1],r[2],k),D),z)}var
+z=b(a(b(a(c),1)),1);return g(l(fU(j,e[1],q),z),r)}var
+r=fV(j,q,k),E=r?[2,r[1]]:or;return g(E,D)}var
+r=b(a(b(a(c),1)),1),z=[0,b(b(a(b(b(a(c),1),1)),1),1),0],D=[0,b(a(a(a(b(a(c),1)))),1),z],E=[0,a(b(b(a(b(a(c),1)),1),1)),D];return g(l(bj(j,[0,a(a(b(a(b(a(c),1)),1))),E],k),r),q)},z=a(b(b(a(c),1),1)),D=e[12]?0:1;return g(g(y(D,z),r),H)}return[0,e]}function
+f$(b,a){var
+c=aY(b,a);return s(function(e){var
 a=d(c,e);if(a){if(a[2])return 0;var
 b=1}else
 var
 b=a;return b},a)}function
-dx(h,g,f){var
+dy(h,g,f){var
 e=d(g[2],f);if(e){var
-i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(v(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
-f$(e,c,b){var
+i=e[1],j=[0,b(b(a(a(b(a(c),1))),1),1),0],k=[0,a(b(a(b(b(a(c),1),1)),1)),j],l=[0,b(b(a(a(b(a(c),1))),1),1),k],m=[0,b(b(a(a(b(a(c),1))),1),1),l],n=[0,a(b(b(b(b(a(c),1),1),1),1)),m],o=[0,b(a(b(b(a(a(c)),1),1)),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o];return aQ(w(h,[0,b(b(b(b(a(a(c)),1),1),1),1),p],i))}return e}function
+ga(e,c,b){var
 a=d(e[4],b);return a?h(a[1][1],c):a}function
-dy(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
-os(c){var
+dz(b,a){return 0===a[0]?[0,d(b,a[1])]:[1,a[1],a[2]]}function
+ot(c){var
 a=c[2],d=a?[0,a[1],0]:a,b=c[1],e=b?[0,b[1],0]:b;return o(e,d)}function
-ga(f,a){if(a)var
-b=d(f,a[1]),g=b?eM(n(b[1],c)):c,e=[0,g];else
+gb(f,a){if(a)var
+b=d(f,a[1]),g=b?eN(n(b[1],c)):c,e=[0,g];else
 var
 e=a;return e}var
-ot=[0,0,0,0,f];function
-gb(b,f,a){var
+ou=[0,0,0,0,f];function
+gc(b,f,a){var
 c=C(a[10],0);function
 d(g){var
-a=c7(f,g[2][1],ot),c=a[4],d=a[3],e=ga(b,a[2]);return[0,ga(b,a[1]),e,d,c]}return x(function(a){return dy(d,a)},c)}var
-ov=b(c,1),ow=a(c),gc=b(b(c,1),1),a3=ox.slice(),oz=oy.slice(),dz=aT(7,ex(16,function(a){return a})),bm=1;for(;;){var
-q1=cY(function(c){return function(a){var
-b=c-1|0;return E(E(dz,b)[1+b],a)[1+a]}}(bm),oz);E(dz,bm)[1+bm]=q1;var
-q2=bm+1|0;if(6!==bm){var
-bm=q2;continue}var
-oA=function(a){return 4*a|0},oB=cY(function(a){return cY(oA,a)},dz),_=function(d,c,b,a){return ea(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},dA=function(d,b,a,aO,aN,aM){var
-aP=a<0?1:0,aQ=aP||((w(b)+g1|0)<a?1:0);if(aQ)ah(oC);var
+a=c8(f,g[2][1],ou),c=a[4],d=a[3],e=gb(b,a[2]);return[0,gb(b,a[1]),e,d,c]}return x(function(a){return dz(d,a)},c)}var
+ow=b(c,1),ox=a(c),gd=b(b(c,1),1),a3=oy.slice(),oA=oz.slice(),dA=aT(7,ey(16,function(a){return a})),bm=1;for(;;){var
+q5=cZ(function(c){return function(a){var
+b=c-1|0;return E(E(dA,b)[1+b],a)[1+a]}}(bm),oA);E(dA,bm)[1+bm]=q5;var
+q6=bm+1|0;if(6!==bm){var
+bm=q6;continue}var
+oB=function(a){return 4*a|0},oC=cZ(function(a){return cZ(oB,a)},dA),_=function(d,c,b,a){return eb(d,c+b[1+a]|0)},an=function(b,a){return E(b,a)[1+a]},D=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},dB=function(d,b,a,aO,aN,aM){var
+aP=a<0?1:0,aQ=aP||((u(b)+g2|0)<a?1:0);if(aQ)ah(oD);var
 aR=an(d,0),aS=an(d,1),aT=an(d,2),aU=an(d,3),aV=an(d,4),aW=an(d,5),aX=an(d,6),aY=an(d,7),aZ=an(a3,0),a0=an(a3,1),a1=an(a3,2),f=0,K=aM,J=aN,I=0,H=aO&-1,G=an(a3,3),F=a1,C=a0,B=aZ,j=aY,i=aX,h=aW,g=aV,A=aU,z=aT,y=aS,x=aR;for(;;){var
-c=E(oB,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,u=D(aI^t,8),v=aJ+u|0,aL=D(aK^v,7),a_=f+1|0;if(6!==f){var
-f=a_,K=l,J=u,I=r,H=o,G=p,F=m,C=v,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
-e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,u),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,v);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dB=function(g,n,b,m,f){if(1===m){var
-A=n-(aA*b|0)|0,L=aA,B=rF(aA,A)?L:A,i=ei(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
+c=E(oC,f)[1+f],L=(x+g|0)+_(b,a,c,0)|0,M=D(H^L,16),N=B+M|0,O=D(g^N,12),P=(L+O|0)+_(b,a,c,1)|0,Q=D(M^P,8),R=N+Q|0,S=D(O^R,7),T=(y+h|0)+_(b,a,c,2)|0,U=D(I^T,16),V=C+U|0,W=D(h^V,12),X=(T+W|0)+_(b,a,c,3)|0,Y=D(U^X,8),Z=V+Y|0,$=D(W^Z,7),aa=(z+i|0)+_(b,a,c,4)|0,ab=D(J^aa,16),ac=F+ab|0,ad=D(i^ac,12),ae=(aa+ad|0)+_(b,a,c,5)|0,af=D(ab^ae,8),ag=ac+af|0,ai=D(ad^ag,7),aj=(A+j|0)+_(b,a,c,6)|0,ak=D(K^aj,16),al=G+ak|0,am=D(j^al,12),ao=(aj+am|0)+_(b,a,c,7)|0,ap=D(ak^ao,8),aq=al+ap|0,ar=D(am^aq,7),as=(P+$|0)+_(b,a,c,8)|0,at=D(ap^as,16),au=ag+at|0,av=D($^au,12),k=(as+av|0)+_(b,a,c,9)|0,l=D(at^k,8),m=au+l|0,aw=D(av^m,7),ax=(X+ai|0)+_(b,a,c,10)|0,ay=D(Q^ax,16),az=aq+ay|0,aA=D(ai^az,12),n=(ax+aA|0)+_(b,a,c,11)|0,o=D(ay^n,8),p=az+o|0,aB=D(aA^p,7),aC=(ae+ar|0)+_(b,a,c,12)|0,aD=D(Y^aC,16),aE=R+aD|0,aF=D(ar^aE,12),q=(aC+aF|0)+_(b,a,c,13)|0,r=D(aD^q,8),s=aE+r|0,aG=D(aF^s,7),aH=(ao+S|0)+_(b,a,c,14)|0,aI=D(af^aH,16),aJ=Z+aI|0,aK=D(S^aJ,12),t=(aH+aK|0)+_(b,a,c,15)|0,v=D(aI^t,8),w=aJ+v|0,aL=D(aK^w,7),a_=f+1|0;if(6!==f){var
+f=a_,K=l,J=v,I=r,H=o,G=p,F=m,C=w,B=s,j=aG,i=aB,h=aw,g=aL,A=t,z=q,y=n,x=k;continue}var
+e=function(b,a){return(b^a)&-1},a2=e(aG,l),a4=e(aB,v),a5=e(aw,r),a6=e(aL,o),a7=e(t,p),a8=e(q,m),a9=e(n,w);return[0,e(k,s),a9,a8,a7,a6,a5,a4,a2]}},dC=function(g,n,b,m,f){if(1===m){var
+A=n-(aA*b|0)|0,L=aA,B=rJ(aA,A)?L:A,i=ej(1,(B+63|0)/64|0),s=i-1|0,M=aA*b|0,E=0;if(s<0)var
 t=a3;else{var
 a=E,j=a3;for(;;){var
 e=a<(i-1|0)?64:B-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
@@ -3473,42 +3473,42 @@ F=f?8:f,w=2|F;else
 var
 w=v;var
 x=0===a?1:0,G=x?1:x,y=G|w;if(64===e)var
-k=dA(j,g,u,b,64,y);else
+k=dB(j,g,u,b,64,y);else
 var
-I=cW(64-e|0,0),k=dA(j,K(W(g,u,e),I),0,b,e,y);var
+I=cX(64-e|0,0),k=dB(j,K(W(g,u,e),I),0,b,e,y);var
 H=a+1|0;if(s!==a){var
 a=H,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=dB(g,n,b,c,0),h=dB(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
-p=h.length-1,l=0===p?[0]:ha(h,0,p);else
+o=dC(g,n,b,c,0),h=dC(g,n,b+c|0,m-c|0,0),z=ab(64),q=o.length-1;if(0===q)var
+p=h.length-1,l=0===p?[0]:hb(h,0,p);else
 var
-l=0===h.length-1?ha(o,0,q):q7(o,h);var
+l=0===h.length-1?hb(o,0,q):q$(o,h);var
 r=l.length-1-1|0,C=0;if(!(r<0)){var
-d=C;for(;;){hk(z,4*d|0,l[1+d]);var
+d=C;for(;;){hl(z,4*d|0,l[1+d]);var
 D=d+1|0;if(r!==d){var
 d=D;continue}break}}var
-J=f?8:f;return dA(a3,aU(z),0,0,64,4|J)}},gd=function(a){var
-b=w(a),c=dB(a,b,0,ei(1,(b+g0|0)/aA|0),1);return et(32,function(a){var
-b=a/4|0;return cT((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oD=ex(bX,J),dC=function(a){return bD(w(a),function(c){var
-b=ac(a,c);return E(oD,b)[1+b]})},oE=function(a){var
-c=ey(64);cV(function(a){var
+J=f?8:f;return dB(a3,aU(z),0,0,64,4|J)}},ge=function(a){var
+b=u(a),c=dC(a,b,0,ej(1,(b+g1|0)/aA|0),1);return eu(32,function(a){var
+b=a/4|0;return cU((E(c,b)[1+b]>>>(8*(a%4|0)|0)|0)&a5)})},oE=ey(bX,J),dD=function(a){return bD(u(a),function(c){var
+b=ac(a,c);return E(oE,b)[1+b]})},oF=function(a){var
+c=ez(64);cW(function(a){var
 d=typeof
-a==="number"?a&a5:aa(B(a,b(b6(a,8),8)));return aF(c,d)},a);return ez(c)},oF=function(a,c){var
-d=ab(a9(a,ek(c)));eo(function(c,e){if(typeof
-e==="number")if(8===a)rg(d,c,d7(e));else
-if(4===a)hk(d,c,e);else{var
+a==="number"?a&a5:aa(B(a,b(b7(a,8),8)));return aF(c,d)},a);return eA(c)},oG=function(a,c){var
+d=ab(a9(a,el(c)));ep(function(c,e){if(typeof
+e==="number")if(8===a)rk(d,c,d9(e));else
+if(4===a)hl(d,c,e);else{var
 j=a-1|0,n=0;if(!(j<0)){var
 f=n;for(;;){var
-k=8*f|0,o=k<32?k:31;hj(d,c+f|0,e>>o&a5);var
+k=8*f|0,o=k<32?k:31;hk(d,c+f|0,e>>o&a5);var
 p=f+1|0;if(j!==f){var
 f=p;continue}break}}}else{var
-h=8*a|0,g=sa(B(e,b(b6(e,h),h))),i=w(g),l=a<=i?W(g,0,a):K(g,cW(a-i|0,0)),m=0;if(0<=a&&!((w(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hT)}return c+a|0},0,c);return aU(d)},oG=function(d,c,b){var
-e=w(b),j=0<=ai(c)?1:0;if(j){var
-k=eH(c,J(w(d)-e|0));if(k){var
+h=8*a|0,g=se(B(e,b(b7(e,h),h))),i=u(g),l=a<=i?W(g,0,a):K(g,cX(a-i|0,0)),m=0;if(0<=a&&!((u(l)-a|0)<0)&&0<=c&&!((by(d)-a|0)<c)){a7(l,0,d,c,a);m=1}if(!m)ah(hU)}return c+a|0},0,c);return aU(d)},oH=function(d,c,b){var
+e=u(b),j=0<=ai(c)?1:0;if(j){var
+k=eI(c,J(u(d)-e|0));if(k){var
 l=aa(c),a=0;for(;;){if((a+4|0)<=e){var
-n=ea(b,a),f=ri(ea(d,l+a|0),n);if(f){var
+n=eb(b,a),f=rm(eb(d,l+a|0),n);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
@@ -3517,13 +3517,13 @@ a=a+1|0;continue}var
 h=i}return h}}var
 m=k}else
 var
-m=j;return m},oI=function(a){return cX(oH,a)},oJ=function(b,a){return rX(b,a)<0?1:0},k=[0,dC,oE,function(a){return J(w(a))},h0,oJ,oI,oF,oG,gd],bR=[T,oK,cI(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
-f=w(d),a=[0,0];function
-c(b){return a[1]<f?ac(d,a[1]):M(oL)}function
-g(b){return c(0)===b?(a[1]++,0):M(K(oM,e(t+a[1])))}function
+m=j;return m},oJ=function(a){return cY(oI,a)},oK=function(b,a){return r1(b,a)<0?1:0},k=[0,dD,oF,function(a){return J(u(a))},h1,oK,oJ,oG,oH,ge],bR=[T,oL,cJ(0)],M=function(a){throw[0,bR,a]},bS=function(d){var
+f=u(d),a=[0,0];function
+c(b){return a[1]<f?ac(d,a[1]):M(oM)}function
+g(b){return c(0)===b?(a[1]++,0):M(K(oN,e(q+a[1])))}function
 k(l){g(34);var
-b=ey(32);for(;;){var
-e=c(0);if(34===e){a[1]++;return ez(b)}if(92===e){a[1]++;var
+b=ez(32);for(;;){var
+e=c(0);if(34===e){a[1]++;return eA(b)}if(92===e){a[1]++;var
 h=c(0);a[1]++;var
 i=h-98|0,j=0;if(!(19<i>>>0)){var
 k=0;switch(i){case
@@ -3532,42 +3532,42 @@ k=0;switch(i){case
 12:aF(b,10);break;case
 16:aF(b,13);break;case
 18:aF(b,9);break;case
-19:if(f<(a[1]+4|0))M(oN);else
-aF(b,cT(hs(K(oO,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))M(oO);else
+aF(b,cU(ht(K(oP,W(d,a[1],4)))&a5));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)aF(b,h);continue}aF(b,e);a[1]++;continue}}function
 h(q){var
-b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oP}var
+b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return oQ}var
 e=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
-e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gT===c(0)){a[1]++;return oQ}var
+e=[0,h(0),e];continue}g(93);return[2,bC(e)]}}if(123===b){a[1]++;if(gU===c(0)){a[1]++;return oR}var
 l=function(b){var
 a=k(0);g(58);return[0,a,h(0)]},i=[0,l(0),0];for(;;){if(44===c(0)){a[1]++;var
-i=[0,l(0),i];continue}g(gT);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
+i=[0,l(0),i];continue}g(gU);return[3,bC(i)]}}if(!(58<=b))j=1}else{if(34===b)return[1,k(0)];if(45===b)j=1}if(j){var
 n=a[1];a[1]++;for(;;){if(a[1]<f){var
 p=9<ac(d,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,W(d,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
 o=25<ac(d,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,W(d,m,a[1]-m|0)]}}return h(0)},Y=function(b,a){if(3===a[0])try{var
-c=hP(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oS,b));throw a}return M(oR)},bl=function(a){return 1===a[0]?a[1]:M(oT)},a4=function(a){if(0===a[0]){var
-b=a[1];return 40<w(b)?M(oU):ee(b)}return M(oV)},bT=function(a){return 2===a[0]?a[1]:M(oW)},cx=function(a){switch(a[0]){case
+c=hQ(b,a[1]);return c}catch(a){a=ar(a);if(a===ae)return M(K(oT,b));throw a}return M(oS)},bl=function(a){return 1===a[0]?a[1]:M(oU)},a4=function(a){if(0===a[0]){var
+b=a[1];return 40<u(b)?M(oV):ef(b)}return M(oW)},bT=function(a){return 2===a[0]?a[1]:M(oX)},cy=function(a){switch(a[0]){case
 0:return[0,a4(a)];case
 1:return[1,a[1]];case
-2:return[3,aN(cx,a[1])];case
+2:return[3,aN(cy,a[1])];case
 3:var
 c=a[1];return[4,aN(function(a){var
-b=cx(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return eb(b,o1)?eb(b,o2)?M(o3):o4:o5}},o6=function(j,h){var
-a=cx(bS(j));function
+b=cy(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return ec(b,o2)?ec(b,o3)?M(o4):o5:o6}},o7=function(j,h){var
+a=cy(bS(j));function
 b(b){var
-c=L(k,dC(b),a);return c?c[1]:M(K(o7,b))}var
-m=0,n=b(o8),d=O(function(a){return co(k,a)},n,m),o=d?d[1]:M(pb),e=cZ(o),l=c1(0,64),i=c1(0,64);function
+c=L(k,dD(b),a);return c?c[1]:M(K(o8,b))}var
+m=0,n=b(o9),d=O(function(a){return cp(k,a)},n,m),o=d?d[1]:M(pc),e=c0(o),l=c2(0,64),i=c2(0,64);function
 f(d,c,b){var
-a=cq(k,d,c,b);return a?a[1]:M(o9)}var
-p=b(o_);en(function(m,d){if(3===d[0]){var
+a=cr(k,d,c,b);return a?a[1]:M(o_)}var
+p=b(o$);eo(function(m,d){if(3===d[0]){var
 b=d[1];if(b){var
 g=b[1];if(0===g[0]){var
 h=b[2];if(h){var
 i=h[1];if(3===i[0]){var
-j=i[1],a=g[1];if(0<=ai(a)&&eF(a,J(e.length-1))){var
-k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pa,o=[0,J(m),[0,a,n]];return c2(l,f(1,c,j),o)}}}}}}return M(o$)},p);var
-g=eq(em(0,function(y,x){var
+j=i[1],a=g[1];if(0<=ai(a)&&eG(a,J(e.length-1))){var
+k=aa(a),c=E(e,k)[1+k],n=c[3]?f(0,c,j):pb,o=[0,J(m),[0,a,n]];return c3(l,f(1,c,j),o)}}}}}}return M(pa)},p);var
+g=er(en(0,function(y,x){var
 d=x[1],k=bE(l,d),e=E(l[2],k)[1+k];if(e){var
 f=e[3],s=e[2];if(0===ap(d,e[1]))var
 a=[0,s];else
@@ -3594,125 +3594,136 @@ w=h[3],m=0===ap(h[1],j)?1:0;if(!m){var
 h=w;continue}var
 p=m}else
 var
-p=0;if(1-p)c2(i,j,J(y));var
-z=eD(i,j);return[0,o[1],z]}}var
-A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},ge=function(e){var
-u=w(e);if(u<8)M(pc);var
-j=d8(ew(e,0)),Q=j<2?1:0,R=Q||((u-8|0)<j?1:0);if(R)M(pd);var
+p=0;if(1-p)c3(i,j,J(y));var
+z=eE(i,j);return[0,o[1],z]}}var
+A=P(c);return[0,P(c),A]},h));return[0,a,g[1],g[2]]},gf=function(e){var
+v=u(e);if(v<8)M(pd);var
+j=d_(ex(e,0)),Q=j<2?1:0,R=Q||((v-8|0)<j?1:0);if(R)M(pe);var
 S=bS(W(e,8,j));function
 h(b){var
-c=bT(Y(pe,Y(b,S)));if(c){var
+c=bT(Y(pf,Y(b,S)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(u<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
+a=aa(a4(c[1])),e=aa(a4(d[1]));if(0<=a&&!(e<a)&&!(v<((8+j|0)+e|0)))return[0,(8+j|0)+a|0,e-a|0];return M(b)}}return M(b)}function
 l(b){var
 a=h(b);return W(e,a[1],a[2])}function
 a(j,i){var
 a=h(i),k=a[2],l=a[1];return[0,k/8|0,function(d){if(0<=d&&!((k/8|0)<=d)){var
-f=ew(e,l+(8*d|0)|0),g=d8(f);if(0===hq(d7(g),f)){var
+f=ex(e,l+(8*d|0)|0),g=d_(f);if(0===hr(d9(g),f)){var
 h=0;if(!j&&!(0<=g))h=1;if(!h)return J(g)}var
-a=ee(rw(h2,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
+a=ef(rA(h3,f));if(!j&&!(0<=ai(a)))return n(a,b(c,64));return a}return ah(i)}]}function
 m(d){var
 a=h(d),f=a[2],g=a[1];return[0,f/4|0,function(a){if(0<=a&&!((f/4|0)<=a)){var
-c=ev(e,(g+(4*a|0)|0)+2|0),h=ev(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
+c=ew(e,(g+(4*a|0)|0)+2|0),h=ew(e,g+(4*a|0)|0);if(c<8192)return J(h|c<<16);var
 i=b(J(c),16);return n(J(h),i)}return ah(d)}]}function
-v(a){return bD(a[1],a[2])}var
-i=bS(l(pf)),z=m(pg),o=z[1],T=z[2];if(0===o)M(ph);var
-A=aN(bl,bT(Y(pi,i)));if(hO(function(a){return 1-ep(a,pj)},A))M(pk);function
-q(a){return ep(a,A)}function
+w(a){return bD(a[1],a[2])}var
+i=bS(l(pg)),z=m(ph),o=z[1],T=z[2];if(0===o)M(pi);var
+A=aN(bl,bT(Y(pj,i)));if(hP(function(a){return 1-eq(a,pk)},A))M(pl);function
+q(a){return eq(a,A)}function
 C(d){var
-g=h(d),m=g[1],c=hn(g[2],o);return 8===c?a(0,d)[2]:function(o){var
-j=W(e,m+a9(c,o)|0,c),d=w(j)-1|0;if(d<0)var
+g=h(d),m=g[1],c=ho(g[2],o);return 8===c?a(0,d)[2]:function(o){var
+j=W(e,m+a9(c,o)|0,c),d=u(j)-1|0;if(d<0)var
 g=f;else{var
 a=d,h=f;for(;;){var
 k=J(ac(j,a)),i=n(b(h,8),k),l=a-1|0;if(0!==a){var
 a=l,h=i;continue}var
 g=i;break}}return g}}var
-r=Y(pl,i);if(q(pm))var
+r=Y(pm,i);if(q(pn))var
 p=1;else
 var
-O=q(p4),p=O?[0,a4(Y(p5,r))]:O;function
+O=q(p5),p=O?[0,a4(Y(p6,r))]:O;function
 D(a){return f}var
-U=1===p?D:C(p3);if(typeof
+U=1===p?D:C(p4);if(typeof
 p==="number")if(p)var
-V=m(pn)[2],x=V,s=[0,a(0,po)[2]];else{try{var
-aF=[0,C(p0)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
+V=m(po)[2],x=V,s=[0,a(0,pp)[2]];else{try{var
+aF=[0,C(p1)],N=aF}catch(a){a=ar(a);if(a[1]!==bR)throw a;var
 N=0}var
 x=D,s=N}else
 var
-aG=m(p1)[2],x=aG,s=[0,a(0,p2)[2]];var
-X=a(1,pp)[2],Z=a(1,pq)[2],F=a(0,pr)[2],G=h(ps),_=G[1],H=h(pt),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pu);var
-af=m(pv)[2],ag=m(pw)[2],g=bl(Y(px,r)),t=a4(Y(py,r)),aj=ai(t)<0?1:0,ak=aj||eG(t,J(64));if(ak)M(pz);var
-al=a(1,pA)[2],am=a(1,pB)[2],an=a(0,pC)[2],I=cZ(bT(bS(l(pD))));function
+aG=m(p2)[2],x=aG,s=[0,a(0,p3)[2]];var
+X=a(1,pq)[2],Z=a(1,pr)[2],F=a(0,ps)[2],G=h(pt),_=G[1],H=h(pu),ab=G[2]<o?1:0,$=H[1],ae=ab||((H[2]/32|0)<o?1:0);if(ae)M(pv);var
+af=m(pw)[2],ag=m(px)[2],g=bl(Y(py,r)),t=a4(Y(pz,r)),aj=ai(t)<0?1:0,ak=aj||eH(t,J(64));if(ak)M(pA);var
+al=a(1,pB)[2],am=a(1,pC)[2],an=a(0,pD)[2],I=c0(bT(bS(l(pE))));function
 ao(j){var
-m=d(an,j),o=d(al,j),r=aa(t);if(64<w(g))M(oY);var
-u=e$(dC(g),f,c,0);if(u){var
-v=u[1],q=v[2],x=v[1],y=function(a){var
-c=J(64),d=b(aM(q,J(dQ)),32),e=b(aM(x,o),32);if(eG(bA(n(aM(a,aM(q,J(dQ))),e),d),c))M(oZ);return df(x,q,J(r),o,m,a)},h=0,F=cX(oX,eu(46,g)),A=w(g);for(;;){if(A<=h)var
+m=d(an,j),o=d(al,j),r=aa(t);if(64<u(g))M(oZ);var
+v=fa(dD(g),f,c,0);if(v){var
+w=v[1],q=w[2],x=w[1],y=function(a){var
+c=J(64),d=b(aM(q,J(dS)),32),e=b(aM(x,o),32);if(eH(bA(n(aM(a,aM(q,J(dS))),e),d),c))M(o0);return dg(x,q,J(r),o,m,a)},h=0,F=cY(oY,ev(46,g)),A=u(g);for(;;){if(A<=h)var
 l=0;else{if(ad(g,h)!==46){var
 h=h+1|0;continue}var
 l=[0,h]}var
-G=l?(w(g)-l[1]|0)-1|0:l,H=hI(J(10),G),i=aM(J(dQ),H),p=P(aM(ee(F),o)),D=P(bA(P(b(p,32)),i));if(cb(m,b(c,r)))var
+G=l?(u(g)-l[1]|0)-1|0:l,H=hJ(J(10),G),i=aM(J(dS),H),p=P(aM(ef(F),o)),D=P(bA(P(b(p,32)),i));if(cc(m,b(c,r)))var
 a=D;else
 var
-K=Math.log(ef(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=ef(i),a=n(L,r_(Math.ceil(ef(C)/N-K*4294967296.)));var
-z=y(a)?y(eE(a))?eE(a):a:hJ(a);break}}else
+K=Math.log(eg(m))-r*0.693147180559945286,s=b(p,32),C=B(s,aM(i,bA(s,i))),L=bA(b(p,32),i),N=eg(i),a=n(L,sc(Math.ceil(eg(C)/N-K*4294967296.)));var
+z=y(a)?y(eF(a))?eF(a):a:hK(a);break}}else
 var
-z=M(o0);var
-O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pE],Q=gd(eU(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
+z=M(o1);var
+O=d(am,j),e=[0,bl(E(I,j)[1+j]),o,O,m,z,pF],Q=ge(eV(k,e));return[0,e[1],e[2],e[3],e[4],e[5],Q]}var
 ap=bD(o,function(a){var
-f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pF);var
+f=aa(d(F,a+1|0)),g=aa(d(F,a));if(f<g)ah(pG);var
 h=d(U,a),b=f-1|0,c=0,k=d(x,a);for(;;){if(b<g){var
 l=W(e,$+(32*a|0)|0,32),m=d(Z,a),n=d(X,a),o=s?d(s[1],a):h,p=d(T,a);return[0,0!==ac(e,_+a|0)?1:0,p,h,o,n,m,l,c,k]}var
-i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pH,Y(pG,i));function
-y(a){return aN(a4,bT(Y(a,Y(pI,i))))}var
-as=o6(l(pJ),K),at=l(pK),au=l(pL),av=v(a(0,pM)),aw=v(a(0,pN)),ax=v(a(0,pO));if(q(pP))var
-ay=y(pQ),az=y(pR),L=[0,[0,[0,y(pS),az],ay]];else
+i=d(ag,b),j=[0,[0,d(af,b),i],c],b=b-1|0,c=j;continue}}),K=bD(I.length-1,ao),aq=Y(pI,Y(pH,i));function
+y(a){return aN(a4,bT(Y(a,Y(pJ,i))))}var
+as=o7(l(pK),K),at=l(pL),au=l(pM),av=w(a(0,pN)),aw=w(a(0,pO)),ax=w(a(0,pP));if(q(pQ))var
+ay=y(pR),az=y(pS),L=[0,[0,[0,y(pT),az],ay]];else
 var
 L=0;var
-aA=bT(Y(pT,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pU),aD=a4(Y(pV,r)),aE=bl(Y(pX,Y(pW,i)));return[0,[0,bl(Y(pZ,Y(pY,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p6=function(a){function
-b(a){return cW(1,ac(p7,a))}return cX(p8,bD(w(a),function(d){var
-c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},p_=p9.slice(),gf=function(f){try{var
-h=ge(f)}catch(a){a=ar(a);if(a[1]===bR){var
-c=a[2],n=0;if(8<w(c)&&d$(W(c,0,8),p$)){var
-g=c;n=1}if(!n)var
-g=K(qa,c);return[0,0,g]}if(a!==b_&&a!==b9){if(a[1]!==b7&&a[1]!==b8&&a!==ca&&a!==cS&&a!==ae)throw a;return qc}return qb}var
-a=h[1];try{var
-i=ka(k,f,a,h[2])}catch(a){a=ar(a);if(a!==ca&&a!==b_&&a!==b9)throw a;return qd}var
-j=i[1];if(0===ai(j)){var
-p=a[14],q=hL(a[14]),b=eo(function(b,a){return a},q,p),l=a[6],o=0;if(typeof
-l==="number"&&l)if(0<ai(b[9]))var
-r=K(qf,K(cQ(b[9]),qe)),d=K(qg,K(cQ(b[4]),r));else
+aA=bT(Y(pU,aq)),aB=aN(function(a){return bl(a)},aA),aC=q(pV),aD=a4(Y(pW,r)),aE=bl(Y(pY,Y(pX,i)));return[0,[0,bl(Y(p0,Y(pZ,i))),aE,g,t,aD,p,aC,aB,L,K,ax,aw,av,ap,au,at],as]},p7=function(a){function
+b(a){return cX(1,ac(p8,a))}return cY(p9,bD(u(a),function(d){var
+c=ac(a,d),e=b(c%16|0);return K(b(c/16|0),e)}))},dE=[0,qa],p$=p_.slice(),gg=function(a){var
+y=1-b2(a,dE[1][1]),z=y||b2(a,qr);if(z){try{var
+s=0,j=gf(a);s=1}catch(a){a=ar(a);if(a[1]===bR){var
+d=a[2],t=0;if(8<u(d)&&b2(W(d,0,8),qb)){var
+h=d;t=1}if(!t)var
+h=K(qd,d);var
+f=[0,0,h]}else{var
+v=0;if(a===b$||a===b_)v=1;else{if(a[1]!==b8&&a[1]!==b9&&a!==cb&&a!==cT&&a!==ae)throw a;var
+f=qf}if(v)var
+f=qe}var
+i=f}if(s){var
+b=j[1];try{var
+w=0,m=kb(k,a,b,j[2]);w=1}catch(a){a=ar(a);if(a!==cb&&a!==b$&&a!==b_)throw a;var
+l=qg}if(w){var
+n=m[1];if(0===ai(n)){var
+B=b[14],C=hM(b[14]),c=ep(function(b,a){return a},C,B),o=b[6],x=0;if(typeof
+o==="number"&&o)if(0<ai(c[9]))var
+D=K(qi,K(cR(c[9]),qh)),g=K(qj,K(cR(c[4]),D));else
 var
-d=K(cQ(b[4]),qk);else
-o=1;if(o)var
-u=a[7]?ql:qm,d=K(cQ(b[3]),u);var
-s=K(qi,K(d,K(qh,p6(i[2]))));return[0,1,K(qj,K(e(t+ek(a[14])),s))]}var
-m=aa(j);return[0,0,K(qn,E(p_,m)[1+m])]},gg=[T,qo,cI(0)],qq=qp.slice(),qL=qK.slice(),qM=function(e){if(16777216<=w(e))throw[0,gg,qN];var
-f=cx(bS(e));if(4===f[0]){var
+g=K(cR(c[4]),qn);else
+x=1;if(x)var
+G=b[7]?qo:qp,g=K(cR(c[3]),G);var
+F=K(ql,K(g,K(qk,p7(m[2])))),p=[0,1,K(qm,K(e(q+el(b[14])),F))]}else
+var
+r=aa(n),p=[0,0,K(qq,E(p$,r)[1+r])];var
+l=p}var
+i=l}var
+A=u(a)<4194304?a:qc;dE[1]=[0,A,i]}return dE[1][2]},gh=[T,qs,cJ(0)],qu=qt.slice(),qP=qO.slice(),qQ=function(e){if(16777216<=u(e))throw[0,gh,qR];var
+f=cy(bS(e));if(4===f[0]){var
 b=0,a=f[1];for(;;){if(a){var
-c=a[2],d=a[1];if(eb(d[1],qP)){var
+c=a[2],d=a[1];if(ec(d[1],qT)){var
 b=[0,d,b],a=c;continue}var
-a=c;continue}return bC(b)}}throw[0,bR,qO]},qQ=function(s,aB,a1,D){var
-M=w(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
+a=c;continue}return bC(b)}}throw[0,bR,qS]},qU=function(r,aB,a1,D){var
+M=u(D)-1|0;for(;;){if(0<=M){if(ad(D,M)!==10){var
 M=M-1|0;continue}var
 U=[0,M]}else
 var
 U=0;var
-N=U?U[1]+1|0:U,V=W(D,N,w(D)-N|0),aC=W(D,0,N),al=w(aC),F=function(a){var
+N=U?U[1]+1|0:U,V=W(D,N,u(D)-N|0),aC=W(D,0,N),al=u(aC),F=function(a){var
 b=a<al?1:0,c=b?ac(aC,a):b;return c},G=function(a){return a6===(F(a)&192)?1:0},e=0;for(;;){var
 am=al<=e?1:0,_=0;if(am){var
 an=am;_=1}else{var
 q=F(e);if(!(a6<=q)){var
 e=e+1|0;continue}var
-aF=0;if(194<=q&&!(dM<=q)){var
+aF=0;if(194<=q&&!(dO<=q)){var
 aA=G(e+1|0);if(aA){var
 e=e+2|0;continue}var
 Z=aA;aF=1}if(!aF){var
-aG=0;if(dM<=q&&!(dN<=q)){var
+aG=0;if(dO<=q&&!(dP<=q)){var
 aw=G(e+1|0);if(aw){var
 ax=G(e+2|0);if(ax){var
-aZ=dM!==q?1:0,ay=aZ||(gN<=F(e+1|0)?1:0);if(ay){var
-a0=237!==q?1:0,az=a0||(F(e+1|0)<gN?1:0);if(az){var
+aZ=dO!==q?1:0,ay=aZ||(gO<=F(e+1|0)?1:0);if(ay){var
+a0=237!==q?1:0,az=a0||(F(e+1|0)<gO?1:0);if(az){var
 e=e+3|0;continue}var
 T=az}else
 var
@@ -3722,13 +3733,13 @@ T=ax}else
 var
 T=aw;var
 Z=T;aG=1}if(!aG){var
-ao=dN<=q?1:0;if(ao){var
+ao=dP<=q?1:0;if(ao){var
 ap=q<245?1:0;if(ap){var
 aq=G(e+1|0);if(aq){var
 ar=G(e+2|0);if(ar){var
 at=G(e+3|0);if(at){var
-aV=dN!==q?1:0,au=aV||(gk<=F(e+1|0)?1:0);if(au){var
-aX=244!==q?1:0,av=aX||(F(e+1|0)<gk?1:0);if(av){var
+aV=dP!==q?1:0,au=aV||(gl<=F(e+1|0)?1:0);if(au){var
+aX=244!==q?1:0,av=aX||(F(e+1|0)<gl?1:0);if(av){var
 e=e+4|0;continue}var
 t=av}else
 var
@@ -3745,9 +3756,9 @@ var
 t=ao;var
 an=t;_=1}}}if(_)var
 Z=an;if(Z){var
-a2=0===N?0:eu(10,W(D,0,N-1|0)),H=aN(qM,a2),aT=function(p){if(H){var
+a2=0===N?0:ev(10,W(D,0,N-1|0)),H=aN(qQ,a2),aT=function(p){if(H){var
 e=function(e){function
-w(o){function
+u(o){function
 p(D){function
 q(G){function
 E(D){function
@@ -3757,9 +3768,9 @@ J=e[11],t=x(function(a){return a[1]},J);function
 K(h){function
 P(w){function
 v(l){var
-e=o[12],k=s[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
-g=a?ov:c;return[0,g]}var
-p=z(k);return r(function(h){if(h){var
+e=o[12],k=r[14],a=h?h[1]?0:h[2]?0:1:h;if(e){if(e[1]){var
+g=a?ow:c;return[0,g]}var
+p=z(k);return s(function(h){if(h){var
 l=h[1],j=d(p,l[1]),n=j?j[1][1]:j;if(n){var
 f=t,a=l[2];for(;;){if(f){if(a){var
 b=a[1],g=f[1];switch(g[0]){case
@@ -3776,16 +3787,16 @@ f=f[2],a=a[2];continue}var
 k=c}else
 var
 k=a;return k}return a?0:1}}return n}return h},h)?[0,f]:[1,b(b(b(b(b(c,1),1),1),1),1)]}var
-j=a?gc:ow;return[0,j]}var
+j=a?gd:ox;return[0,j]}var
 l=o[10];if(A(function(a){if(0===a[0])return 0;var
 b=a[2];if(typeof
 b==="number"&&1===b)return 1;return 0},l))var
 p=function(h){var
-j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(r(function(a){if(0===a[0]){var
+j=aY(k,e[9]),f=b(b(a(b(b(c,1),1)),1),1),g=e[7];return y(s(function(a){if(0===a[0]){var
 k=a[3],l=a[2],g=C(o[10],0),h=function(c){var
-a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dy(h,a)},g),e=a[1],c=0,b=cs(ky,function(d,f){var
+a=d(j,c[2][2]),b=A(function(a){return bP(k,a)},a);return[0,A(function(a){return bP(l,a)},a),b]},i=x(function(a){return dz(h,a)},g),e=a[1],c=0,b=ct(kz,function(d,f){var
 a=f[1],g=a?d[2]:a,b=m(g);if(b){var
-c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kz,kA,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(r(function(a){if(0===a[0])return 1;var
+c=e?f[2]:e,h=c?d[1]:c;return m(h)}return b},kA,kB,c,i),f=b?1:b;return f}return 1},g),f)},q=a(b(b(c,1),1)),u=e[7],j=g(af(s(function(a){if(0===a[0])return 1;var
 b=a[1],j=e[9],k=e[8];return m(A(function(l){var
 b=f,a=j;for(;;){if(a){var
 e=d(k,b),g=e?bP(l,b):e;if(!g){var
@@ -3794,80 +3805,80 @@ h=g}else
 var
 h=a;return h}},b))},u),q),p);else
 var
-j=ou;return g(j,v)}var
-Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(os,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
+j=ov;return g(j,v)}var
+Q=a(a(b(b(b(c,1),1),1))),R=e[10],S=0,M=o[10],E=aY(k,as(function(a){return 0===a[0]?as(ot,a[1][2][1]):0},M)),l=S,j=R;for(;;){if(j){var
 q=j[1][1];if(0===q[0])var
-N=gb(E,l,o),w=q[1],G=0,H=[0,cl,cl],I=function(l){return function(j,k){var
-a=ct(j)[2];return r(function(i){var
+N=gc(E,l,o),w=q[1],G=0,H=[0,cm,cm],I=function(l){return function(j,k){var
+a=cu(j)[2];return s(function(i){var
 a=j[2],o=k[2],p=k[1];function
-c(a){return fK(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
+c(a){return fL(p,a)}if(2===l)return a?m(c(a[1])):1;if(3<=l){if(i){var
 f=i[1];if(a)var
-d=c6(a[1],f),e=d?1:d;else
+d=c7(a[1],f),e=d?1:d;else
 var
 e=a;var
-g=m(e),n=g?m(fK(o,f)):g,b=n}else
+g=m(e),n=g?m(fL(o,f)):g,b=n}else
 var
 b=1;if(b){if(a)return m(c(a[1]));var
 h=1}else
 var
-h=b;return h}return a?c(a[1]):1},a)}}(w),u=cs(function(f){return function(b,e,c){if(typeof
+h=b;return h}return a?c(a[1]):1},a)}}(w),u=ct(function(f){return function(b,e,c){if(typeof
 e==="number")switch(e){case
 0:var
-a=fJ;break;case
+a=fK;break;case
 1:var
-g=2<=f?1:0,i=g?1:g,a=i?ct(b):fJ;break;default:var
-a=ct(b)}else
-switch(fI(e[3],b[3])){case
+g=2<=f?1:0,i=g?1:g,a=i?cu(b):fK;break;default:var
+a=cu(b)}else
+switch(fJ(e[3],b[3])){case
 0:var
 a=[0,1,[0,b[1],0],b[2]];break;case
 1:var
-a=[0,1,kw,b[2]];break;default:var
-a=ct(b)}var
+a=[0,1,kx,b[2]];break;default:var
+a=cu(b)}var
 j=bO(a[3],1,c[2]);if(1===f){if(a[1])var
-k=c[1],h=bO(dn(a),1,k);else
+k=c[1],h=bO(dp(a),1,k);else
 var
 h=c[1];var
 d=bO(a[3],0,h)}else
 if(f)var
-l=c[1],d=bO(dn(a),1,l);else
+l=c[1],d=bO(dp(a),1,l);else
 if(a[1])var
-m=c[1],d=bO(dn(a),1,m);else
+m=c[1],d=bO(dp(a),1,m);else
 var
-d=c[1];return[0,d,j]}}(w),I,fL,H,G,N),J=u?1:u,p=J;else{var
+d=c[1];return[0,d,j]}}(w),I,fM,H,G,N),J=u?1:u,p=J;else{var
 B=q[3],D=i(f,B);if(D)var
-O=gb(E,l,o),K=0,v=cs(kx,function(e){return function(b,d){var
+O=gc(E,l,o),K=0,v=ct(ky,function(e){return function(b,d){var
 a=b[2];if(a){var
-c=fH(b);return i(n(fM(d,a[1]),c),e)}return 1}}(B),fL,cl,K,O),L=v?1:v,p=L;else
+c=fI(b);return i(n(fN(d,a[1]),c),e)}return 1}}(B),fM,cm,K,O),L=v?1:v,p=L;else
 var
 p=D}if(p){var
 l=l+1|0,j=j[2];continue}var
 F=p}else
 var
 F=1;return g(y(F,Q),P)}}var
-L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dy(aO,a)},H),p=s[14],E=x(ko,t),F=[0,B(u(p,f),c),E],G=z(p);function
+L=a(a(a(a(c)))),H=C(o[10],0),I=x(function(a){return dz(aO,a)},H),p=r[14],E=x(kp,t),F=[0,B(v(p,f),c),E],G=z(p);function
 j(d,e){var
-a=dm(G,d,e[1]);if(a)var
-b=fy(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
+a=dn(G,d,e[1]);if(a)var
+b=fz(t,e[2],d),f=b?[0,[0,a[1],b[1]]]:b,c=f;else
 var
 c=a;return c}var
-q=0,v=[0,[0,F],0];function
+q=0,u=[0,[0,F],0];function
 w(a,e){var
-l=a[1][1],g=r(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?r(function(c){var
+l=a[1][1],g=s(function(a){return i(f,a)},l),h=g?d(a[2],e):g,k=h?s(function(c){var
 b=a[1][1];return A(function(d){var
-a=fA(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
-m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(u(fD(fE,j,a,2,e),f),m)}return k}var
-h=cs(function(a,b,c){return fD(fE,j,a,b,c)},w,ku,v,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
+a=fB(j,d,c),b=a?1:a;return b},b)},e):h;if(k){var
+m=b(b(b(b(b(b(c,1),1),1),1),1),1);return i(v(fE(fF,j,a,2,e),f),m)}return k}var
+h=ct(function(a,b,c){return fE(fF,j,a,b,c)},w,kv,u,q,I),D=h?[0,h[1][1]]:h;return g(l(D,L),K)}var
 t=o[5],q=0;for(;;){if(t){var
-w=t[1],D=w[2],E=w[1],J=A(function(f,g){return function(a){var
+u=t[1],D=u[2],E=u[1],J=A(function(f,g){return function(a){var
 b=h(a[1],g),c=b?h(a[2],f):b;if(c)var
 d=c;else{var
 e=h(a[1],f);if(e)return h(a[2],g);var
 d=e}return d}}(D,E),q)?q:[0,[0,E,D],q],t=t[2],q=J;continue}var
-p=s[14];if(q){var
+p=r[14];if(q){var
 K=function(w){function
 o(g){var
-d=a(b(b(a(c),1),1));return y(r(function(a){var
-r=dx(k,e,a[1]),s=r?dx(k,e,a[2]):r;if(s)var
+d=a(b(b(a(c),1),1));return y(s(function(a){var
+r=dy(k,e,a[1]),s=r?dy(k,e,a[2]):r;if(s)var
 t=e[10],g=m(A(function(l){var
 j=a[2],k=a[1],b=l[1];if(0===b[0]){var
 c=b[3],d=b[2],e=h(d[1],k),f=e?h(c[1],j):e;if(f)var
@@ -3879,27 +3890,27 @@ g=s;if(g)var
 u=e[11],i=m(A(function(b){return j(b[2],a[1],a[2])},u));else
 var
 i=g;if(i){var
-v=a[2],c=function(a){return f$(e,v,a)},w=a[1],d=function(a){return f$(e,w,a)},b=z(p),l=fF(b,d,c,f,p),n=l?fF(b,c,d,f,p):l;if(n){var
-o=fG(b,d,c,p);if(!o)return fG(b,c,d,p);var
+v=a[2],c=function(a){return ga(e,v,a)},w=a[1],d=function(a){return ga(e,w,a)},b=z(p),l=fG(b,d,c,f,p),n=l?fG(b,c,d,f,p):l;if(n){var
+o=fH(b,d,c,p);if(!o)return fH(b,c,d,p);var
 q=o}else
 var
 q=n;return q}return i},q),d)}var
-s=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),v=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
-g=n(b,u(a[8],f)),h=a[8];return aj(function(g,b){var
-a=d(e[4],b[1]),i=a?dx(k,e,a[1][1]):a;if(i){var
-h=d(l,b[2]),j=h?u(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),v),s),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
+r=a(a(b(c,1))),t=a(b(a(b(c,1)),1)),u=R(b(c,1),t),l=z(p);return g(af(i(aj(function(b,a){var
+g=n(b,v(a[8],f)),h=a[8];return aj(function(g,b){var
+a=d(e[4],b[1]),i=a?dy(k,e,a[1][1]):a;if(i){var
+h=d(l,b[2]),j=h?v(h[1][8],f):f;return n(n(g,c),j)}return g},h,g)},p,f),u),r),o)},L=a(b(b(c,1),1)),F=e[7],G=F?1:F;if(G)var
 M=e[1],H=A(function(l){var
-e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=v(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
+e=[0,a(a(b(b(a(a(c)),1),1))),0],f=[0,b(a(b(b(a(a(c)),1),1)),1),e],g=[0,a(a(a(a(b(a(c),1))))),f],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,b(a(b(b(a(a(c)),1),1)),1),h],d=w(k,[0,a(b(a(b(b(a(c),1),1)),1)),i],l),j=d?1:d;return j},M);else
 var
 H=G;var
 I=g(af(m(H),L),K)}else
 var
-I=or;return g(I,N)}}var
-q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),w=R(b(c,1),t);return g(af(i(o[11],w),q),p)}var
-F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),w=aY(k,x(function(a){return fv(k,a[2])},p)),D=z(p);function
-q(a){return a?d(D,a[1]):a}return g(y(r(function(a){var
+I=os;return g(I,N)}}var
+q=b(b(a(c),1),1),t=b(b(a(b(c,1)),1),1),u=R(b(c,1),t);return g(af(i(o[11],u),q),p)}var
+F=b(a(a(b(b(c,1),1))),1),p=o[9],t=aY(k,x(aO,p)),u=aY(k,x(function(a){return fw(k,a[2])},p)),D=z(p);function
+q(a){return a?d(D,a[1]):a}return g(y(s(function(a){var
 b=q(d(t,a[1]));if(b){var
-c=q(d(w,fv(k,a[2])));if(c){var
+c=q(d(u,fw(k,a[2])));if(c){var
 e=j(k[4],b[1][2],a[2]);if(e)return j(k[4],c[1][1],a[1]);var
 f=e}else
 var
@@ -3907,15 +3918,15 @@ f=c;var
 g=f}else
 var
 g=b;return g},p),F),E)}var
-t=b(a(b(b(b(c,1),1),1)),1),p=f_(k,o[6]),w=p?f_(k,o[7]):p;return g(y(w,t),q)}var
+t=b(a(b(b(b(c,1),1),1)),1),p=f$(k,o[6]),u=p?f$(k,o[7]):p;return g(y(u,t),q)}var
 q=a(b(b(a(c),1),1)),t=o[12]?h(d(k[3],V),f):1;return g(y(t,q),p)}if(H)var
 p=H[1],G=H[2],t=function(n){function
-H(a){return f9(k,n,a,b(c,1),G)}var
+H(a){return f_(k,n,a,b(c,1),G)}var
 e=n[1],U=aY(k,as(function(d){var
-e=co(k,d);if(e){var
-g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(dt(k,d),n),q=e[1];return x(function(a){return f3(k,q,a)},p)}return e},e));function
+e=cp(k,d);if(e){var
+g=[0,a(a(b(b(a(a(c)),1),1))),0],h=[0,b(a(b(b(a(a(c)),1),1)),1),g],i=[0,a(b(a(b(b(a(c),1),1)),1)),h],j=[0,a(a(a(b(a(a(c)),1)))),i],l=[0,a(a(b(b(a(a(c)),1),1))),j],m=[0,b(a(a(a(b(a(c),1)))),1),l],f=L(k,[0,a(b(b(b(b(a(c),1),1),1),1)),m],d),n=f?f[1]:f,p=o(du(k,d),n),q=e[1];return x(function(a){return f4(k,q,a)},p)}return e},e));function
 h(ar){var
-i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],w=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),w],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
+i=[0,a(b(b(b(a(c),1),1),1)),0],q=[0,b(a(a(a(b(c,1)))),1),i],t=[0,a(b(b(b(a(c),1),1),1)),q],u=[0,a(a(a(a(b(c,1))))),t],v=[0,b(a(a(a(b(a(c),1)))),1),u],z=[0,a(a(a(a(b(a(c),1))))),v],A=[0,a(b(b(a(b(a(c),1)),1),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,a(a(b(b(a(a(c)),1),1))),B],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,a(a(b(b(a(a(c)),1),1))),E],G=[0,b(a(a(a(b(c,1)))),1),F],H=[0,a(a(b(b(b(a(c),1),1),1))),G],K=[0,a(a(b(b(b(a(c),1),1),1))),H],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(b(b(b(b(a(c),1),1),1),1)),0],N=[0,a(b(a(a(b(a(c),1))),1)),M],P=[0,a(b(a(b(b(a(c),1),1)),1)),N],R=[0,b(b(b(a(b(a(c),1)),1),1),1),P],S=[0,a(a(b(b(b(a(c),1),1),1))),R],h=ag(k,[0,a(a(b(b(a(a(c)),1),1))),S],L,p);function
 T(D){function
 i(B){function
 e(e){function
@@ -3941,13 +3952,13 @@ var
 i=1}else
 var
 i=1;var
-q=i?r(function(b){var
+q=i?s(function(b){var
 a=d(U,b),c=a?1:a;return c},m):i;return g(y(q,p),o)}}var
-z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=v(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
+z=b(a(b(a(c),1)),1),A=[0,a(a(b(b(a(a(c)),1),1))),0],B=[0,b(b(a(b(a(a(c)),1)),1),1),A],C=[0,b(a(a(a(b(a(c),1)))),1),B],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],E=[0,a(b(a(a(b(a(c),1))),1)),D],F=[0,a(b(a(b(a(a(c)),1)),1)),E],G=[0,a(a(a(b(b(a(c),1),1)))),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],i=w(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],[4,p]);if(i){var
 m=i[1];if(4===m[0]){var
 e=m[1];if(e){var
-q=e[1],s=q[2];if(3===s[0]&&!e[2])var
-I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),w=j(k[4],q[1],M),t=w?O(cn,s[1],0):w;else
+q=e[1],r=q[2];if(3===r[0]&&!e[2])var
+I=[0,a(a(a(b(a(a(c)),1)))),0],J=[0,a(a(a(a(b(a(c),1))))),I],K=[0,b(b(b(a(b(a(c),1)),1),1),1),J],L=[0,a(a(b(b(a(a(c)),1),1))),K],M=d(k[2],L),v=j(k[4],q[1],M),t=v?O(co,r[1],0):v;else
 var
 t=0;var
 u=t}else
@@ -3959,101 +3970,101 @@ n=0;var
 o=n}else
 var
 o=i;return g(l(o,z),x)}var
-m=b(b(a(a(c)),1),1);return g(y(fi(k,e,x(bF,n[10])),m),i)}var
-q=b(a(b(a(c),1)),1),s=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),s],u=[0,a(a(a(a(b(a(c),1))))),t],w=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),w],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=v(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
-i=e[1],C=3===i[0]?O(cn,i[1],0):0,m=C;else
+m=b(b(a(a(c)),1),1);return g(y(fj(k,e,x(bF,n[10])),m),i)}var
+q=b(a(b(a(c),1)),1),r=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,b(a(b(b(a(a(c)),1),1)),1),r],u=[0,a(a(a(a(b(a(c),1))))),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],z=[0,a(b(b(a(b(a(c),1)),1),1)),v],A=[0,b(a(a(a(b(a(c),1)))),1),z],B=[0,a(a(a(a(b(a(c),1))))),A],e=w(k,[0,a(b(a(a(b(a(c),1))),1)),B],[4,p]);if(e)var
+i=e[1],C=3===i[0]?O(co,i[1],0):0,m=C;else
 var
 m=e;return g(l(m,q),o)}var
-w=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
-I=d(k[1],s[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
+v=b(b(a(a(c)),1),1),z=be(d(k[1],a1)),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,a(a(b(b(b(a(c),1),1),1))),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E],G=[0,b(b(a(b(a(a(c)),1)),1),1),F],H=[0,b(a(b(b(a(a(c)),1),1)),1),G],o=ag(k,[0,a(b(b(b(b(a(c),1),1),1),1)),H],z,p);if(o)var
+I=d(k[1],r[1]),J=[0,b(a(b(b(a(a(c)),1),1)),1),0],K=[0,a(b(b(b(b(a(c),1),1),1),1)),J],L=[0,a(b(a(a(b(a(c),1))),1)),K],M=[0,a(b(a(a(b(a(c),1))),1)),L],N=[0,a(b(b(b(b(a(c),1),1),1),1)),M],P=[0,b(a(b(b(a(a(c)),1),1)),1),N],e=ag(k,[0,a(a(a(b(b(a(c),1),1)))),P],I,p);else
 var
 e=o;if(e)var
-Q=d(k[1],s[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
+Q=d(k[1],r[2]),R=[0,b(a(a(a(b(a(c),1)))),1),0],S=[0,a(a(a(a(b(a(c),1))))),R],T=[0,a(b(b(a(b(a(c),1)),1),1)),S],V=[0,a(a(b(b(a(a(c)),1),1))),T],W=[0,b(a(b(b(a(a(c)),1),1)),1),V],X=[0,a(b(a(b(b(a(c),1),1)),1)),W],Y=[0,b(a(a(b(a(a(c)),1))),1),X],Z=[0,a(a(a(a(a(b(c,1)))))),Y],_=[0,b(a(b(b(a(a(c)),1),1)),1),Z],$=[0,a(b(b(b(b(a(c),1),1),1),1)),_],aa=[0,a(b(a(a(b(a(c),1))),1)),$],ab=[0,a(b(a(a(b(a(c),1))),1)),aa],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),ab],ad=[0,b(a(b(b(a(a(c)),1),1)),1),ac],i=ag(k,[0,a(a(a(b(b(a(c),1),1)))),ad],Q,p);else
 var
 i=e;if(i){var
-m=C(s[14],0);if(m)var
+m=C(r[14],0);if(m)var
 ae=be(d(k[1],m[1][7])),af=[0,a(b(a(b(b(a(c),1),1)),1)),0],ah=[0,b(b(a(b(a(a(c)),1)),1),1),af],ai=[0,a(b(b(b(b(a(c),1),1),1),1)),ah],aj=[0,b(b(a(b(a(a(c)),1)),1),1),ai],ak=[0,a(a(b(b(a(a(c)),1),1))),aj],al=[0,a(a(a(a(a(b(c,1)))))),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(b(a(c),1))))),am],ao=[0,a(a(a(a(b(a(c),1))))),an],q=ag(k,[0,b(a(b(b(a(a(c)),1),1)),1),ao],ae,p);else
 var
 q=m;var
 t=q}else
 var
-t=i;return g(y(t,w),u)}var
-Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eS(0,12),i=aj(function(d,a){var
-e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eL(V,I(b(b(c,1),1),f)),e)),d]},u,t),w=be(q);function
-e(b,a){return bd(a,c8(b,w))}var
-z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c7(8,q,f),A),z);function
+t=i;return g(y(t,v),u)}var
+Y=a(a(b(a(c),1))),Z=aH(k,aP(k,[4,W])),_=d(k[9],Z),q=d(k[1],_),t=0,u=eT(0,12),i=aj(function(d,a){var
+e=b(b(b(b(c,1),1),1),1),f=J(a);return[0,bK(bb(eM(V,I(b(b(c,1),1),f)),e)),d]},u,t),v=be(q);function
+e(b,a){return bd(a,c9(b,v))}var
+z=b(b(c,1),1),A=b(b(b(b(c,1),1),1),1),B=bb(aW(c8(8,q,f),A),z);function
 D(d){return b(a(b(b(b(a(c),1),1),1)),1)}function
 E(d){function
 e(d){return a(b(b(a(a(c)),1),1))}function
 f(d){function
 e(d){return a(b(b(b(b(a(c),1),1),1),1))}function
 f(d){return b(a(b(b(b(a(c),1),1),1)),1)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}return Q(function(d){return b(a(b(b(b(a(c),1),1),1)),1)},f,e,d)}var
-F=c3(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c8(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
-i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],w=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),w],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cv(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
-q=b(a(b(a(c),1)),1);return g(y(fS(k,e[1],e[2],p),q),i)}var
-i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fT(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
-q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fU(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:no;return g(B,i)}var
+F=c4(function(d){return b(b(b(a(a(c)),1),1),1)},E,D,B),G=e(20,12),H=o([0,a(b(a(a(b(c,1))),1)),0],G),K=o(e(17,3),H),L=o([0,a(b(a(a(b(c,1))),1)),[0,F,0]],K),M=o(e(13,3),L),N=[0,a(a(a(b(a(c),1)))),0],P=o([0,a(b(a(a(b(c,1))),1)),N],M),R=o(c9(8,i),P),S=o([0,a(b(a(a(b(c,1))),1)),0],R),T=o(bd(8,i),S),$=[0,b(b(a(b(b(a(c),1),1)),1),1),0],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(a(a(a(b(c,1)))))),aa],ac=[0,b(a(a(a(b(a(c),1)))),1),ab],ad=[0,a(a(a(a(b(a(c),1))))),ac],ae=[0,a(b(b(a(b(a(c),1)),1),1)),ad],af=[0,a(a(b(b(a(a(c)),1),1))),ae],ah=[0,a(a(b(b(a(a(c)),1),1))),af],ai=[0,a(b(a(b(b(a(c),1),1)),1)),ah];return g(y(ag(k,[0,a(a(b(b(a(a(c)),1),1))),ai],T,p),Y),X)}var
+i=b(a(b(a(c),1)),1),q=[0,a(a(b(b(a(a(c)),1),1))),0],t=[0,a(b(a(a(b(a(c),1))),1)),q],u=[0,a(a(a(a(a(b(c,1)))))),t],v=[0,b(b(a(b(b(a(c),1),1)),1),1),u],z=[0,a(b(a(b(b(a(c),1),1)),1)),v],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],D=[0,a(b(b(b(b(a(c),1),1),1),1)),B],E=[0,b(b(a(b(a(a(c)),1)),1),1),D];return g(l(cw(k,[0,a(a(b(b(a(a(c)),1),1))),E],p),i),e)}var
+q=b(a(b(a(c),1)),1);return g(y(fT(k,e[1],e[2],p),q),i)}var
+i=b(a(b(a(c),1)),1),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z];return g(l(fU(k,h,[0,a(a(b(b(a(a(c)),1),1))),A]),i),e)}var
+q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],e=fV(k,[0,a(a(b(b(a(a(c)),1),1))),A],p),B=e?[2,e[1]]:np;return g(B,i)}var
 V=b(a(b(c,1)),1);if(h)var
 e=h;else
 var
 W=[0,b(b(b(b(a(c),1),1),1),1),0],X=[0,b(a(a(a(b(c,1)))),1),W],Y=[0,a(b(b(b(a(c),1),1),1)),X],Z=[0,a(a(a(a(b(c,1))))),Y],_=[0,b(a(a(a(b(a(c),1)))),1),Z],$=[0,a(a(a(a(b(a(c),1))))),_],aa=[0,a(b(b(a(b(a(c),1)),1),1)),$],ab=[0,a(a(b(b(a(a(c)),1),1))),aa],ac=[0,a(a(b(b(a(a(c)),1),1))),ab],ad=[0,a(b(a(b(b(a(c),1),1)),1)),ac],ae=[0,a(a(b(b(a(a(c)),1),1))),ad],ah=[0,b(a(a(a(b(c,1)))),1),ae],ai=[0,a(a(b(b(b(a(c),1),1),1))),ah],ak=[0,a(a(b(b(b(a(c),1),1),1))),ai],al=[0,b(b(a(b(a(a(c)),1)),1),1),ak],am=[0,a(b(b(b(b(a(c),1),1),1),1)),0],an=[0,a(b(a(a(b(a(c),1))),1)),am],ao=[0,a(b(a(b(b(a(c),1),1)),1)),an],ap=[0,b(b(b(a(b(a(c),1)),1),1),1),ao],aq=[0,a(a(b(b(b(a(c),1),1),1))),ap],e=ag(k,[0,a(a(b(b(a(a(c)),1),1))),aq],al,p);return g(af(e,V),T)}var
-i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],w=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),w],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f1(k,s,aB),t);else
+i=a(b(b(a(c),1),1)),q=[0,b(a(a(a(b(a(c),1)))),1),0],t=[0,a(a(a(a(b(a(c),1))))),q],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,a(a(b(b(a(a(c)),1),1))),u],z=[0,a(a(b(b(a(a(c)),1),1))),v],A=[0,a(b(a(b(b(a(c),1),1)),1)),z],B=[0,a(a(b(b(a(a(c)),1),1))),A],D=[0,b(b(a(b(b(a(c),1),1)),1),1),0],E=[0,b(a(a(a(b(a(c),1)))),1),D],F=[0,a(b(b(a(b(a(c),1)),1),1)),E];return g(g(y(ag(k,[0,a(a(b(a(b(a(c),1)),1))),F],B,p),i),h),H)},q=g(f2(k,r,aB),t);else
 var
-q=[1,a(b(b(a(c),1),1))];return g(q,w)};return g(f1(k,s,aB),e)}return[0,gc]},aU=a(b(b(b(b(c,1),1),1),1)),ah=r(function(a){return cm(k,[4,o(a,[0,fN(k,V),0])])},H);if(ah)var
-aR=d(k[1],V),Y=r(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
+q=[1,a(b(b(a(c),1),1))];return g(q,u)};return g(f2(k,r,aB),e)}return[0,gd]},aU=a(b(b(b(b(c,1),1),1),1)),ah=s(function(a){return cn(k,[4,o(a,[0,fO(k,V),0])])},H);if(ah)var
+aR=d(k[1],V),Y=s(function(d){return m(h(d,b(a(b(c,1)),1)))},aR);else
 var
 Y=ah;if(Y){var
-$=d(k[2],kB),P=H,X=0;for(;;){if(P){var
-ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fN(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
+$=d(k[2],kC),P=H,X=0;for(;;){if(P){var
+ab=P[1],aI=[0,$,[0,aH(k,aP(k,[4,ab])),0]],aJ=d(k[6],aI),ae=d(k[9],aJ),aK=[0,aH(k,aP(k,[4,o(ab,[0,fO(k,ae),0])])),X],aL=[0,b(a(b(c,1)),1),0],aM=[0,d(k[2],aL),aK],$=ae,P=P[2],X=aM;continue}var
 aQ=C(X,[0,V,0]),aS=d(k[6],aQ),ai=j(k[4],D,aS);break}}else
 var
 ai=Y;var
 S=g(y(ai,aU),aT);switch(S[0]){case
 0:var
-aD=aa(S[1]);return E(qL,aD)[1+aD];case
+aD=aa(S[1]);return E(qP,aD)[1+aD];case
 1:var
 ak=aa(S[1])-20|0;if(17<ak>>>0)var
-p=qr;else
+p=qv;else
 switch(ak){case
 0:var
-p=qs;break;case
-1:var
-p=qt;break;case
-2:var
-p=qu;break;case
-3:var
-p=qv;break;case
-4:var
 p=qw;break;case
-5:var
+1:var
 p=qx;break;case
-6:var
+2:var
 p=qy;break;case
-7:var
+3:var
 p=qz;break;case
-8:var
+4:var
 p=qA;break;case
-9:var
+5:var
 p=qB;break;case
-10:var
+6:var
 p=qC;break;case
-11:var
+7:var
 p=qD;break;case
-12:var
+8:var
 p=qE;break;case
-13:var
+9:var
 p=qF;break;case
-14:var
+10:var
 p=qG;break;case
-15:var
+11:var
 p=qH;break;case
+12:var
+p=qI;break;case
+13:var
+p=qJ;break;case
+14:var
+p=qK;break;case
+15:var
+p=qL;break;case
 16:var
-p=qI;break;default:var
-p=qJ}return K(qR,p);default:var
-aE=aa(S[1]);return K(qS,E(qq,aE)[1+aE])}}return qT}}},qZ=function(g,l){var
-m=0,n=[0,function(a){return l},m],c=gf(g),a=c[2];if(c[1])var
-e=ge(g),j=e[2],k=e[1],f=W(a,w(a)+g1|0,64),i=et(w(f)/2|0,function(a){return cT(hs(K(qU,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
-b=qQ(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gg)return K(qV,a[2]);if(a[1]===bR)return K(qW,a[2]);if(a!==b_&&a!==b9){if(a[1]!==b7&&a[1]!==b8&&a!==ae&&a!==cS&&a!==ca)throw a;return qY}return qX}},n)];else
+p=qM;break;default:var
+p=qN}return K(qV,p);default:var
+aE=aa(S[1]);return K(qW,E(qu,aE)[1+aE])}}return qX}}},q3=function(g,l){var
+m=0,n=[0,function(a){return l},m],c=gg(g),a=c[2];if(c[1])var
+e=gf(g),j=e[2],k=e[1],f=W(a,u(a)+g2|0,64),i=eu(u(f)/2|0,function(a){return cU(ht(K(qY,W(f,2*a|0,2))))}),h=[0,a,aN(function(a){try{var
+b=qU(k,j,i,d(a,0));return b}catch(a){a=ar(a);if(a[1]===gh)return K(qZ,a[2]);if(a[1]===bR)return K(q0,a[2]);if(a!==b$&&a!==b_){if(a[1]!==b8&&a[1]!==b9&&a!==ae&&a!==cT&&a!==cb)throw a;return q2}return q1}},n)];else
 var
 h=[0,a,0];var
-b=h[2];if(b&&!b[2])return b[1];return q0};r6(function(a){return gf(a)[2]},qZ);ej(0);return}}(globalThis));
+b=h[2];if(b&&!b[2])return b[1];return q4};r_(function(a){return gg(a)[2]},q3);ek(0);return}}(globalThis));

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from tcc_certs.errors import Code, ensure
+from tcc_certs.errors import Code, Rejected
 from tcc_runtime.analysis.graph import PlanGraph, Stored
 from tcc_runtime.process import collection_put_off
 
@@ -81,9 +81,11 @@ class _Product:
             return False
         from tcc_runtime.artifact import pairs  # numpy
 
-        found = pairs.pairs_of(one.artifact, other.artifact, self._beside, most, edges=True)
-        sums = found and pairs.plan_sums(found, one.artifact, other.artifact)
-        if not (found and sums):
+        found = pairs.pairs_of(one.artifact, other.artifact, self._beside, most)
+        if found is None:
+            raise _too_many(most)
+        sums = pairs.plan_sums(found, one.artifact, other.artifact)
+        if sums is None:
             return False
         codes, (plans, fewest, least) = found.codes.tolist(), sums
         self._plans = dict(zip(codes, plans.tolist(), strict=True))
@@ -100,7 +102,8 @@ class _Product:
             if pair not in rows:
                 row = rows[pair] = self._edges(pair)
                 edges += 1 + len(row)
-                ensure(edges <= most, Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")
+                if edges > most:
+                    raise _too_many(most)
                 todo.extend([to for _, to in row if to not in rows and to % width])
 
     def _edges(self, pair: int) -> _Row:
@@ -184,3 +187,7 @@ class _Product:
             calls.append(self._one.texts[call])
             cost -= adds[call]
         return tuple(calls)
+
+
+def _too_many(most: int) -> Rejected:
+    return Rejected(Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")

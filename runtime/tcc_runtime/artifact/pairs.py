@@ -17,7 +17,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.errors import Code, ensure
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.fastcheck.spans import column
 
@@ -82,21 +81,22 @@ class Pairs:
 
 
 def pairs_of(
-    one: Artifact, other: Artifact, beside: Sequence[int], most: int, *, edges: bool
+    one: Artifact,
+    other: Artifact,
+    beside: Sequence[int],
+    most_edges: int,
+    most_pairs: int | None = None,
 ) -> Pairs | None:
     """The pairs that prefixes of plans of both lead to.
 
     Args:
         one, other: both :attr:`Artifact.is_wide`.
         beside: for each call of `one` that of `other`, -1 where it has none.
-        most: pairs, or pairs of edges and pairs together.
-        edges: which of them.
+        most_edges: pairs and pairs of edges, together; each takes some 100 bytes.
+        most_pairs: None: as many as there are.
 
     Returns:
-        None where there are more pairs than `most`.
-
-    Raises:
-        Rejected: D201 there are more edges than that.
+        None where there are more.
     """
     start, call, target = _rows(one)
     others_start, others_call, others_target = _rows(other)
@@ -108,13 +108,13 @@ def pairs_of(
     waiting: list[list[Ints]] = [[] for _ in range(one.rank(one.root) + 1)]
     waiting[-1].append(np.array([one.root * width + other.root + 1], dtype=np.int64))
     found: list[tuple[Ints, Ints, Ints, Ints]] = []
-    held = 0
+    pairs = held = 0
     for codes in (_once(waiting[level]) for level in range(len(waiting) - 1, -1, -1)):
         q, p = np.divmod(codes, width)
         size = degree.take(q)
-        held += len(codes) + (int(size.sum()) if edges else 0)
-        if held > most:
-            ensure(not edges, Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")
+        pairs += len(codes)
+        held += len(codes) + int(size.sum())
+        if held > most_edges or (most_pairs is not None and pairs > most_pairs):
             return None
         rows = _spread(start.take(q), size)
         own, to = call.take(rows), target.take(rows)
@@ -124,10 +124,12 @@ def pairs_of(
         there = (wanted >= 0) & (keys.take(place) == key)
         code = to * width + np.where(there, others_target.take(place) + 1, 0)
         found.append((codes, size, own, code))
-        after = code[there]
         ranks = rank.take(to[there])
-        for level in np.unique(ranks).tolist():
-            waiting[level].append(after[ranks == level])
+        order = np.argsort(ranks, kind="stable")
+        after, ranks = code[there][order], ranks[order]
+        cuts = np.flatnonzero(np.diff(ranks)) + 1
+        for some in np.split(after, cuts) if len(after) else ():
+            waiting[int(rank[some[0] // width])].append(some)
     found.reverse()
     every, sizes, own, code = (np.concatenate(parts) for parts in zip(*found, strict=True))
     at = np.searchsorted(every, code)

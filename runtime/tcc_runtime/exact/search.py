@@ -30,6 +30,7 @@ from tcc_runtime.process import collection_put_off
 MAX_STATES = 200_000
 MOST_ACROSS = 5_000  # of those beside a limit across sessions
 MAX_REPLAYS = 200  # of sessions of one length that may be none
+_MOST_EDGES = 1 << 21  # of pairs that are held at once: 200 MB
 _MOST_ROWS = 1 << 14  # of the right side that are kept, where plans alone decide
 
 
@@ -141,14 +142,15 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
     if is_plain(system) and not system.forgot:
         with collection_put_off(True):  # of the pairs that were met none is garbage
             return _included_plans(search)
-    level = _begun(search)
+    level, lists = _begun(search), system.elements.fields
     while level:
         after: list[int] = []
         tried = 0
         for at, move, ends in _shown(search, level, after):
             session = _written(search, at, move, ends)
             if session is not None and (
-                not (system.loose or system.forgot or system.histories.windows) or real(session)
+                not (system.loose or system.forgot or system.histories.windows or lists)
+                or real(session)
             ):
                 return SearchResult(holds=False, session=session, states=len(search.met))
             tried += 1
@@ -156,6 +158,8 @@ def _included(search: _Search, real: Callable[[WitnessSession], bool]) -> Search
                 break
         if tried and system.forgot:
             raise OpenQuestion(*system.forgot)
+        if tried and lists:
+            raise OpenQuestion("P501", "a session that was found may have too many elements")
         if tried and system.histories.windows:
             raise OpenQuestion("P502", "a session that was found cannot be given times")
         if tried:
@@ -255,6 +259,8 @@ def _finishable(search: _Search) -> SearchResult:
     the way to an end is looked for with its greatest sums, to which each call adds its least.
     """
     system = search.system
+    if system.elements.fields:
+        raise OpenQuestion("P501", "lists are compared: not each may have the elements it takes")
     _begun(search)
     at = 0
     while at < len(search.met):
@@ -494,7 +500,8 @@ def _in_arrays(
     from tcc_runtime.artifact import pairs  # numpy
 
     beside = [right.mine(other[call]) for call in left.numbers]
-    found = pairs.pairs_of(left.artifact, right.artifact, beside, search.max_states, edges=False)
+    sides = left.artifact, right.artifact
+    found = pairs.pairs_of(*sides, beside, _MOST_EDGES, search.max_states)
     if found is None:
         return None
     states = len(found.codes)
@@ -502,7 +509,7 @@ def _in_arrays(
         search.check_time()
     except OpenQuestion as late:
         return replace(_open(late), states=states)
-    session = pairs.shortest_session(found, left.artifact, right.artifact)
+    session = pairs.shortest_session(found, *sides)
     if session is None:
         return SearchResult(holds=True, states=states)
     calls, finishes = session

@@ -141,29 +141,35 @@ class Teller:
     def tell(self, record: Record, session: ReplayedSession) -> None:
         """The next record, and the session after it."""
         kind = record["kind"]
+        if kind == "call":
+            seq = _seq(record)
+            self._open[seq] = record, self._states
+            self._calls[seq] = str(record["call"])
+            # What is held behind it is asked for where another may begin beside it.
+            if self._parallel:
+                self._look(session)
+            return
         if kind == "session":
             self._header, self._session = record, session
             self._lets = [one.name for one in session.core.lets]
             self._parallel = any(tool.parallel for tool in session.core.tools)
-        elif kind == "call":
-            self._open[_seq(record)] = record, self._states
-            self._calls[_seq(record)] = str(record["call"])
         elif kind == "end":
             self._leave(list(self._open))
         elif kind == "resolve":
             self._leave([_seq(record)])
         before = self._now()
-        # What is held behind a call under way is asked for where another may begin beside it.
-        if kind != "call" or self._parallel:
-            held = session.course.held
-            if held is not self._held:
-                self._held, self._states = held, session.machine.shown(held)
+        self._look(session)
         if kind == "outcome":
             self._outcome(record)
-        elif kind not in ("session", "call"):
+        elif kind != "session":
             self._tell(str(kind), record, before)
         if self._lets:
             self._learn(session)
+
+    def _look(self, session: ReplayedSession) -> None:
+        held = session.course.held
+        if held is not self._held:
+            self._held, self._states = held, session.machine.shown(held)
 
     def _leave(self, seqs: Sequence[int]) -> None:
         """What has no outcome, or had none when it was said, is unknown."""
@@ -196,11 +202,17 @@ class Teller:
         match kind:
             case "resolve":
                 seq, outcome = _seq(record), str(record["outcome"])
-                told = _answered(record)
-                self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
-                if "who" in record:
-                    who, at_ms = str(record["who"]), int(str(record.get("at_ms", 0)))
-                    self._events[-1] = replace(self._events[-1], who=who, at_ms=at_ms)
+                said = "who" in record
+                self._add(
+                    kind,
+                    seq,
+                    self._calls[seq],
+                    outcome,
+                    before=before,
+                    observed=_answered(record),
+                    who=str(record["who"]) if said else "",
+                    at_ms=int(str(record.get("at_ms", 0))) if said else None,
+                )
             case "budget":
                 self._add(kind, None, _terms(record), "")
             case "asked":
@@ -234,10 +246,10 @@ class Teller:
         if number not in self._open:
             return
         record, before = self._open.pop(number)
-        seq, execute = record["seq"], record.get("execute")
+        execute, at_ms = record.get("execute"), record.get("at_ms")
         self._add(
             "call",
-            seq if isinstance(seq, int) else None,
+            number,
             str(record["call"]),
             shown,
             ms=ms,
@@ -246,10 +258,8 @@ class Teller:
             observed=told,
             model=str(execute["model_id"]) if isinstance(execute, dict) else "",
             took=took,
+            at_ms=at_ms if isinstance(at_ms, int) else None,
         )
-        at_ms = record.get("at_ms")
-        if isinstance(at_ms, int):
-            self._events[-1] = replace(self._events[-1], at_ms=at_ms)
 
     def _add(
         self,
@@ -265,6 +275,8 @@ class Teller:
         observed: Mapping[str, str] | None = None,
         model: str = "",
         took: Mapping[str, str] | None = None,
+        who: str = "",
+        at_ms: int | None = None,
     ) -> None:
         states = self._now()
         event = TranscriptEvent(
@@ -280,6 +292,8 @@ class Teller:
             after=states,
             model=model,
             took=took or _NOTHING,
+            who=who,
+            at_ms=at_ms,
         )
         self._events.append(event)
 

@@ -508,7 +508,7 @@ class Reading:
                     if set(map(len, found)) - {2 * SHORT}:
                         raise ValueError
                     whole = _bytes_of("".join(found))
-                    shorts = [short for (short,) in _EACH.iter_unpack(whole)]
+                    shorts = list(chain.from_iterable(_EACH.iter_unpack(whole)))
                     if texts is not None:
                         texts += shorts
                     items = tuple(zip(repeat(DIGESTED), shorts, strict=False))

@@ -278,7 +278,12 @@ class Index:
         if UNKNOWN in new or NONE in new:
             self._lack(undo)
             return
-        known = self.sure if sure else self.may
+        name = "sure" if sure else "may"
+        known = getattr(self, name)
+        if not known:
+            setattr(self, name, new)
+            undo.append(partial(setattr, self, name, known))
+            return
         for item in known.keys() & new.keys():
             del new[item]
         known.update(new)

@@ -322,7 +322,9 @@ class _KeyedRule(Statement):
         found, near = counts.get(at, 0), counts.near[at[0] - self._rule.first]
         if self._rule.forbids:
             return bool(found) or any(near.of(at[1]))
-        return bool(found > max([one[-1] for one in near.of(at[1]) if one], default=0))
+        if found and near.odd:
+            return all(not one or one[-1] < found for one in near.of(at[1]))
+        return bool(found)
 
     def add(self, memory: Memory, call: Event, undo: Undo) -> None:
         if call.answered and not self._rule.forbids:

@@ -423,9 +423,9 @@ def _group(every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[T
 
     def group(own: Event, seen: Event, names: Names) -> Truth:
         found = [of(own, seen, names) for of, _ in lists]
-        if any(many[0] != "l" for many in found):
+        if found[0][0] != "l" or found[-1][0] != "l":
             return None
-        if len({len(many[1]) for many in found}) > 1:
+        if len(found[0][1]) != len(found[-1][1]):
             return False
         within = _inside(own, names, len(found[0][1]))
         if within is None:
