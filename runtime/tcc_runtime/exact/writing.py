@@ -71,9 +71,10 @@ class SessionWriter:
         self._begun, self._moves = begun, moves[len(begun) :]
         self._used: dict[int, set[int]] = {}
         self._lists: list[list[_Named]] = []
+        self._fits = True  # lists have as many elements as their types want
 
     def session(self, ends: Ends) -> WitnessSession | None:
-        """The calls; None where there are no times for them."""
+        """The calls; None where there are no times for them, or too few elements for a list."""
         spans = self._system.histories.windows
         times = _times([move for move, _ in self._moves], spans) if spans else None
         if spans and times is None:
@@ -100,6 +101,8 @@ class SessionWriter:
             self._call(move, {token: one.value for token, one in named[step].items()}, added[step])
             for step, (move, _) in enumerate(self._moves)
         ]
+        if not self._fits:
+            return None
         if times is not None:
             calls = [replace(call, at_ms=at) for call, at in zip(calls, times, strict=True)]
         told = {name: _json(one.value) for name, one in given.items()}
@@ -159,9 +162,10 @@ class SessionWriter:
                  and value not in found),
                 None,
             )  # fmt: skip
-            if other is None:  # whoever replays it sees that there is no such list
-                return found
+            if other is None:
+                break
             found.append(other)
+        self._fits = self._fits and kind.least <= len(found) <= kind.most
         return found
 
     def _fitted(self, named: Sequence[Mapping[Token, _Named]], ends: Ends) -> None:
